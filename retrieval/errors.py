@@ -1,0 +1,38 @@
+"""What can go wrong when reading the case bank; nothing here knows of HTTP.
+
+    CasebankError
+    ├── NotFound               the user has no such thing (nor does the answer tell whether somebody else has)
+    ├── UserErased             the caller's right to act for the user ended with the user's erasure
+    ├── DatabaseUnavailable    Postgres did not answer, or went away half-way
+    └── EmbedderError
+        ├── EmbedderUnavailable   no answer, or a refusal; trying again later may help
+        └── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
+"""
+
+
+class CasebankError(Exception):
+    """The root of every error that casebank raises on purpose."""
+
+
+class NotFound(CasebankError):
+    """The user has no such case, retrieval or profile."""
+
+
+class UserErased(CasebankError):
+    """The user was erased after the caller's token was issued."""
+
+
+class DatabaseUnavailable(CasebankError):
+    """Postgres did not answer in time, or the connection broke."""
+
+
+class EmbedderError(CasebankError):
+    """No usable vectors came from the embedder."""
+
+
+class EmbedderUnavailable(EmbedderError):
+    """The embedder gave no answer, or refused; a later try may succeed."""
+
+
+class EmbedderMisbehaved(EmbedderError):
+    """The embedder's answer has the wrong count, order, dimension or numbers."""
