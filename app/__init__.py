@@ -1,0 +1,1 @@
+"""The process: settings, database, identity, routes, providers, jobs and commands."""

@@ -1,0 +1,1 @@
+"""The policy computes: features in, order out; no I/O."""

@@ -1,0 +1,1 @@
+"""The read side: schema, statements, fusion, slate, decision log."""

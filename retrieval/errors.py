@@ -1,13 +1,16 @@
 """What can go wrong when reading the case bank; nothing here knows of HTTP.
 
-    CasebankError
-    ├── NotFound               the user has no such thing (nor does the answer tell whether somebody else has)
-    ├── UserErased             the caller's right to act for the user ended with the user's erasure
-    ├── DatabaseUnavailable    Postgres did not answer, or went away half-way
-    └── EmbedderError
-        ├── EmbedderUnavailable   no answer, or a refusal; trying again later may help
-        └── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
+CasebankError
+├── NotFound               the user has no such thing (nor does the answer tell whether somebody else has)
+├── UserErased             the caller's right to act for the user ended with the user's erasure
+├── DatabaseUnavailable    Postgres did not answer, or went away half-way
+└── EmbedderError
+    ├── EmbedderUnavailable   no answer, or a refusal; trying again later may help
+    ├── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
+    └── TextNotEmbeddable     the embedder is well; some of the texts have nothing in them to embed
 """
+
+from collections.abc import Sequence
 
 
 class CasebankError(Exception):
@@ -36,3 +39,15 @@ class EmbedderUnavailable(EmbedderError):
 
 class EmbedderMisbehaved(EmbedderError):
     """The embedder's answer has the wrong count, order, dimension or numbers."""
+
+
+class TextNotEmbeddable(EmbedderError):
+    """Some texts have no vector; embedding the others alone succeeds.
+
+    Attributes:
+        indices: their places in the batch, rising.
+    """
+
+    def __init__(self, indices: Sequence[int]) -> None:
+        super().__init__(f"nothing to embed in the texts at {list(indices)}")
+        self.indices = tuple(indices)

@@ -6,6 +6,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.errors import TextNotEmbeddable
+
+Vector = NDArray[np.float32]
+"""One text, (dimension,), of Euclidean length 1."""
+
 Vectors = NDArray[np.float32]
 """One row a text, (n, dimension), each row of Euclidean length 1."""
 
@@ -24,7 +29,40 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Returns the texts' unit vectors, (len(texts), dimension), in the order of the texts.
 
+        Every row is finite and of length 1: neither NaN nor a zero row stands for a text without a vector.
+        Blank texts are found before anything is computed or sent, so asking again without them costs nothing
+        twice; `embed_each` does that.
+
         Raises:
+            TextNotEmbeddable: some texts are blank; it names their indices, and the other texts are fine.
             EmbedderUnavailable: no answer in time, or a refusal.
             EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
         """
+
+
+def embedder_inputs(texts: Sequence[str], max_chars: int) -> list[str]:
+    """Returns the texts as every embedder can take them: stripped, at most `max_chars` long, valid Unicode.
+
+    Raises:
+        TextNotEmbeddable: some texts are blank.
+    """
+    stripped = [text.strip()[:max_chars] for text in texts]
+    if blank := [index for index, text in enumerate(stripped) if not text]:
+        raise TextNotEmbeddable(blank)
+    # A lone surrogate (half an emoji, cut by somebody) has no UTF-8 form, and tokenizers and JSON both need one.
+    return [text.encode(errors="replace").decode() for text in stripped]
+
+
+async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
+    """Returns a unit vector for each text, in the order of the texts, and None for a text that has none.
+
+    Raises:
+        EmbedderUnavailable: no answer in time, or a refusal.
+        EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
+    """
+    try:
+        return list(await embedder.embed(texts))
+    except TextNotEmbeddable as error:
+        rest = [index for index in range(len(texts)) if index not in error.indices]
+    vectors = dict(zip(rest, await embedder.embed([texts[index] for index in rest]), strict=True))
+    return [vectors.get(index) for index in range(len(texts))]

@@ -1,0 +1,1 @@
+"""The write side: retain, worker, rewards, upkeep, erasure."""

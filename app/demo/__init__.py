@@ -1,0 +1,1 @@
+"""The demo: a scripted database operator, with and without memory."""

@@ -1,0 +1,1 @@
+"""Embedders: one in the process, one over HTTP."""

@@ -1,0 +1,40 @@
+"""Runs the migrations on the connection in ``config.attributes`` or on the database of the settings."""
+
+import asyncio
+
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from alembic import context
+from app.db import asyncpg_url
+from app.settings import Settings
+from retrieval.schema import metadata
+
+MIGRATION_LOCK = 0x6361736562616E6B  # "casebank": two processes that start at once migrate one after the other
+
+
+def run(connection: Connection) -> None:
+    """Brings the database behind the connection to the wanted revision, in one transaction under a lock."""
+    context.configure(
+        connection=connection, target_metadata=metadata, compare_type=True, transaction_per_migration=False
+    )
+    with context.begin_transaction():
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+        context.run_migrations()
+
+
+async def run_alone() -> None:
+    """Connects by the settings and runs there; for the ``alembic`` command itself."""
+    url = Settings().database_url
+    if url is None:
+        raise SystemExit("set DATABASE_URL, or use `casebank migrate` for the embedded Postgres")
+    engine = create_async_engine(asyncpg_url(url))
+    async with engine.begin() as connection:
+        await connection.run_sync(run)
+    await engine.dispose()
+
+
+if (connection := context.config.attributes.get("connection")) is not None:
+    run(connection)
+else:
+    asyncio.run(run_alone())

@@ -1,0 +1,269 @@
+"""Who is calling, and whose memory they may touch: bearer tokens, verified by PyJWT.
+
+    CasebankError
+    ├── NotAuthenticated   the header or the token in it is missing, malformed, expired or not meant for us
+    ├── NotAllowed         the token is good, but does not let its bearer act for that user
+    └── KeysUnavailable    the issuer's public keys cannot be fetched; a later try may succeed
+
+No message holds any part of the token, so all of them can be shown to the caller.
+"""
+
+import asyncio
+import math
+import time
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Self
+
+import jwt
+import structlog
+
+from retrieval.errors import CasebankError
+
+ACT_AS = "casebank:act-as"
+"""The scope that lets a service act for the user it names in `X-Casebank-User`."""
+
+MAX_TOKEN_CHARS = 8 * 1024
+MAX_USER_CHARS = 255
+MIN_SECRET_BYTES = 32  # HS256 is as strong as its secret, up to the 256 bits of the hash
+REQUIRED_CLAIMS = ["exp", "iat", "iss", "aud", "sub"]
+
+_REASONS: list[tuple[type[jwt.PyJWTError], str]] = [
+    (jwt.ExpiredSignatureError, "the token has expired"),
+    (jwt.ImmatureSignatureError, "the token is not valid yet"),
+    (jwt.InvalidAudienceError, "the token is meant for another audience"),
+    (jwt.InvalidIssuerError, "the token comes from another issuer"),
+    (jwt.MissingRequiredClaimError, f"the token lacks one of the claims {', '.join(REQUIRED_CLAIMS)}"),
+]
+
+_log = structlog.get_logger(__name__)
+
+
+class NotAuthenticated(CasebankError):
+    """The caller has not shown who they are."""
+
+
+class NotAllowed(CasebankError):
+    """The caller is known, but may not act for the user they name."""
+
+
+class KeysUnavailable(CasebankError):
+    """The issuer's keys cannot be fetched, and the token names one not seen before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A verified caller: `user_sub` is whose memory it is, `actor` the token's subject, `issued_at` in UTC."""
+
+    user_sub: str
+    actor: str
+    issued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSecret:
+    """The one HS256 key of issuer and verifier, whatever key a token names.
+
+    Raises ValueError when the secret is shorter than 32 bytes.
+    """
+
+    secret: str = field(repr=False)
+    algorithm: ClassVar[str] = "HS256"
+
+    def __post_init__(self) -> None:
+        if len(self.secret.encode()) < MIN_SECRET_BYTES:
+            raise ValueError(f"an HS256 secret must have at least {MIN_SECRET_BYTES} bytes")
+
+    async def find(self, _kid: str | None) -> str:
+        """Return the secret."""
+        return self.secret
+
+
+@dataclass(slots=True)
+class PublishedKeys:
+    """The RS256 keys that an issuer publishes as a JWKS, fetched when a token needs them.
+
+    A key serves for `lifespan_s` after it was fetched and, while the issuer does not answer, for
+    `outage_s`. However many unknown keys are asked for, a fetch starts at most every `refetch_after_s`.
+    PyJWKClient's own cache is off: it forgets every key at the end of its lifespan, answer or no
+    answer, and its cooldown does not count the fetches that failed.
+    """
+
+    url: str
+    timeout_s: float = 5
+    lifespan_s: float = 300
+    outage_s: float = 3600
+    refetch_after_s: float = 10
+    clock: Callable[[], float] = time.monotonic
+    algorithm: ClassVar[str] = "RS256"
+    _client: jwt.PyJWKClient = field(init=False, repr=False)
+    _keys: Mapping[str, jwt.PyJWK] = field(init=False, repr=False, default_factory=dict)
+    _fetched_at: float = field(init=False, default=-math.inf)
+    _tried_at: float = field(init=False, default=-math.inf)
+    _answered: bool = field(init=False, default=False)
+    _fetching: asyncio.Task[None] | None = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._client = jwt.PyJWKClient(self.url, cache_jwk_set=False, timeout=self.timeout_s)
+
+    async def find(self, kid: str | None) -> jwt.PyJWK:
+        """Return the key named `kid`, fetching the set first if the key is unknown or old.
+
+        Raises NotAuthenticated for a key the issuer does not publish, KeysUnavailable when it cannot be asked.
+        """
+        if kid is None:
+            raise NotAuthenticated("the token names no key")
+        if not self._has(kid, self.lifespan_s):
+            await self._refreshed()
+        if self._has(kid, self.outage_s):
+            return self._keys[kid]
+        if self._answered:
+            raise NotAuthenticated("the token is signed with a key that its issuer does not publish")
+        raise KeysUnavailable("the issuer's public keys cannot be fetched")
+
+    def _has(self, kid: str, max_age_s: float) -> bool:
+        return kid in self._keys and self.clock() - self._fetched_at <= max_age_s
+
+    async def _refreshed(self) -> None:
+        """Join the fetch under way; start one if the last is long enough ago."""
+        now = self.clock()
+        if now - self._tried_at >= self.refetch_after_s:
+            self._tried_at = now
+            self._fetching = asyncio.create_task(self._fetch())
+        if self._fetching is not None:
+            # One caller hanging up must not take the fetch from the others.
+            await asyncio.shield(self._fetching)
+
+    async def _fetch(self) -> None:
+        """Replace the keys by what the issuer publishes now, or leave them and note that it did not answer."""
+        try:
+            fetched = asyncio.to_thread(self._client.get_signing_keys)
+            # The client's timeout is per read; this one also ends an answer that trickles in.
+            keys = await asyncio.wait_for(fetched, self.timeout_s)
+            self._keys = {key.key_id: key for key in keys if key.key_id}
+        except Exception as error:  # noqa: BLE001 - whatever the far end sent, the keys at hand go on working
+            self._answered = False
+            _log.warning("jwks_fetch_failed", error=type(error).__name__)
+        else:
+            self._fetched_at, self._answered = self.clock(), True
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVerifier:
+    """Turns the headers of a request into an Identity; the source of the keys decides the one algorithm."""
+
+    keys: SharedSecret | PublishedKeys
+    issuer: str
+    audience: str
+    leeway_s: float = 30
+
+    @classmethod
+    def hs256(cls, secret: str, issuer: str, audience: str, *, leeway_s: float = 30) -> Self:
+        """Return a verifier of tokens signed with a shared secret. Raises ValueError if it is under 32 bytes."""
+        return cls(SharedSecret(secret), issuer, audience, leeway_s)
+
+    @classmethod
+    def rs256(cls, jwks_url: str, issuer: str, audience: str, *, leeway_s: float = 30) -> Self:
+        """Return a verifier of tokens signed with the keys published at `jwks_url`.
+
+        Raises jwt.PyJWKClientError if that is no http or https URL; nothing is fetched yet.
+        """
+        return cls(PublishedKeys(jwks_url), issuer, audience, leeway_s)
+
+    async def identify(self, authorization: str | None, acting_for: str | None) -> Identity:
+        """Return who calls, and for whom, from the values of `Authorization` and `X-Casebank-User`.
+
+        Raises NotAuthenticated, NotAllowed, KeysUnavailable.
+        """
+        claims = await self._verified(_bearer(authorization))
+        actor, issued_at = claims["sub"], _issued_at(claims)
+        if not is_user(actor):
+            raise NotAuthenticated("the token's subject cannot be a user's name")
+        user = actor if acting_for is None else _named(acting_for)
+        if user != actor and ACT_AS not in _scopes(claims):
+            raise NotAllowed(f"acting for another user needs the scope {ACT_AS}")
+        return Identity(user, actor, issued_at)
+
+    async def _verified(self, token: str) -> dict[str, Any]:
+        """Return the token's claims; its signature, times, issuer and audience are good."""
+        try:
+            key = await self.keys.find(jwt.get_unverified_header(token).get("kid"))
+            return jwt.decode(
+                token,
+                key,
+                algorithms=[self.keys.algorithm],
+                options={"require": REQUIRED_CLAIMS, "enforce_minimum_key_length": True},
+                issuer=self.issuer,
+                audience=self.audience,
+                leeway=self.leeway_s,
+            )
+        except jwt.PyJWTError as error:
+            # The cause is cut off: its text can quote what the caller sent.
+            raise NotAuthenticated(_reason(error)) from None
+
+
+def issue_token(  # noqa: PLR0913 - each is a claim
+    secret: str, *, user: str, issuer: str, audience: str, ttl: timedelta, now: datetime, scope: str = ""
+) -> str:
+    """Return an HS256 token for `user`, good from `now` for `ttl`.
+
+    Raises ValueError for a secret under 32 bytes, or a name that no user can have.
+    """
+    if not is_user(user):
+        raise ValueError(f"a user's name has 1 to {MAX_USER_CHARS} characters, none of them a control character")
+    claims = {"sub": user, "iss": issuer, "aud": audience, "iat": now, "exp": now + ttl}
+    if scope:
+        claims["scope"] = scope
+    return jwt.encode(claims, SharedSecret(secret).secret, algorithm=SharedSecret.algorithm)
+
+
+def is_user(name: object) -> bool:
+    """Return whether a user may be called so: 1 to 255 characters, all of them storable and printable in a log."""
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_USER_CHARS:
+        return False
+    return not any(unicodedata.category(char) in {"Cc", "Cs"} for char in name)
+
+
+def _bearer(authorization: str | None) -> str:
+    """Return the token, still unverified."""
+    if authorization is None:
+        raise NotAuthenticated("the Authorization header is missing")
+    if len(authorization) > MAX_TOKEN_CHARS + len("Bearer "):
+        raise NotAuthenticated("the token is too long")
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not token or not token.isascii():
+        raise NotAuthenticated("the Authorization header must be 'Bearer' and a token")
+    return token
+
+
+def _named(acting_for: str) -> str:
+    """Return the user named in a header, whose bytes are UTF-8 but reach us read as Latin-1."""
+    try:
+        name = acting_for.encode("latin-1").decode()
+    except UnicodeError:
+        name = ""
+    if not is_user(name):
+        raise NotAllowed("the header names no possible user")
+    return name
+
+
+def _scopes(claims: Mapping[str, Any]) -> list[Any]:
+    """Return the scopes granted, from a list or, as RFC 8693 has it, a string with spaces."""
+    scope = claims.get("scope")
+    if isinstance(scope, str):
+        return scope.split(" ")
+    return scope if isinstance(scope, list) else []
+
+
+def _issued_at(claims: Mapping[str, Any]) -> datetime:
+    try:
+        return datetime.fromtimestamp(int(claims["iat"]), UTC)
+    except (ValueError, OverflowError, OSError):  # long before the first year there is
+        raise NotAuthenticated("the token's time of issue is not a time") from None
+
+
+def _reason(error: jwt.PyJWTError) -> str:
+    """Return what was wrong, in words that quote nothing of the token."""
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), "the token is not valid")

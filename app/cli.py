@@ -1,0 +1,241 @@
+"""The front door: every command that a person or cron runs."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import uvicorn
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from app import logs
+from app.auth import ACT_AS, is_user, issue_token
+from app.doctor import examine
+from app.main import create_app
+from app.migrate import migrate as migrate_database
+from app.runtime import Runtime, owner_url, running
+from app.settings import Settings
+from retrieval.errors import CasebankError
+from writer import queue
+from writer.backfill import backfill as backfill_runs
+from writer.erase import erase
+from writer.export import export as export_rows
+from writer.prune import prune_all
+from writer.reembed import reembed_all
+from writer.retain import Author
+
+cli = typer.Typer(
+    name="casebank",
+    help="Memory for agents that learns which memories help.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+out = Console()
+
+User = Annotated[str, typer.Option("--user", help="whose memory (the token's subject)")]
+Agent = Annotated[str, typer.Option("--agent", help="which assistant")]
+
+
+def _run(work: Coroutine[Any, Any, Any]) -> Any:
+    """Runs the work to its end; an error that casebank expects is one line and exit status 1."""
+    try:
+        return asyncio.run(work)
+    except (CasebankError, ValueError, OSError) as error:
+        Console(stderr=True).print(f"casebank: {error}", style="red", markup=False)
+        raise typer.Exit(1) from None
+
+
+@asynccontextmanager
+async def _parts() -> AsyncIterator[Runtime]:
+    logs.quiet()
+    async with running(Settings()) as runtime:
+        yield runtime
+
+
+def _checked(user: str) -> str:
+    if not is_user(user):
+        raise typer.BadParameter("a user is 1 to 255 printable characters", param_hint="--user")
+    return user
+
+
+@cli.command()
+def serve(
+    port: Annotated[int, typer.Option(help="port to listen on")] = 8700,
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
+) -> None:
+    """Run the service, with its worker and, unless DATABASE_URL is set, its own Postgres."""
+    logs.as_json()
+    settings = Settings()
+    Console(stderr=True).print(
+        f"casebank on http://{host}:{port} (API at /docs), state in {settings.home}", markup=False
+    )
+    uvicorn.run(create_app(settings), host=host, port=port, log_config=None, access_log=False)
+
+
+@cli.command()
+def worker() -> None:
+    """Run a worker alone, beside a service or in place of its own."""
+
+    async def work() -> None:
+        async with running(Settings()) as runtime:
+            await runtime.worker.run()
+
+    logs.as_json()
+    _run(work())
+
+
+@cli.command()
+def migrate(revision: Annotated[str, typer.Argument(help="head, base, or a revision")] = "head") -> None:
+    """Bring the database's schema to a revision."""
+
+    async def move() -> None:
+        settings = Settings()
+        async with owner_url(settings) as url:
+            await migrate_database(url, revision, pgvector=settings.pgvector)
+
+    _run(move())
+    out.print(f"schema at {revision}")
+
+
+@cli.command()
+def token(
+    user: User,
+    hours: Annotated[float, typer.Option(min=0.01, help="how long it is valid")] = 24 * 30,
+    service: Annotated[bool, typer.Option("--service", help="may act for any user it names")] = False,
+) -> None:
+    """Print a bearer token, signed with this installation's secret."""
+    settings = Settings()
+    if settings.jwks_url is not None:
+        raise typer.BadParameter("CASEBANK_JWKS_URL is set: tokens come from your identity provider")
+    typer.echo(
+        issue_token(
+            settings.signing_secret,
+            user=_checked(user),
+            issuer=settings.jwt_issuer,
+            audience=settings.jwt_audience,
+            ttl=timedelta(hours=hours),
+            now=datetime.now(UTC),
+            scope=ACT_AS if service else "",
+        ),
+    )
+
+
+@cli.command()
+def prune() -> None:
+    """Take out of every bank what its window, its time limit and its worth leave no room for."""
+
+    async def work() -> Any:
+        async with _parts() as runtime:
+            kept = timedelta(days=runtime.settings.pruned_kept_days)
+            return await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
+
+    pruned = _run(work())
+    out.print(f"{pruned.soft} cases taken out of their banks, {pruned.hard} deleted for good")
+
+
+@cli.command()
+def purge(
+    user: User,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
+) -> None:
+    """Erase everything of a user, for good, and print the receipt."""
+    _checked(user)
+    if not yes:
+        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+
+    async def work() -> Any:
+        async with _parts() as runtime:
+            return await erase(runtime.database, user)
+
+    receipt = _run(work())
+    if as_json:
+        typer.echo(json.dumps(receipt.as_dict()))
+    else:
+        out.print(receipt.as_table())
+    if not receipt.clean:
+        raise typer.Exit(1)
+
+
+@cli.command()
+def export(user: User) -> None:
+    """Write everything of a user to standard output, one JSON object a line."""
+
+    async def work() -> None:
+        async with _parts() as runtime:
+            async for row in export_rows(runtime.database, runtime.keyring, _checked(user)):
+                sys.stdout.write(json.dumps(row) + "\n")
+
+    _run(work())
+
+
+@cli.command()
+def backfill(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="old runs, one JSON object a line")],
+    user: User,
+    agent: Agent,
+) -> None:
+    """Retain old runs from a file; running it again adds only what is missing."""
+
+    async def work() -> Any:
+        author = Author(_checked(user), "backfill", datetime.now(UTC))
+        with file.open("rb") as lines, tqdm(unit=" runs", desc=file.name, disable=None) as bar:
+            async with _parts() as runtime:
+                return await backfill_runs(runtime.database, runtime.keyring, lines, author, agent, progress=bar.update)
+
+    done = _run(work())
+    out.print(f"{done.read} lines: {done.retained} retained, {done.known} known before, {len(done.refused)} refused")
+    for line, reason in done.refused:
+        out.print(f"  line {line}: {reason}", markup=False)
+    if done.refused:
+        raise typer.Exit(1)
+
+
+@cli.command()
+def reembed() -> None:
+    """Bring every bank over to the embedder in the settings; each one switches at once when it is done."""
+
+    async def work() -> Any:
+        async with _parts() as runtime:
+            with tqdm(unit=" cases", desc="reembed", disable=None) as bar:
+                return await reembed_all(runtime.database, runtime.embedder, progress=bar.update)
+
+    out.print(f"{_run(work())} cases embedded")
+
+
+@cli.command()
+def requeue(
+    user: Annotated[str | None, typer.Option("--user", help="only this user's; unset: everybody's")] = None,
+) -> None:
+    """Queue the dead cases again."""
+
+    async def work() -> int:
+        async with _parts() as runtime, runtime.database.as_worker() as connection:
+            return len((await connection.execute(queue.raise_the_dead(user))).all())
+
+    out.print(f"{_run(work())} cases queued again")
+
+
+@cli.command()
+def doctor() -> None:
+    """Check everything that a support person would ask about."""
+    logs.quiet()
+    findings = _run(examine(Settings()))
+    table = Table("check", "", "found", "what to do")
+    for finding in findings:
+        mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
+        table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
+    out.print(table)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    cli()

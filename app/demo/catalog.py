@@ -1,0 +1,104 @@
+"""What the operator sees when it inspects the database: one query over the system catalog."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+WORK_SCHEMA = "work"
+
+INSPECT = """
+SELECT json_build_object(
+  'columns', (
+    SELECT coalesce(json_agg(json_build_array(n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+                                              a.attnotnull, a.atthasdef) ORDER BY n.nspname, c.relname, a.attnum), '[]')
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+      AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')),
+  'foreign_keys', (
+    SELECT coalesce(json_agg(json_build_array(child.relname, ca.attname, parent.relname, pa.attname)
+                             ORDER BY child.relname, ca.attname), '[]')
+    FROM pg_constraint k
+    JOIN pg_class child ON child.oid = k.conrelid JOIN pg_class parent ON parent.oid = k.confrelid
+    JOIN pg_attribute ca ON ca.attrelid = k.conrelid AND ca.attnum = k.conkey[1]
+    JOIN pg_attribute pa ON pa.attrelid = k.confrelid AND pa.attnum = k.confkey[1]
+    WHERE k.contype = 'f'),
+  'uniques', (
+    SELECT coalesce(json_agg(json_build_array(c.relname, a.attname) ORDER BY c.relname, a.attname), '[]')
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+    WHERE i.indisunique AND i.indnatts = 1 AND n.nspname NOT IN ('pg_catalog', 'pg_toast')),
+  'enums', (
+    SELECT coalesce(json_object_agg(typname, labels), '{}') FROM (
+      SELECT t.typname, json_agg(e.enumlabel ORDER BY e.enumsortorder) AS labels
+      FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid GROUP BY t.typname) AS enum),
+  'views', (
+    SELECT coalesce(json_agg(json_build_array(viewname, definition) ORDER BY viewname), '[]')
+    FROM pg_views WHERE schemaname = 'work'),
+  'sequences', (
+    SELECT coalesce(json_agg(json_build_array(s.relname, c.relname, a.attname) ORDER BY s.relname), '[]')
+    FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' JOIN pg_class c ON c.oid = d.refobjid
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid WHERE d.deptype = 'a')
+)::text
+"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of one table, as the catalog spells it."""
+
+    schema: str
+    table: str
+    name: str
+    type: str
+    not_null: bool
+    has_default: bool
+
+    @property
+    def sample(self) -> str:
+        """A harmless literal of this column's type."""
+        return sample_of(self.type)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Tables, keys, enums, views and sequences of a scratch database; no row of data."""
+
+    columns: tuple[Column, ...] = ()
+    foreign_keys: tuple[tuple[str, str, str, str], ...] = ()  # child, its column, parent, its column
+    uniques: tuple[tuple[str, str], ...] = ()  # table, its column
+    enums: tuple[tuple[str, tuple[str, ...]], ...] = ()  # type, its labels
+    views: tuple[tuple[str, str], ...] = ()  # name, definition
+    sequences: tuple[tuple[str, str, str], ...] = ()  # sequence, the table and column it feeds
+
+    def of(self, table: str) -> tuple[Column, ...]:
+        """The columns of `table`, in order; names compare without case and quotes, as a reader would."""
+        wanted = table.strip('"').lower()
+        return tuple(column for column in self.columns if column.table.lower() == wanted)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Every table's name, once, in order."""
+        return tuple(dict.fromkeys(column.table for column in self.columns))
+
+
+def read_catalog(text: str) -> Catalog:
+    """The catalog that the `INSPECT` query answered with."""
+    found: dict[str, Any] = json.loads(text)
+    pairs = {
+        name: tuple(tuple(row) for row in found[name]) for name in ("foreign_keys", "uniques", "views", "sequences")
+    }
+    return Catalog(
+        columns=tuple(Column(*row) for row in found["columns"]),
+        enums=tuple((name, tuple(labels)) for name, labels in sorted(found["enums"].items())),
+        **pairs,
+    )
+
+
+def sample_of(type_name: str) -> str:
+    """A harmless literal of an SQL type: 0 for numbers, now for times, otherwise a word."""
+    name = type_name.lower()
+    if name.startswith(("int", "big", "small", "num", "real", "double")):
+        return "0"
+    if name.startswith(("time", "date")):
+        return "now()"
+    return "false" if name.startswith("bool") else "'unknown'"

@@ -1,0 +1,171 @@
+"""What the operator may remember with: nothing, a list in this process, or casebank over HTTP."""
+
+import asyncio
+import re
+import time
+import uuid
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import httpx
+
+from app.demo.scratch import Trace
+
+
+_MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One remembered run, as a slate shows it."""
+
+    case_id: str
+    task: str
+    plan: tuple[str, ...]
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Slate:
+    """What memory answered: cases best first, and what the answer cost."""
+
+    cases: tuple[Case, ...] = ()
+    retrieval_id: str | None = None
+    tokens: int = 0
+    latency_ms: float | None = None
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run of the operator."""
+
+    task: str
+    plan: tuple[str, ...]
+    traces: tuple[Trace, ...]
+    success: bool
+    first_try: bool
+    used_case_ids: tuple[str, ...] = field(default=())
+
+
+class Memory(Protocol):
+    """Where runs are kept and looked up."""
+
+    async def retrieve(self, task: str) -> Slate:
+        """The slate for a task about to be done."""
+
+    async def retain(self, run: Run, slate: Slate) -> str | None:
+        """The id under which `run` was kept, once it can be retrieved; None if it was not kept."""
+
+
+class NoMemory:
+    """Remembers nothing."""
+
+    async def retrieve(self, task: str) -> Slate:  # noqa: ARG002 (the protocol's signature)
+        """An empty slate."""
+        return Slate()
+
+    async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
+        """None."""
+        return None
+
+
+class ListMemory:
+    """Keeps runs in a list and ranks them by shared words: for tests, without a service."""
+
+    def __init__(self, k: int = 4) -> None:
+        self._k = k
+        self._cases: list[Case] = []
+
+    async def retrieve(self, task: str) -> Slate:
+        """The `k` cases that share most words with `task`; the newest first among equals."""
+        words = _words(task)
+
+        def overlap(case: Case) -> float:
+            return len(words & _words(case.task)) / len(words | _words(case.task))
+
+        return Slate(cases=tuple(sorted(reversed(self._cases), key=overlap, reverse=True)[: self._k]))
+
+    async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
+        """The position of the run in the list."""
+        case = Case(str(len(self._cases)), run.task, run.plan, "success" if run.success else "failure")
+        self._cases.append(case)
+        return case.case_id
+
+
+class HttpMemory:
+    """casebank over HTTP; where it fails or answers nonsense, the operator works without it."""
+
+    def __init__(self, client: httpx.AsyncClient, *, agent: str, k: int = 4, token_budget: int = 600) -> None:
+        self._client = client
+        self._agent = agent
+        self._k = k
+        self._token_budget = token_budget
+        self.errors: list[str] = []  # what went wrong with memory; the report shows it
+
+    async def retrieve(self, task: str) -> Slate:
+        """casebank's slate for `task`; an empty one if it cannot be had."""
+        body = {"agent": self._agent, "query": task, "k": self._k, "token_budget": self._token_budget}
+        started = time.perf_counter()
+        try:
+            answer = await self._post("/v1/retrieve", body)
+            latency_ms = (time.perf_counter() - started) * 1000
+            return _slate(answer, latency_ms)
+        except _MEMORY_ERRORS as error:
+            self.errors.append(f"retrieve: {error}")
+            return Slate()
+
+    async def retain(self, run: Run, slate: Slate) -> str | None:
+        """The id of the case made of `run`, once it is ready to be retrieved."""
+        body = {
+            "agent": self._agent,
+            "task": run.task,
+            "plan": run.plan,
+            "tool_traces": [asdict(trace) for trace in run.traces],
+            "outcome": "success" if run.success else "failure",
+            "reward": 1.0 if run.success else 0.0,
+            "reward_source": "metric",
+            "tags": ["demo"],
+        }
+        if slate.retrieval_id is not None:
+            body |= {"retrieval_id": slate.retrieval_id, "used_case_ids": run.used_case_ids}
+        try:
+            answer = await self._post("/v1/retain", body, {"Idempotency-Key": str(uuid.uuid4())})
+            case_id = str(answer["case_id"])
+            await self._until_ready(case_id)
+        except _MEMORY_ERRORS as error:
+            self.errors.append(f"retain: {error}")
+            return None
+        return case_id
+
+    async def _post(self, path: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
+        response = await self._client.post(path, json=body, headers=headers)
+        answer: dict[str, Any] = response.raise_for_status().json()
+        return answer
+
+    async def _until_ready(self, case_id: str, timeout_s: float = 15.0) -> None:
+        """Wait for the worker, so that each task meets the same bank in every run."""
+        async with asyncio.timeout(timeout_s):
+            while True:
+                response = await self._client.get(f"/v1/cases/{case_id}")
+                if response.raise_for_status().json()["status"] != "pending":
+                    return
+                await asyncio.sleep(0.01)
+
+
+def _slate(answer: dict[str, Any], latency_ms: float) -> Slate:
+    cases = tuple(
+        Case(str(case["case_id"]), str(case["task"]), tuple(case.get("plan") or ()), str(case["outcome"]))
+        for case in answer["cases"]
+    )
+    return Slate(
+        cases=cases,
+        retrieval_id=answer.get("retrieval_id"),
+        tokens=int(answer.get("tokens") or 0),
+        latency_ms=latency_ms,
+        degraded=tuple(answer.get("degraded") or ()),
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))

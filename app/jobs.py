@@ -1,0 +1,21 @@
+"""What runs by the clock inside the service: pruning."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from app.runtime import Runtime
+from retrieval.errors import CasebankError
+from retrieval.stages import log
+from writer.prune import prune_all
+
+
+async def upkeep(runtime: Runtime) -> None:
+    """Prunes every profile, again and again, until cancelled."""
+    while True:
+        await asyncio.sleep(runtime.settings.upkeep_every_s)
+        try:
+            pruned = await prune_all(runtime.database, now=datetime.now(UTC))
+        except CasebankError as error:
+            log.warning("upkeep.failed", error=type(error).__name__)
+        else:
+            log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard)

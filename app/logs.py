@@ -1,0 +1,37 @@
+"""How the process logs: JSON lines on standard error for a service, warnings only for a command."""
+
+import logging
+import sys
+
+import structlog
+
+
+def as_json(level: int = logging.INFO) -> None:
+    """Makes every event, the libraries' too, one JSON object a line on standard error."""
+    _configure(level, structlog.processors.JSONRenderer())
+
+
+def quiet() -> None:
+    """Shows warnings and errors only, in a form for people."""
+    _configure(logging.WARNING, structlog.dev.ConsoleRenderer(colors=False))
+
+
+def _configure(level: int, renderer: structlog.typing.Processor) -> None:
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.processors.format_exc_info, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    formatter = structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
+    handler.setFormatter(formatter)
+    # force: some libraries configure the root logger when they are imported
+    logging.basicConfig(level=max(level, logging.INFO), handlers=[handler], force=True)
+    for chatty in ("httpx", "httpcore", "wordllama", "alembic", "uvicorn.access"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

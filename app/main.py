@@ -1,0 +1,73 @@
+"""The service: the routes, with everything they need started before the first request and stopped after the last."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI
+
+from app import embedded, problems
+from app.jobs import upkeep
+from app.limits import BodyLimit
+from app.routes import bank, health, loop
+from app.runtime import Runtime, make_verifier, running
+from app.settings import Settings
+from retrieval.stages import log
+
+DESCRIPTION = """Memory for agents that learns which memories help.
+
+Call `retrieve` before the agent acts and `retain` after. Every answer that is not a success is an
+[RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problem document."""
+
+REVIVE_EVERY_S = 1.0
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Returns the service for these settings; nothing is started until the server runs it."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with running(settings) as runtime, _background(_jobs(settings, runtime)):
+            app.state.runtime = runtime
+            yield
+
+    app = FastAPI(title="casebank", version="0.1.0", description=DESCRIPTION, lifespan=lifespan)
+    app.state.verifier = make_verifier(settings)
+    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    problems.install(app)
+    for routes in (loop, bank, health):
+        app.include_router(routes.router)
+    return app
+
+
+def _jobs(settings: Settings, runtime: Runtime) -> list[Callable[[], Awaitable[None]]]:
+    jobs: list[Callable[[], Awaitable[None]]] = [lambda: upkeep(runtime)]
+    if settings.worker_in_service:
+        jobs.append(runtime.worker.run)
+    if settings.database_url is None:
+        jobs.append(lambda: _keep_postgres(settings))
+    return jobs
+
+
+async def _keep_postgres(settings: Settings) -> None:
+    """Starts the embedded Postgres again whenever it died."""
+    while True:
+        await asyncio.sleep(REVIVE_EVERY_S)
+        try:
+            await asyncio.to_thread(embedded.start, settings.home)
+        except embedded.EmbeddedPostgresFailed as error:
+            log.error("postgres.start_failed", detail=str(error)[:500])
+
+
+@asynccontextmanager
+async def _background(jobs: list[Callable[[], Awaitable[None]]]) -> AsyncIterator[None]:
+    """Runs the jobs beside what is inside, and cancels them after it."""
+    tasks = [asyncio.ensure_future(job()) for job in jobs]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task

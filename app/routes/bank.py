@@ -1,0 +1,134 @@
+"""The bank as its owner sees it: cases, profiles, audit."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query
+from sqlalchemy import Row
+
+from app.deps import Caller, Parts
+from app.schemas import (
+    AuditEntry,
+    AuditOut,
+    CaseOut,
+    CasePatch,
+    CasesOut,
+    ProfileOut,
+    ProfilePatch,
+    WholeCaseOut,
+)
+from retrieval import listing
+from retrieval.errors import NotFound
+from writer.edit import delete_case, set_profile, set_tags
+from writer.redact import redact
+from writer.run import AgentKey
+from writer.seal import unseal
+
+router = APIRouter(prefix="/v1")
+
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[UUID | None, Query(description="next_cursor of the page before")]
+Agent = Annotated[AgentKey | None, Query()]
+AgentPath = Annotated[AgentKey, Path()]
+Status = Literal["ready", "pending", "dead", "pruned", "merged", "any"]
+
+
+@router.get("/cases")
+async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
+    parts: Parts,
+    caller: Caller,
+    agent: Agent = None,
+    status: Status = "ready",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> CasesOut:
+    """Returns the newest cases, a page at a time."""
+    only = None if status == "any" else status
+    statement = listing.page_of_cases(caller.user_sub, agent, only, before=cursor, limit=limit)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(statement)).all()
+    return CasesOut(cases=[CaseOut(**_shown(row)) for row in rows], next_cursor=_next(rows, limit))
+
+
+@router.get("/cases/{case_id}")
+async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
+    """Returns one case with its tool traces, turns, prompt snapshot and learned procedure."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).one_or_none()
+        key = await parts.keyring.find(connection, caller.user_sub)
+        learned = await connection.scalar(listing.procedure_of(caller.user_sub, case_id))
+    if row is None or key is None:
+        raise NotFound("no such case")
+    sealed: dict[str, Any] = unseal(row.payload, key.key, user_sub=caller.user_sub, case_id=case_id)
+    procedure = {"status": "procedure_learned", "data": learned} if learned else sealed.pop("procedure")
+    return WholeCaseOut(**_shown(row), **{**sealed, "procedure": procedure})
+
+
+@router.patch("/cases/{case_id}")
+async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Caller) -> CaseOut:
+    """Replaces the tags of a case."""
+    tags, _ = redact(patch.tags)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        await set_tags(connection, caller, case_id, tags)
+        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).one()
+    return CaseOut(**_shown(row))
+
+
+@router.delete("/cases/{case_id}", status_code=204)
+async def remove_case(case_id: UUID, parts: Parts, caller: Caller) -> None:
+    """Deletes a case for good."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        await delete_case(connection, caller, case_id)
+
+
+@router.get("/profiles/{agent}")
+async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> ProfileOut:
+    """Returns a profile's settings and how many cases it has."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        row = (await connection.execute(listing.one_profile(caller.user_sub, agent))).one_or_none()
+        counts = (await connection.execute(listing.cases_by_status(caller.user_sub, agent))).all()
+    if row is None:
+        raise NotFound("no such profile")
+    numbers = {count.status: count.cases for count in counts}
+    return ProfileOut(agent=row.agent_key, cases=numbers, **_without(row, "user_sub", "agent_key"))
+
+
+@router.put("/profiles/{agent}")
+async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, caller: Caller) -> ProfileOut:
+    """Sets what the body names; the rest stays, or takes its default in a new profile."""
+    settings = patch.model_dump(exclude_unset=True)
+    nullable = {"ttl_days"}
+    settings = {name: value for name, value in settings.items() if value is not None or name in nullable}
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        await set_profile(connection, caller, agent, settings)
+    return await get_profile(agent, parts, caller)
+
+
+@router.get("/audit")
+async def list_audit(
+    parts: Parts,
+    caller: Caller,
+    agent: Agent = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> AuditOut:
+    """Returns who changed what, the newest first, a page at a time."""
+    statement = listing.page_of_audit(caller.user_sub, agent, before=cursor, limit=limit)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(statement)).all()
+    entries = [AuditEntry(agent=row.agent_key, **_without(row, "user_sub", "agent_key")) for row in rows]
+    return AuditOut(entries=entries, next_cursor=_next(rows, limit))
+
+
+def _shown(row: Row[Any]) -> dict[str, Any]:
+    """Returns the columns of a case under the names of the API."""
+    columns = _without(row, "id", "agent_key", "used_case_ids", "payload")
+    return {"case_id": row.id, "agent": row.agent_key, "reference_case_ids": row.used_case_ids or [], **columns}
+
+
+def _without(row: Row[Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row._mapping.items() if name not in names}  # noqa: SLF001 - SQLAlchemy's own
+
+
+def _next(rows: "list[Row[Any]] | Any", limit: int) -> str | None:
+    return str(rows[-1].id) if len(rows) == limit else None

@@ -1,0 +1,122 @@
+"""The loop: retrieve before acting, retain after, feedback whenever the outcome is known."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+
+from app.deps import Caller, Parts
+from app.schemas import (
+    FeedbackIn,
+    FeedbackOut,
+    HybridSearchIn,
+    Memory,
+    RedactionOut,
+    RetainOut,
+    RetrieveIn,
+    RetrieveOut,
+    SlotOut,
+)
+from policy import features
+from retrieval.queries import Filters, Search
+from retrieval.retrieve import Choice, Question, Slate
+from writer.redact import redact_text
+from writer.retain import retain as retain_run
+from writer.reward import Feedback, give_feedback
+from writer.run import FinishedRun
+
+router = APIRouter()
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=255, description="the same key with the same body is the same case"),
+]
+
+
+@router.post("/v1/retain", status_code=202)
+async def retain(run: FinishedRun, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None) -> RetainOut:
+    """Stores one finished run and answers once it is on disk; the worker makes it ready to be found."""
+    retained = await retain_run(parts.database, parts.keyring, run, caller, idempotency_key)
+    parts.worker.wake()
+    redactions = [RedactionOut(kind=redaction.kind, count=redaction.count) for redaction in retained.redactions]
+    return RetainOut(case_id=retained.case_id, status=retained.status, redactions=redactions)
+
+
+@router.post("/v1/retrieve")
+async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> RetrieveOut:
+    """Returns up to k earlier runs that may help, with the text for the prompt, and logs the decision."""
+    slate = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
+    return RetrieveOut(
+        retrieval_id=slate.retrieval_id,
+        cases=[_slot(choice, explain=question.explain) for choice in slate.choices],
+        memory_context=slate.context.text,
+        tokens=slate.context.tokens,
+        policy_version=slate.policy_version,
+        mode=slate.mode,  # type: ignore[arg-type]
+        degraded=slate.degraded,
+    )
+
+
+@router.post("/v1/feedback")
+async def feedback(given: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackOut:
+    """Adds a reward to a retrieval or a case; the newest trusted one counts, and the history stays."""
+    reward = Feedback(given.value, given.source, given.case_id, given.retrieval_id)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        counts = await give_feedback(connection, caller.user_sub, caller.actor, reward)
+    return FeedbackOut(reward=counts.reward, source=counts.source)
+
+
+@router.post("/functions/v1/hybrid-search-context-eng")
+async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller) -> list[Memory]:
+    """Returns the top memories for the query, by the path and body that existing flows already call."""
+    question = RetrieveIn(agent=asked.agent, query=asked.query, k=asked.match_count)
+    slate: Slate = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
+    return [
+        Memory(
+            id=choice.row.id,
+            content=choice.row.task,
+            plan=choice.row.plan,
+            outcome=choice.row.outcome,
+            reward=choice.row.reward,
+            tags=choice.row.tags,
+        )
+        for choice in slate.choices
+    ]
+
+
+def _question(asked: RetrieveIn) -> Question:
+    query, _ = redact_text(asked.query)  # neither the embedder nor the log sees a secret
+    filters = Filters(asked.filters.tags, asked.filters.kinds, asked.filters.outcomes)
+    search = Search(
+        agent_key=asked.agent,
+        query=query,
+        filters=filters,
+        full_text_weight=asked.full_text_weight,
+        semantic_weight=asked.semantic_weight,
+        rrf_k=asked.rrf_k,
+    )
+    return Question(search, asked.k, asked.token_budget, asked.min_similarity)
+
+
+def _slot(choice: Choice, *, explain: bool) -> SlotOut:
+    row = choice.row
+    terms = {name: float(getattr(row, name)) if getattr(row, name) is not None else None for name in _TERMS}
+    return SlotOut(
+        case_id=row.id,
+        kind=row.kind,
+        task=row.task,
+        plan=row.plan,
+        tags=row.tags,
+        outcome=row.outcome,
+        reward=row.reward,
+        similarity=row.similarity,
+        semantic_rank=row.semantic_rank,
+        keyword_rank=row.keyword_rank,
+        rrf=row.rrf,
+        q_value=None,
+        propensity=choice.propensity,
+        why=choice.why,
+        explain={**terms, "posterior_mean": choice.posterior, "score": choice.score} if explain else None,
+    )
+
+
+_TERMS = [name for name in features.NAMES if name != "failed"]

@@ -1,0 +1,127 @@
+"""Everything a running process holds: the database, the embedder, the keys; made from the settings, closed in turn."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app import embedded
+from app.auth import TokenVerifier
+from app.db import service_engine
+from app.migrate import migrate
+from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
+from app.providers.wordllama import WordLlamaEmbedder
+from app.settings import Settings
+from retrieval.database import Database
+from retrieval.ports import Embedder
+from retrieval.retrieve import Reader
+from writer.keys import Keyring
+from writer.worker import Pace, Worker
+
+_VECTOR_COLUMN = text(
+    "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
+    " WHERE attrelid = 'case_embeddings'::regclass AND attname = 'embedding'",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The parts of a running process, put together."""
+
+    settings: Settings
+    database: Database
+    embedder: Embedder
+    keyring: Keyring
+    reader: Reader
+    worker: Worker
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Runtime]:
+    """Connects to the database (starting and migrating the embedded one) and yields the parts; closes them after."""
+    if settings.database_url is not None:
+        async with _parts(settings, settings.database_url) as runtime:
+            yield runtime
+        return
+    url = embedded.start(settings.home).url()
+    try:
+        await migrate(url, pgvector=settings.pgvector)
+        async with _parts(settings, url) as runtime:
+            yield runtime
+    finally:
+        embedded.release(settings.home)
+
+
+@asynccontextmanager
+async def owner_url(settings: Settings) -> AsyncIterator[str]:
+    """Yields the URL under which migrations run, with the embedded Postgres started if it is the one."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    try:
+        yield embedded.start(settings.home).url()
+    finally:
+        embedded.release(settings.home)
+
+
+@asynccontextmanager
+async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
+    engine = service_engine(url, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
+    embedder = make_embedder(settings)
+    try:
+        database = Database(engine)
+        keyring = Keyring(settings.master_key_bytes)
+        pgvector = await _has_pgvector(engine)
+        yield Runtime(
+            settings=settings,
+            database=database,
+            embedder=embedder,
+            keyring=keyring,
+            reader=Reader(database, embedder, pgvector),
+            worker=Worker(database, embedder, keyring, pgvector, _pace(settings)),
+        )
+    finally:
+        if isinstance(embedder, OpenAIEmbedder):
+            await embedder.aclose()
+        await engine.dispose()
+
+
+async def _has_pgvector(engine: AsyncEngine) -> bool:
+    """Returns whether the stored vectors are pgvector's, so that the database can compare them."""
+    async with engine.connect() as connection:
+        return str(await connection.scalar(_VECTOR_COLUMN)).startswith("vector")
+
+
+def _pace(settings: Settings) -> Pace:
+    return Pace(
+        batch=settings.worker_batch,
+        poll_s=settings.worker_poll_s,
+        lease=timedelta(seconds=settings.worker_lease_s),
+        max_attempts=settings.worker_max_attempts,
+        backoff_s=settings.worker_backoff_s,
+    )
+
+
+def make_embedder(settings: Settings) -> Embedder:
+    """Returns the embedder that the settings name."""
+    if settings.embedder == "wordllama":
+        return WordLlamaEmbedder()
+    endpoint = Endpoint(
+        base_url=settings.openai_base_url,
+        api_key=settings.openai_api_key.get_secret_value(),
+        model=settings.openai_embedding_model,
+        dimension=settings.openai_embedding_dimension,
+    )
+    return OpenAIEmbedder(
+        endpoint, Patience(timeout_s=settings.embedder_timeout_s, budget_s=settings.embedder_budget_s)
+    )
+
+
+def make_verifier(settings: Settings) -> TokenVerifier:
+    """Returns the judge of tokens: RS256 with a JWKS URL, else HS256 with the secret."""
+    if settings.jwks_url is not None:
+        return TokenVerifier.rs256(settings.jwks_url, settings.jwt_issuer, settings.jwt_audience)
+    return TokenVerifier.hs256(settings.signing_secret, settings.jwt_issuer, settings.jwt_audience)

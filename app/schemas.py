@@ -1,0 +1,252 @@
+"""The bodies of requests and answers that are not a finished run; each with an example for the documentation."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from writer.run import AgentKey, Kind, Outcome, Reward, RewardSource, Strict, Tag, TaskText
+
+K = Annotated[int, Field(ge=1, le=50)]
+Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+RrfK = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]
+
+
+class RedactionOut(BaseModel):
+    """How many pieces of one kind were taken out."""
+
+    kind: str
+    count: int
+
+
+class RetainOut(BaseModel):
+    """The acknowledgement: the run is on disk."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
+                    "status": "pending",
+                    "redactions": [{"kind": "email", "count": 1}],
+                },
+            ],
+        },
+    )
+
+    case_id: UUID
+    status: str
+    redactions: list[RedactionOut]
+
+
+class FiltersIn(Strict):
+    """Which cases may be on the slate; an empty list lets everything through."""
+
+    tags: list[Tag] = Field(default_factory=list, max_length=50)
+    kinds: list[Kind] = Field(default_factory=list)
+    outcomes: list[Outcome] = Field(default_factory=list)
+
+
+class RetrieveIn(Strict):
+    """What a backend asks before it acts."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"agent": "db-operator", "query": "Add an age column to the profiles table"}]},
+    )
+
+    agent: AgentKey
+    query: TaskText
+    k: K | None = Field(default=None, description="places on the slate; unset: the profile's (4)")
+    token_budget: int = Field(default=1500, ge=0, le=100_000)
+    filters: FiltersIn = Field(default_factory=FiltersIn)
+    min_similarity: float | None = Field(default=None, ge=-1, le=1, allow_inf_nan=False)
+    explain: bool = False
+    full_text_weight: Weight | None = None
+    semantic_weight: Weight | None = None
+    rrf_k: RrfK | None = None
+
+
+class SlotOut(BaseModel):
+    """One place of the slate."""
+
+    case_id: UUID
+    kind: str
+    task: str
+    plan: list[str]
+    tags: list[str]
+    outcome: str
+    reward: float | None
+    similarity: float | None = Field(description="cosine, -1 to 1; null without vectors")
+    semantic_rank: int | None
+    keyword_rank: int | None
+    rrf: float
+    q_value: float | None = Field(description="null until a trained policy serves")
+    propensity: float
+    why: str
+    explain: dict[str, float | None] | None = Field(default=None, description="every term of the order, on request")
+
+
+class RetrieveOut(BaseModel):
+    """The slate, the text for the prompt, and what is needed to judge both later."""
+
+    retrieval_id: UUID
+    cases: list[SlotOut]
+    memory_context: str
+    tokens: int
+    policy_version: str
+    mode: Literal["hybrid", "keyword", "off", "empty"]
+    degraded: list[str]
+
+
+class FeedbackIn(Strict):
+    """A reward for one retrieval or one case, at any later time."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e", "thumb": "up", "source": "user"}],
+        },
+    )
+
+    retrieval_id: UUID | None = None
+    case_id: UUID | None = None
+    reward: Reward | None = None
+    thumb: Literal["up", "down"] | None = None
+    source: RewardSource = "user"
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        if (self.retrieval_id is None) == (self.case_id is None):
+            raise ValueError("name either retrieval_id or case_id")
+        if (self.reward is None) == (self.thumb is None):
+            raise ValueError("give either reward or thumb")
+        return self
+
+    @property
+    def value(self) -> float:
+        """Returns the reward, 0 to 1; a thumb is 1 or 0."""
+        return self.reward if self.reward is not None else float(self.thumb == "up")
+
+
+class FeedbackOut(BaseModel):
+    """The reward that now counts for the subject."""
+
+    reward: float
+    source: RewardSource
+
+
+class CaseOut(BaseModel):
+    """A case without its sealed payload."""
+
+    case_id: UUID
+    agent: str
+    kind: str
+    status: str
+    task: str
+    plan: list[str]
+    tools: list[str]
+    tags: list[str]
+    outcome: str
+    reward: float | None
+    reward_source: str | None
+    step_count: int
+    error_count: int
+    occurrences: int
+    merged_into: UUID | None
+    retrieval_id: UUID | None
+    reference_case_ids: list[UUID] = Field(description="the cases that were retrieved and used")
+    reuse_count: float
+    reuse_reward: float
+    attempts: int
+    last_error: str | None
+    created_at: datetime
+
+
+class WholeCaseOut(CaseOut):
+    """A case with what was sealed."""
+
+    prompt_snapshot: Any
+    tool_traces: list[dict[str, Any]]
+    turns: list[dict[str, Any]]
+    procedure: dict[str, Any] | None
+
+
+class CasesOut(BaseModel):
+    """One page of cases, the newest first."""
+
+    cases: list[CaseOut]
+    next_cursor: str | None
+
+
+class CasePatch(Strict):
+    """What may be changed of a case by hand."""
+
+    tags: list[Tag] = Field(max_length=50)
+
+
+class ProfilePatch(Strict):
+    """The settings of a profile; what is left out stays as it is."""
+
+    window_size: int | None = Field(default=None, ge=1, le=1_000_000)
+    ttl_days: int | None = Field(default=None, ge=1, le=36_500)
+    k: K | None = None
+    enabled: bool | None = None
+    full_text_weight: Weight | None = None
+    semantic_weight: Weight | None = None
+    rrf_k: RrfK | None = None
+
+
+class ProfileOut(BaseModel):
+    """A profile: its settings and its numbers."""
+
+    agent: str
+    enabled: bool
+    window_size: int
+    ttl_days: int | None
+    k: int
+    full_text_weight: float
+    semantic_weight: float
+    rrf_k: float
+    embedding_model: str | None
+    cases: dict[str, int] = Field(description="how many cases there are of each status")
+    created_at: datetime
+
+
+class AuditEntry(BaseModel):
+    """One change, and who made it."""
+
+    id: UUID
+    agent: str | None
+    actor: str
+    action: str
+    subject_id: UUID | None
+    payload: dict[str, Any]
+    created_at: datetime
+
+
+class AuditOut(BaseModel):
+    """One page of the audit, the newest first."""
+
+    entries: list[AuditEntry]
+    next_cursor: str | None
+
+
+class HybridSearchIn(Strict):
+    """The body of the hosted-Postgres flow (SOURCES row A4); ``agent`` is casebank's addition."""
+
+    query: TaskText
+    agent: AgentKey = "default"
+    match_count: K | None = None
+
+
+class Memory(BaseModel):
+    """One memory, without vectors and internal fields."""
+
+    id: UUID
+    content: str
+    plan: list[str]
+    outcome: str
+    reward: float | None
+    tags: list[str]

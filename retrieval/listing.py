@@ -1,0 +1,98 @@
+"""The statements behind the pages that show a bank: cases, profiles, the audit."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, Table, and_, func, select
+
+from retrieval.schema import audit, cases, procedures, profiles
+
+SHOWN = (
+    "id",
+    "agent_key",
+    "kind",
+    "status",
+    "task",
+    "plan",
+    "tools",
+    "tags",
+    "outcome",
+    "reward",
+    "reward_source",
+    "step_count",
+    "error_count",
+    "occurrences",
+    "merged_into",
+    "retrieval_id",
+    "used_case_ids",
+    "reuse_count",
+    "reuse_reward",
+    "attempts",
+    "last_error",
+    "created_at",
+)
+"""The columns of a case that are shown as they are; the sealed payload and the search vector are not."""
+
+
+def one_case(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for a case with its sealed payload."""
+    columns = [cases.c[name] for name in (*SHOWN, "payload")]
+    return select(*columns).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
+
+
+def page_of_cases(
+    user_sub: str,
+    agent_key: str | None,
+    status: str | None,
+    *,
+    before: UUID | None,
+    limit: int,
+) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the newest ``limit`` cases older than ``before``; ids rise with time (UUIDv7)."""
+    statement = select(*(cases.c[name] for name in SHOWN)).where(cases.c.user_sub == user_sub)
+    if agent_key is not None:
+        statement = statement.where(cases.c.agent_key == agent_key)
+    if status is not None:
+        statement = statement.where(cases.c.status == status)
+    return _page(statement, cases, before, limit)
+
+
+def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the newest ``limit`` audit entries older than ``before``."""
+    statement = select(audit).where(audit.c.user_sub == user_sub)
+    if agent_key is not None:
+        statement = statement.where(audit.c.agent_key == agent_key)
+    return _page(statement, audit, before, limit)
+
+
+def _page(
+    statement: Select[*tuple[Any, ...]], table: Table, before: UUID | None, limit: int
+) -> Select[*tuple[Any, ...]]:
+    if before is not None:
+        statement = statement.where(table.c.id < before)
+    return statement.order_by(table.c.id.desc()).limit(limit)
+
+
+def one_profile(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for a profile's settings."""
+    return select(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+
+
+def cases_by_status(user_sub: str, agent_key: str) -> Select[str, int]:
+    """Returns the statement for how many cases a profile has of each status."""
+    return (
+        select(cases.c.status, func.count().label("cases"))
+        .where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key)
+        .group_by(cases.c.status)
+        .order_by(cases.c.status)
+    )
+
+
+def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, Any]]:
+    """Returns the statement for the newest version of the procedure learned from a case."""
+    return (
+        select(procedures.c.record)
+        .where(and_(procedures.c.user_sub == user_sub, procedures.c.case_id == case_id))
+        .order_by(procedures.c.version.desc(), procedures.c.id)
+        .limit(1)
+    )

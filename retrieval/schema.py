@@ -1,0 +1,276 @@
+"""Every table of the case bank, in one MetaData.
+
+Every primary key, unique key and foreign key starts with ``user_sub``: row-level security, erasure
+and a distribution column all come from the same column. The migrations create what stands here,
+and ``alembic check`` proves that the two agree.
+"""
+
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Computed,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+
+SEARCH_CONFIGURATION = "english"
+"""The text search configuration of stored vectors and of queries; both must agree."""
+
+MAX_SEARCH_TEXT_CHARS = 100_000
+"""Longest searchable text: the tsvector of any such text stays under Postgres' limit of 1 MB."""
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    },
+)
+
+
+def _user() -> Column[str]:
+    return Column("user_sub", Text, nullable=False)
+
+
+def _created() -> Column[object]:
+    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values)})", name=column)
+
+
+def _unit_interval(column: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} >= 0 AND {column} <= 1", name=column)
+
+
+CASE_STATUSES = ("pending", "ready", "merged", "pruned", "dead")
+CASE_KINDS = ("task", "subtask", "tool")
+OUTCOMES = ("success", "failure", "partial", "aborted")
+REWARD_SOURCES = ("heuristic", "user", "judge", "metric")
+
+profiles = Table(
+    "profiles",
+    metadata,
+    _user(),
+    Column("agent_key", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False, server_default=text("true")),
+    Column("window_size", Integer, nullable=False, server_default=text("200")),
+    Column("ttl_days", Integer),
+    Column("k", SmallInteger, nullable=False, server_default=text("4")),
+    Column("full_text_weight", REAL, nullable=False, server_default=text("1")),
+    Column("semantic_weight", REAL, nullable=False, server_default=text("1")),
+    Column("rrf_k", REAL, nullable=False, server_default=text("50")),
+    Column("embedding_model", Text, comment="the one vector space that searches of this profile use"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "agent_key"),
+    CheckConstraint("window_size > 0", name="window_size"),
+    CheckConstraint("k BETWEEN 1 AND 50", name="k"),
+)
+
+user_keys = Table(
+    "user_keys",
+    metadata,
+    _user(),
+    Column("key_id", Uuid, nullable=False),
+    Column("wrapped_key", LargeBinary, nullable=False, comment="AES key of the user, wrapped by the master key"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "key_id"),
+    UniqueConstraint("user_sub"),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    _user(),
+    Column("id", Uuid, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("query", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("degraded", ARRAY(Text), nullable=False),
+    Column("policy_version", Text, nullable=False),
+    Column("feature_version", SmallInteger, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("candidate_ids", ARRAY(Uuid), nullable=False),
+    Column("features", ARRAY(REAL), nullable=False, comment="row-major, candidates x features of feature_version"),
+    Column("scores", ARRAY(REAL), nullable=False, comment="what the policy ordered the candidates by"),
+    Column("tokens", Integer, nullable=False),
+    Column("reward", REAL),
+    Column("reward_source", Text),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "id"),
+    _unit_interval("reward"),
+)
+
+decision_slots = Table(
+    "decision_slots",
+    metadata,
+    _user(),
+    Column("decision_id", Uuid, nullable=False),
+    Column("place", SmallInteger, nullable=False, comment="1-based"),
+    Column("case_id", Uuid, nullable=False, comment="no foreign key: the log outlives a pruned case"),
+    Column("propensity", REAL, nullable=False),
+    Column("used", Boolean, comment="whether the backend said that it used the case; null: it did not say"),
+    PrimaryKeyConstraint("user_sub", "decision_id", "place"),
+    ForeignKeyConstraint(["user_sub", "decision_id"], ["decisions.user_sub", "decisions.id"], ondelete="CASCADE"),
+    CheckConstraint("propensity > 0 AND propensity <= 1", name="propensity"),
+    Index(None, "user_sub", "case_id"),
+)
+
+cases = Table(
+    "cases",
+    metadata,
+    _user(),
+    Column("id", Uuid, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("parent_case_id", Uuid, comment="of a subtask or tool case: the run it belongs to"),
+    Column("status", Text, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("plan", ARRAY(Text), nullable=False),
+    Column("tools", ARRAY(Text), nullable=False, comment="distinct tool names in order of first use"),
+    Column("tags", ARRAY(Text), nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("reward", REAL),
+    Column("reward_source", Text),
+    Column("step_count", Integer, nullable=False),
+    Column("error_count", Integer, nullable=False),
+    Column("retrieval_id", Uuid),
+    Column("used_case_ids", ARRAY(Uuid), comment="null: the backend did not say"),
+    Column("search_text", Text, nullable=False),
+    Column(
+        "search_vector",
+        TSVECTOR,
+        Computed(f"to_tsvector('{SEARCH_CONFIGURATION}'::regconfig, search_text)", persisted=True),
+    ),
+    Column("message_hash", LargeBinary, nullable=False, comment="sha256 of the normalised task and plan"),
+    Column("idempotency_key", Text),
+    Column("request_hash", LargeBinary, nullable=False, comment="sha256 of the request as it was sent"),
+    Column("key_id", Uuid, nullable=False),
+    Column("payload", LargeBinary, nullable=False, comment="sealed: prompt snapshot, tool traces, turns, procedure"),
+    Column("occurrences", Integer, nullable=False, server_default=text("1")),
+    Column("merged_into", Uuid),
+    Column("reuse_count", REAL, nullable=False, server_default=text("0")),
+    Column("reuse_reward", REAL, nullable=False, server_default=text("0"), comment="sum over reuse_count"),
+    Column("last_used_at", DateTime(timezone=True)),
+    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
+    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("lease_token", Uuid),
+    Column("last_error", Text),
+    Column("pruned_at", DateTime(timezone=True)),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "id"),
+    UniqueConstraint("user_sub", "idempotency_key"),
+    ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),
+    ForeignKeyConstraint(["user_sub", "key_id"], ["user_keys.user_sub", "user_keys.key_id"]),
+    ForeignKeyConstraint(
+        ["user_sub", "retrieval_id"],
+        ["decisions.user_sub", "decisions.id"],
+        ondelete="SET NULL (retrieval_id)",
+    ),
+    _one_of("status", CASE_STATUSES),
+    _one_of("kind", CASE_KINDS),
+    _one_of("outcome", OUTCOMES),
+    _unit_interval("reward"),
+    Index("cases_bank_idx", "user_sub", "agent_key", "status", "created_at", "id"),
+    Index("cases_queue_idx", "available_at", postgresql_where=text("status = 'pending'")),
+    Index("cases_search_vector_idx", "search_vector", postgresql_using="gin"),
+)
+
+case_embeddings = Table(
+    "case_embeddings",
+    metadata,
+    _user(),
+    Column("agent_key", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("case_id", Uuid, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("embedding", Vector(), nullable=False, comment="real[] where pgvector is missing"),
+    Column("approximate", Boolean, nullable=False, server_default=text("false"), comment="in the HNSW index"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "agent_key", "model", "case_id"),
+    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
+    Index(None, "user_sub", "case_id"),
+)
+
+procedures = Table(
+    "procedures",
+    metadata,
+    _user(),
+    Column("id", Uuid, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("case_id", Uuid, comment="the run it was learned from"),
+    Column("record", JSONB, nullable=False, comment="procedure_name, semantic_description, …: SOURCES row A2"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "id", "version"),
+    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
+    Index(None, "user_sub", "case_id"),
+)
+
+rewards = Table(
+    "rewards",
+    metadata,
+    _user(),
+    Column("id", Uuid, nullable=False),
+    Column("case_id", Uuid),
+    Column("decision_id", Uuid),
+    Column("reward", REAL, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "id"),
+    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_sub", "decision_id"], ["decisions.user_sub", "decisions.id"], ondelete="CASCADE"),
+    _unit_interval("reward"),
+    _one_of("source", REWARD_SOURCES),
+    CheckConstraint("num_nonnulls(case_id, decision_id) = 1", name="one_subject"),
+    Index(None, "user_sub", "case_id"),
+    Index(None, "user_sub", "decision_id"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    _user(),
+    Column("id", Uuid, nullable=False),
+    Column("agent_key", Text),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject_id", Uuid),
+    Column("payload", JSONB, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "id"),
+)
+
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("user_sub", Text, nullable=False, comment="sha256 of the erased user's name, in hex"),
+    Column("erased_at", DateTime(timezone=True), nullable=False),
+    Column("receipt", JSONB, nullable=False, comment="rows deleted, by table"),
+    PrimaryKeyConstraint("user_sub", "erased_at"),
+)
+
+USER_TABLES = (rewards, procedures, case_embeddings, cases, decision_slots, decisions, audit, user_keys, profiles)
+"""The tables that hold a user's data, in the order in which they can be emptied."""

@@ -1,0 +1,38 @@
+"""One embedded Postgres for the whole run; a fresh migrated database for each module that asks."""
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from app import embedded
+from app.embedded import EmbeddedPostgres
+from app.migrate import migrate
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    with tempfile.TemporaryDirectory(prefix="casebank-tests-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder) / "postgres"
+        yield embedded.start(home)
+        embedded.release(home)
+
+
+async def new_database(server: EmbeddedPostgres, *, pgvector: str = "auto") -> str:
+    """Creates a migrated database and returns its URL as the owner."""
+    name = f"t{uuid4().hex}"
+    admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
+    await admin.execute(f"CREATE DATABASE {name}")
+    await admin.close()
+    url = server.url(name)
+    await migrate(url, pgvector=pgvector)
+    return url
+
+
+@pytest.fixture(scope="module")
+async def database_url(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
+    """URL of an empty bank."""
+    yield await new_database(postgres)

@@ -1,0 +1,55 @@
+"""Profiles as upkeep meets them: listed across users by name alone, then taken one at a time as their user."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Select, func, literal, select, text, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database import Database
+from retrieval.schema import profiles
+
+PAGE = 1_000
+
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:user_sub || chr(10) || :agent_key, 1))")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One user and one agent, and when the database last knew of them: an erasure since then keeps upkeep out."""
+
+    user_sub: str
+    agent_key: str
+    seen_at: datetime
+
+
+async def each_profile(database: Database) -> AsyncIterator[Profile]:
+    """Yields every profile of every user, in the order of their keys.
+
+    Raises:
+        DatabaseUnavailable: no connection, or it broke.
+    """
+    after: Profile | None = None
+    while True:
+        async with database.as_worker() as connection:
+            page = [Profile(*row) for row in await connection.execute(_page(after))]
+        for profile in page:
+            yield profile
+        if len(page) < PAGE:
+            return
+        after = page[-1]
+
+
+async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
+    """Waits until this transaction is the only one that makes cases of the profile ready, merges or prunes them."""
+    await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
+
+
+def _page(after: Profile | None) -> Select[tuple[str, str, datetime]]:
+    # the transaction's start: an erasure that commits later than this statement looks is later than that, too
+    statement = select(profiles.c.user_sub, profiles.c.agent_key, func.now().label("seen_at"))
+    if after is not None:
+        last = tuple_(literal(after.user_sub), literal(after.agent_key))
+        statement = statement.where(tuple_(profiles.c.user_sub, profiles.c.agent_key) > last)
+    return statement.order_by(profiles.c.user_sub, profiles.c.agent_key).limit(PAGE)

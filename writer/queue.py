@@ -1,0 +1,89 @@
+"""The queue inside the cases table: claim with a lease, hand back with a delay, bury, and raise the dead.
+
+Every statement here runs as the worker role, which sees who waits and nothing of what they wrote.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import Select, Update, and_, func, select, tuple_, update
+
+from retrieval.schema import cases
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A case that is this worker's until the lease ends."""
+
+    user_sub: str
+    case_id: UUID
+    agent_key: str
+    attempts: int
+    lease_token: UUID
+    claimed_at: datetime
+
+
+def claim(lease_token: UUID, lease: timedelta, batch: int) -> Update:
+    """Returns the statement that leases up to ``batch`` waiting cases, the longest waiting first."""
+    waiting = (
+        select(cases.c.user_sub, cases.c.id)
+        .where(cases.c.status == "pending", cases.c.available_at <= func.now())
+        .order_by(cases.c.available_at, cases.c.user_sub, cases.c.id)
+        .limit(batch)
+        .with_for_update(skip_locked=True)
+    )
+    return (
+        update(cases)
+        .where(tuple_(cases.c.user_sub, cases.c.id).in_(waiting))
+        .values(lease_token=lease_token, available_at=func.now() + lease, attempts=cases.c.attempts + 1)
+        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key, cases.c.attempts, func.now().label("claimed_at"))
+    )
+
+
+def bury(max_attempts: int) -> Update:
+    """Returns the statement that gives up on cases whose last attempt never came back."""
+    return (
+        update(cases)
+        .where(cases.c.status == "pending", cases.c.available_at <= func.now(), cases.c.attempts >= max_attempts)
+        .values(status="dead", last_error="the worker died with it", lease_token=None)
+    )
+
+
+def hand_back(held: Claim, error: str, delay: timedelta, *, dead: bool) -> Update:
+    """Returns the statement that ends a failed attempt: to be tried again after the delay, or dead."""
+    return (
+        update(cases)
+        .where(
+            and_(
+                cases.c.user_sub == held.user_sub,
+                cases.c.id == held.case_id,
+                cases.c.lease_token == held.lease_token,
+                cases.c.status == "pending",
+            ),
+        )
+        .values(
+            status="dead" if dead else "pending",
+            available_at=func.now() + delay,
+            lease_token=None,
+            last_error=error,
+        )
+    )
+
+
+def raise_the_dead(user_sub: str | None = None) -> Update:
+    """Returns the statement that queues the dead cases again, of one user or of all, with their attempts forgotten."""
+    dead = update(cases).where(cases.c.status == "dead")
+    if user_sub is not None:
+        dead = dead.where(cases.c.user_sub == user_sub)
+    return dead.values(status="pending", attempts=0, available_at=func.now(), lease_token=None).returning(cases.c.id)
+
+
+def depth() -> Select[str, int, datetime]:
+    """Returns the statement for how many cases there are of each status, and since when the first one waits."""
+    return (
+        select(cases.c.status, func.count().label("cases"), func.min(cases.c.created_at).label("oldest"))
+        .where(cases.c.status.in_(["pending", "dead"]))
+        .group_by(cases.c.status)
+        .order_by(cases.c.status)
+    )

@@ -1,0 +1,134 @@
+"""Sealing: a payload as compressed and encrypted bytes that open only for the same user, case and key.
+
+    0         1         2               14
+    version   encoding  nonce           AES-256-GCM ciphertext and tag
+
+A user's key is wrapped by the master key in the same way, so that erasing the wrapped key erases everything.
+
+    CasebankError
+    ├── SealBroken         the bytes were changed or cut, or belong to another user, case or key
+    └── PayloadTooLarge    the payload is larger, unsealed, than casebank holds in memory at once
+"""
+
+import json
+import os
+from typing import Any
+from uuid import UUID
+
+import orjson
+from backports import zstd
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from retrieval.errors import CasebankError
+
+COMPRESS_OVER_BYTES = 2048
+MAX_UNSEALED_BYTES = 32 << 20
+
+_VERSION = 1
+_RAW, _ZSTD = 0, 1
+_WIDE = 2  # beside either: JSON with lone surrogates or integers over 64 bits, which orjson does not write or keep
+_NONCE_BYTES = 12
+_HEAD_BYTES = 2
+_KEY_BITS = 256
+# A frame may ask for a window of 128 MiB by default; none of ours needs more than the payload's bound.
+_LIMITS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: MAX_UNSEALED_BYTES.bit_length() - 1}
+
+
+class SealBroken(CasebankError):
+    """The sealed bytes were changed or cut, or belong to another user, case or key."""
+
+
+class PayloadTooLarge(CasebankError):
+    """The payload is larger than `MAX_UNSEALED_BYTES`."""
+
+
+def seal(payload: Any, key: bytes, *, user_sub: str, case_id: UUID) -> bytes:
+    """The JSON payload, sealed for this user and case.
+
+    Raises:
+        PayloadTooLarge: it could not be unsealed again.
+    """
+    encoding, data = _dump(payload)
+    if len(data) > MAX_UNSEALED_BYTES:
+        raise PayloadTooLarge(f"the payload has {len(data)} bytes, over {MAX_UNSEALED_BYTES}")
+    if len(data) > COMPRESS_OVER_BYTES:
+        encoding, data = encoding | _ZSTD, zstd.compress(data)
+    return _encrypt(data, key, encoding, _payload_owner(user_sub, case_id))
+
+
+def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID) -> Any:
+    """The JSON payload that was sealed for this user and case.
+
+    Raises:
+        SealBroken: it was not, or the bytes were changed.
+        PayloadTooLarge: it unfolds to more than `MAX_UNSEALED_BYTES`.
+    """
+    encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id))
+    try:
+        plain = _decompress(data) if encoding & _ZSTD else data
+        return json.loads(plain) if encoding & _WIDE else orjson.loads(plain)
+    except (zstd.ZstdError, ValueError) as error:
+        raise SealBroken("the payload was sealed damaged") from error
+
+
+def new_user_key() -> bytes:
+    """A random key of 32 bytes."""
+    return AESGCM.generate_key(_KEY_BITS)
+
+
+def wrap_key(key: bytes, master: bytes, *, user_sub: str) -> bytes:
+    """The user's key, encrypted by the master key and bound to the user."""
+    return _encrypt(key, master, _RAW, _key_owner(user_sub))
+
+
+def unwrap_key(wrapped: bytes, master: bytes, *, user_sub: str) -> bytes:
+    """The user's key that was wrapped.
+
+    Raises:
+        SealBroken: it is another user's or another master's, or the bytes were changed.
+    """
+    return _decrypt(wrapped, master, _key_owner(user_sub))[1]
+
+
+def _payload_owner(user_sub: str, case_id: UUID) -> bytes:
+    return b"case" + case_id.bytes + user_sub.encode("utf-8", "surrogatepass")
+
+
+def _key_owner(user_sub: str) -> bytes:
+    return b"key of" + user_sub.encode("utf-8", "surrogatepass")
+
+
+def _encrypt(data: bytes, key: bytes, encoding: int, owner: bytes) -> bytes:
+    head, nonce = bytes([_VERSION, encoding]), os.urandom(_NONCE_BYTES)
+    return head + nonce + AESGCM(key).encrypt(nonce, data, head + owner)
+
+
+def _decrypt(blob: bytes, key: bytes, owner: bytes) -> tuple[int, bytes]:
+    """The encoding and the plain bytes."""
+    head, nonce, data = blob[:_HEAD_BYTES], blob[_HEAD_BYTES:][:_NONCE_BYTES], blob[_HEAD_BYTES + _NONCE_BYTES :]
+    if head[:1] != bytes([_VERSION]) or not data:
+        raise SealBroken("no sealed bytes of a known version")
+    try:
+        return head[1], AESGCM(key).decrypt(nonce, data, head + owner)
+    except InvalidTag:
+        raise SealBroken("the sealed bytes were changed, or belong to another user, case or key") from None
+
+
+def _dump(payload: Any) -> tuple[int, bytes]:
+    """The encoding's flag for the kind of JSON, and the JSON."""
+    try:
+        return _RAW, orjson.dumps(payload)
+    except orjson.JSONEncodeError:
+        return _WIDE, json.dumps(payload, separators=(",", ":")).encode()
+
+
+def _decompress(data: bytes) -> bytes:
+    """The bytes of the frame, never more than one over the bound in memory."""
+    frame = zstd.ZstdDecompressor(options=_LIMITS)
+    plain = frame.decompress(data, max_length=MAX_UNSEALED_BYTES + 1)
+    if len(plain) > MAX_UNSEALED_BYTES:
+        raise PayloadTooLarge(f"the payload unfolds to more than {MAX_UNSEALED_BYTES} bytes")
+    if not frame.eof:
+        raise zstd.ZstdError("the frame is cut")
+    return plain

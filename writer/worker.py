@@ -1,0 +1,258 @@
+"""The worker: takes retained runs off the queue, embeds them, merges repeats, and makes them ready to be found."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from prometheus_client import Counter
+from sqlalchemy import Row, Select, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database import Database
+from retrieval.errors import CasebankError, DatabaseUnavailable, UserErased
+from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.queries import stored
+from retrieval.schema import audit, case_embeddings, cases, procedures, profiles
+from retrieval.stages import log, stage
+from writer import queue
+from writer.dedupe import count_again, twin
+from writer.errors import LeaseLost
+from writer.keys import Keyring
+from writer.profiles import lock_profile
+from writer.queue import Claim
+from writer.reward import credit_run
+from writer.seal import unseal
+
+FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the worker takes its work."""
+
+    batch: int = 16
+    poll_s: float = 0.2
+    lease: timedelta = timedelta(seconds=60)
+    max_attempts: int = 8
+    backoff_s: float = 1.0
+    """Delay after the first failure; doubles with each further one, up to ``backoff_max_s``, half of it by chance."""
+    backoff_max_s: float = 300.0
+
+
+@dataclass(slots=True)
+class Worker:
+    """One consumer of the queue; any number of them may run, in this process or another."""
+
+    database: Database
+    embedder: Embedder
+    keyring: Keyring
+    pgvector: bool = True
+    pace: Pace = field(default_factory=Pace)
+    rng: random.Random = field(default_factory=random.Random)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wake(self) -> None:
+        """Makes the worker look at the queue now; for a retain in the same process."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Works until cancelled; an outage of the database or the embedder only slows it down."""
+        while True:
+            try:
+                worked = await self.run_once()
+            except DatabaseUnavailable:
+                worked = 0
+            except Exception as error:  # noqa: BLE001 - whatever it was, the queue must keep moving
+                log.error("worker.crash", error=type(error).__name__)
+                worked = 0
+            if not worked:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), self.pace.poll_s)
+                self._wake.clear()
+
+    async def run_once(self) -> int:
+        """Takes one batch off the queue and returns its size, whatever became of it.
+
+        Raises:
+            DatabaseUnavailable: the claimed cases come back when their lease ends.
+        """
+        claims = await self._claim()
+        if not claims:
+            return 0
+        with stage("work"):
+            found = await self._read(claims)
+            if found:
+                await self._finish(found)
+        return len(claims)
+
+    async def _claim(self) -> list[Claim]:
+        token = uuids.uuid7()
+        async with self.database.as_worker() as connection:
+            await connection.execute(queue.bury(self.pace.max_attempts))
+            rows = await connection.execute(queue.claim(token, self.pace.lease, self.pace.batch))
+            return [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+
+    async def _read(self, claims: Sequence[Claim]) -> list[tuple[Claim, Row[Any]]]:
+        """Reads what was claimed, each user's rows as that user; what is gone since is left out."""
+        found = []
+        for held in claims:
+            with suppress(UserErased):
+                async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
+                    if (row := (await connection.execute(_claimed(held))).one_or_none()) is not None:
+                        found.append((held, row))
+        return found
+
+    async def _finish(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
+        try:
+            with stage("work.embed"):
+                vectors = await embed_each(self.embedder, [row.task for _, row in found])
+        except CasebankError as error:
+            for held, _ in found:
+                await self._hand_back(held, error)
+            return
+        for (held, row), vector in zip(found, vectors, strict=True):
+            await self._finish_one(held, row, vector)
+
+    async def _finish_one(self, held: Claim, row: Row[Any], vector: Vector | None) -> None:
+        try:
+            with stage("work.finalise"):
+                how = await self._finalise(held, row, vector)
+        except (UserErased, LeaseLost) as gone:
+            how = type(gone).__name__
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad case must not stop those behind it
+            how = "failed"
+            await self._hand_back(held, error)
+        FINISHED.labels(how).inc()
+
+    async def _finalise(self, held: Claim, row: Row[Any], vector: Vector | None) -> str:
+        """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
+        async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
+            await lock_profile(connection, held.user_sub, held.agent_key)
+            near = vector.tolist() if vector is not None and self.pgvector else None
+            kept = await connection.scalar(twin(held.user_sub, row, near, self.embedder.model))
+            await _close(connection, held, kept)
+            if kept is not None:
+                await connection.execute(count_again(held.user_sub, kept, row.reward))
+                await _note(connection, held, "merge_case", {"into": str(kept)})
+            elif vector is not None:
+                await self._store_vector(connection, held, vector)
+            await self._store_procedure(connection, held, row)
+            if row.retrieval_id is not None and row.reward is not None:
+                await credit_run(connection, held.user_sub, "worker", row)
+        return "merged" if kept is not None else "ready"
+
+    async def _store_vector(self, connection: AsyncConnection, held: Claim, vector: Vector) -> None:
+        values = {
+            "user_sub": held.user_sub,
+            "agent_key": held.agent_key,
+            "model": self.embedder.model,
+            "case_id": held.case_id,
+            "dimension": self.embedder.dimension,
+            "embedding": stored(vector.tolist()),
+        }
+        await connection.execute(insert(case_embeddings).values(values))
+        # The first vector of a profile chooses its space; a later change of model goes through reembed.
+        chosen = update(profiles).where(
+            profiles.c.user_sub == held.user_sub,
+            profiles.c.agent_key == held.agent_key,
+            profiles.c.embedding_model.is_(None),
+        )
+        await connection.execute(chosen.values(embedding_model=self.embedder.model))
+
+    async def _store_procedure(self, connection: AsyncConnection, held: Claim, row: Row[Any]) -> None:
+        key = await self.keyring.find(connection, held.user_sub)
+        if key is None:
+            raise LeaseLost("the user's key is gone")
+        learned = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)["procedure"]
+        if learned is None:
+            return
+        values = {
+            "user_sub": held.user_sub,
+            "id": uuids.uuid7(),
+            "version": 1,
+            "agent_key": held.agent_key,
+            "case_id": held.case_id,
+            "record": learned["data"],
+        }
+        await connection.execute(insert(procedures).values(values))
+
+    async def _hand_back(self, held: Claim, error: Exception) -> None:
+        dead = held.attempts >= self.pace.max_attempts
+        longest = min(self.pace.backoff_max_s, self.pace.backoff_s * 2 ** (held.attempts - 1))
+        delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
+        # the type alone: a message could quote what the user wrote
+        name = type(error).__name__
+        async with self.database.as_worker() as connection:
+            await connection.execute(queue.hand_back(held, name, delay, dead=dead))
+        log.warning("work.failed", error=name, attempts=held.attempts, dead=dead)
+
+
+def _claimed(held: Claim) -> Select[*tuple[Any, ...]]:
+    columns = (
+        "agent_key",
+        "kind",
+        "task",
+        "plan",
+        "outcome",
+        "reward",
+        "reward_source",
+        "message_hash",
+        "retrieval_id",
+        "used_case_ids",
+        "payload",
+    )
+    return select(*(cases.c[name] for name in columns)).where(
+        cases.c.user_sub == held.user_sub,
+        cases.c.id == held.case_id,
+        cases.c.lease_token == held.lease_token,
+        cases.c.status == "pending",
+    )
+
+
+async def _close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:
+    """Takes the case off the queue.
+
+    Raises:
+        LeaseLost: another worker has it, or it is gone.
+    """
+    done = (
+        update(cases)
+        .where(
+            cases.c.user_sub == held.user_sub,
+            cases.c.id == held.case_id,
+            cases.c.lease_token == held.lease_token,
+            cases.c.status == "pending",
+        )
+        .values(
+            status="ready" if kept is None else "merged",
+            merged_into=kept,
+            lease_token=None,
+            last_error=None,
+            available_at=func.now(),
+        )
+    )
+    if (await connection.execute(done)).rowcount != 1:
+        raise LeaseLost("the lease ran out, or the case is gone")
+
+
+async def _note(connection: AsyncConnection, held: Claim, action: str, payload: dict[str, object]) -> None:
+    await connection.execute(
+        insert(audit).values(
+            user_sub=held.user_sub,
+            id=uuids.uuid7(),
+            agent_key=held.agent_key,
+            actor="worker",
+            action=action,
+            subject_id=held.case_id,
+            payload=payload,
+        ),
+    )
