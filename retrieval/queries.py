@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 from uuid import UUID
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
-    ARRAY,
     CTE,
     REAL,
+    ColumnClause,
     ColumnElement,
     Float,
     Select,
     Text,
     Uuid,
     and_,
+    any_,
     bindparam,
     case,
     cast,
@@ -26,8 +28,9 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    true,
 )
-from sqlalchemy.dialects.postgresql import REGCONFIG, TSQUERY
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
 from retrieval.schema import SEARCH_CONFIGURATION, case_embeddings, cases, profiles
 
@@ -70,104 +73,151 @@ class Search:
     """Distances that were computed outside the database, which then needs no pgvector."""
 
 
-def candidates(user_sub: str, search: Search) -> Select[*tuple[Any, ...]]:
-    """Returns the one statement of a retrieval: the profile's settings beside each of its best POOL cases.
+def candidates(user_sub: str, search: Search) -> tuple[Select[*tuple[Any, ...]], dict[str, Any]]:
+    """Returns the one statement of a retrieval and its parameters.
+
+    It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
+    one row, whose ``id`` is NULL; no profile answers none. Ties go to the newer case.
 
     Hybrid search by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), as SOURCES row A3 has it:
     ``full_text_weight/(rrf_k + keyword_rank) + semantic_weight/(rrf_k + semantic_rank)``, where a missing
-    rank contributes 0. Both halves scan the profile's own rows, so the vector half is exact. Ties go to the
-    newer case. A profile without cases still answers one row, whose ``id`` is NULL; no profile answers none.
+    rank contributes 0. Both halves scan the profile's own rows, so the vector half is exact.
     """
-    profile = _profile(user_sub, search)
-    bank = _bank(user_sub, search, profile)
-    ranked = _ranked(bank)
-    fused = _fused(ranked, profile)
-    settings = [
-        profile.c[name] for name in ("enabled", "k", "embedding_model", "full_text_weight", "semantic_weight", "rrf_k")
-    ]
+    parameters: dict[str, Any] = {
+        "user_sub": user_sub,
+        "agent_key": search.agent_key,
+        "query": search.query,
+        "tags": list(search.filters.tags),
+        "kinds": list(search.filters.kinds),
+        "outcomes": list(search.filters.outcomes),
+        **{name: getattr(search, name) for name in OVERRIDES},
+    }
+    if search.measured is not None:
+        measured = {"case_ids": search.measured.case_ids, "distances": search.measured.distances}
+        return _STATEMENTS[Nearness.MEASURED], parameters | measured
+    if search.vector is not None:
+        return _STATEMENTS[Nearness.IN_DATABASE], parameters | {"vector": search.vector, "model": search.model}
+    return _STATEMENTS[Nearness.UNKNOWN], parameters
+
+
+class Nearness(Enum):
+    """Where the distances come from."""
+
+    IN_DATABASE = auto()
+    MEASURED = auto()
+    UNKNOWN = auto()
+
+
+OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
+"""Settings of the profile that a request may override."""
+
+_USER_SUB = bindparam("user_sub", type_=Text)
+_AGENT_KEY = bindparam("agent_key", type_=Text)
+_MODEL = bindparam("model", type_=Text)
+
+
+def _texts(name: str) -> ColumnElement[Any]:
+    return cast(bindparam(name, type_=ARRAY(Text)), ARRAY(Text))
+
+
+def _statement(nearness: Nearness) -> Select[*tuple[Any, ...]]:
+    """Built once: a statement of this size takes longer to build than to run."""
+    profile = _profile()
+    fused = _fused(_ranked(_bank(nearness, profile)), profile)
+    settings = [profile.c[name] for name in ("enabled", "k", "embedding_model", *OVERRIDES)]
     return (
         select(*settings, *fused.c, *_contents())
         .select_from(
-            profile.outerjoin(fused, literal(value=True)).outerjoin(
+            profile.outerjoin(fused, true()).outerjoin(
                 cases,
-                and_(cases.c.user_sub == user_sub, cases.c.id == fused.c.id),
+                and_(cases.c.user_sub == _USER_SUB, cases.c.id == fused.c.id),
             ),
         )
         .order_by(fused.c.rrf.desc(), fused.c.id.desc())
     )
 
 
-def _profile(user_sub: str, search: Search) -> CTE:
-    def setting(name: str) -> ColumnElement[float]:
-        return func.coalesce(cast(bindparam(None, getattr(search, name)), Float), profiles.c[name]).label(name)
-
+def _profile() -> CTE:
+    overridden = [
+        func.coalesce(cast(bindparam(name), Float), cast(profiles.c[name], Float)).label(name) for name in OVERRIDES
+    ]
     return (
-        select(
-            profiles.c.enabled,
-            profiles.c.k,
-            profiles.c.embedding_model,
-            setting("full_text_weight"),
-            setting("semantic_weight"),
-            setting("rrf_k"),
-        )
-        .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == search.agent_key)
+        select(profiles.c.enabled, profiles.c.k, profiles.c.embedding_model, *overridden)
+        .where(profiles.c.user_sub == _USER_SUB, profiles.c.agent_key == _AGENT_KEY)
         .cte("profile")
         .prefix_with("MATERIALIZED")
     )
 
 
-def _any_word(query: str) -> ColumnElement[object]:
-    """Returns the tsquery that any word of the query satisfies; a question rarely shares all its words with a case."""
-    every = func.plainto_tsquery(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), query)
-    return cast(func.replace(cast(every, Text), "&", "|"), TSQUERY)
-
-
-def _bank(user_sub: str, search: Search, profile: CTE) -> CTE:
+def _bank(nearness: Nearness, profile: CTE) -> CTE:
     """The profile's ready cases that pass the filters, each with its distance and its keyword relevance."""
-    words = select(_any_word(search.query).label("words")).cte("words").prefix_with("MATERIALIZED")
-    near = _near(user_sub, search, profile)
+    # Any word of the query will do: a question rarely shares all its words with a case.
+    every_word = func.plainto_tsquery(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), bindparam("query", type_=Text))
+    any_word = cast(func.replace(cast(every_word, Text), "&", "|"), TSQUERY)
+    words = select(any_word.label("words")).cte("words").prefix_with("MATERIALIZED")
+    near = _NEAR[nearness](profile)
     relevance = case(
         (cases.c.search_vector.op("@@")(words.c.words), func.ts_rank(cases.c.search_vector, words.c.words)),
     )
     return (
         select(cases.c.id, relevance.label("relevance"), near.c.distance)
-        .select_from(
-            cases.join(words, literal(value=True)).outerjoin(near, near.c.case_id == cases.c.id),
-        )
+        .select_from(cases.join(words, true()).outerjoin(near, near.c.case_id == cases.c.id))
         .where(
-            cases.c.user_sub == user_sub,
-            cases.c.agent_key == search.agent_key,
-            cases.c.status == "ready",
-            *_passing(search.filters),
+            cases.c.user_sub == _USER_SUB,
+            cases.c.agent_key == _AGENT_KEY,
+            cases.c.status == literal_column("'ready'"),
+            _passes("tags", cases.c.tags.contains(_texts("tags"))),
+            _passes("kinds", cases.c.kind == any_(_texts("kinds"))),
+            _passes("outcomes", cases.c.outcome == any_(_texts("outcomes"))),
         )
         .cte("bank")
     )
 
 
-def _near(user_sub: str, search: Search, profile: CTE) -> CTE:
-    """The distance of each case that has a vector in the query's space; no rows without a query vector.
+def _passes(name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """The condition, unless its list is empty."""
+    return or_(func.cardinality(_texts(name)) == 0, condition)
+
+
+def _near_in_database(profile: CTE) -> CTE:
+    """Distances by pgvector.
 
     A bank that is being re-embedded has vectors of two spaces: only the one that the profile has chosen counts.
     """
-    if search.measured is not None:
-        given = (
-            func.unnest(
-                cast(literal(search.measured.case_ids, ARRAY(Uuid)), ARRAY(Uuid)),
-                cast(literal(search.measured.distances, ARRAY(REAL)), ARRAY(REAL)),
-            )
-            .table_valued(column("case_id", Uuid), column("distance", Float), name="given")
-            .render_derived()
-        )
-        return select(given.c.case_id, given.c.distance).cte("near")
-    if search.vector is None:
-        return select(cast(null(), Uuid).label("case_id"), cast(null(), Float).label("distance")).cte("near")
-    distance = cosine_distance(search.vector)
+    vector = cast(cast(bindparam("vector", type_=ARRAY(REAL)), ARRAY(REAL)), Vector)
     return (
-        select(case_embeddings.c.case_id, distance.label("distance"))
-        .select_from(case_embeddings.join(profile, profile.c.embedding_model == search.model))
-        .where(_space(user_sub, search.agent_key, search.model))
+        select(case_embeddings.c.case_id, case_embeddings.c.embedding.op("<=>")(vector).label("distance"))
+        .select_from(case_embeddings.join(profile, profile.c.embedding_model == _MODEL))
+        .where(
+            case_embeddings.c.user_sub == _USER_SUB,
+            case_embeddings.c.agent_key == _AGENT_KEY,
+            case_embeddings.c.model == _MODEL,
+        )
         .cte("near")
     )
+
+
+def _near_measured(_profile: CTE) -> CTE:
+    given = (
+        func.unnest(
+            cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
+            cast(bindparam("distances", type_=ARRAY(Float)), ARRAY(Float)),
+        )
+        .table_valued(column("case_id", Uuid), column("distance", Float), name="given")
+        .render_derived()
+    )
+    return select(given.c.case_id, given.c.distance).cte("near")
+
+
+def _near_unknown(_profile: CTE) -> CTE:
+    return select(cast(null(), Uuid).label("case_id"), cast(null(), Float).label("distance")).cte("near")
+
+
+_NEAR = {
+    Nearness.IN_DATABASE: _near_in_database,
+    Nearness.MEASURED: _near_measured,
+    Nearness.UNKNOWN: _near_unknown,
+}
 
 
 def stored(vector: list[float]) -> ColumnElement[Any]:
@@ -192,28 +242,13 @@ def vectors(user_sub: str, agent_key: str, model: str) -> Select[UUID, list[floa
                 profiles.c.embedding_model == model,
             ),
         )
-        .where(_space(user_sub, agent_key, model))
+        .where(
+            case_embeddings.c.user_sub == user_sub,
+            case_embeddings.c.agent_key == agent_key,
+            case_embeddings.c.model == model,
+        )
         .order_by(case_embeddings.c.case_id)
     )
-
-
-def _space(user_sub: str, agent_key: str, model: str) -> ColumnElement[bool]:
-    return and_(
-        case_embeddings.c.user_sub == user_sub,
-        case_embeddings.c.agent_key == agent_key,
-        case_embeddings.c.model == model,
-    )
-
-
-def _passing(filters: Filters) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    if filters.tags:
-        conditions.append(cases.c.tags.contains(list(filters.tags)))
-    if filters.kinds:
-        conditions.append(cases.c.kind.in_(filters.kinds))
-    if filters.outcomes:
-        conditions.append(cases.c.outcome.in_(filters.outcomes))
-    return conditions
 
 
 def _ranked(bank: CTE) -> CTE:
@@ -234,21 +269,21 @@ def _fused(ranked: CTE, profile: CTE) -> CTE:
     def part(weight: str, rank: str) -> ColumnElement[object]:
         rank_column = ranked.c[rank]
         term = profile.c[weight] / (profile.c.rrf_k + cast(rank_column, Float))
-        return case((rank_column <= HALF, term), else_=0.0)
+        return case((rank_column <= _HALF, term), else_=literal_column("0.0"))
 
     rrf = (part("full_text_weight", "keyword_rank") + part("semantic_weight", "semantic_rank")).label("rrf")
     return (
         select(
             ranked.c.id,
-            (1 - ranked.c.distance).label("similarity"),
+            (literal_column("1") - ranked.c.distance).label("similarity"),
             ranked.c.semantic_rank,
             ranked.c.keyword_rank,
             rrf,
         )
-        .select_from(ranked.join(profile, literal(value=True)))
-        .where(or_(ranked.c.semantic_rank <= HALF, ranked.c.keyword_rank <= HALF))
+        .select_from(ranked.join(profile, true()))
+        .where(or_(ranked.c.semantic_rank <= _HALF, ranked.c.keyword_rank <= _HALF))
         .order_by(literal_column("rrf").desc(), ranked.c.id.desc())
-        .limit(POOL)
+        .limit(literal_column(str(POOL)))
         .cte("fused")
     )
 
@@ -271,3 +306,7 @@ def _contents() -> list[ColumnElement[object]]:
     )
     age_days = func.extract("epoch", func.now() - cases.c.created_at) / 86400.0
     return [*(cases.c[name] for name in names), cast(age_days, Float).label("age_days")]
+
+
+_HALF: ColumnClause[int] = literal_column(str(HALF))
+_STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}

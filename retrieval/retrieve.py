@@ -11,17 +11,16 @@ import uuid_utils.compat as uuids
 from numpy.typing import NDArray
 from prometheus_client import Counter
 from sqlalchemy import Row
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import default, features
 from retrieval.context import MemoryContext, Remembered, memory_context
 from retrieval.database import Database
+from retrieval.decisions import log_decision
 from retrieval.diversity import entry, pick
 from retrieval.errors import EmbedderError, TextNotEmbeddable
 from retrieval.ports import Embedder
 from retrieval.queries import Measured, Search, candidates, vectors
-from retrieval.schema import decision_slots, decisions
 from retrieval.stages import stage
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
@@ -114,7 +113,7 @@ class Reader:
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
             search = replace(search, measured=await _measure(connection, user_sub, search))
-        return (await connection.execute(candidates(user_sub, search))).all(), search
+        return (await connection.execute(*candidates(user_sub, search))).all(), search
 
 
 async def _measure(connection: AsyncConnection, user_sub: str, search: Search) -> Measured:
@@ -195,37 +194,26 @@ def _why(row: Row[Any], posterior: float) -> str:
 
 async def _log(connection: AsyncConnection, user_sub: str, search: Search, slate: Slate, table: _Table) -> None:
     """Writes the decision and its slots in one statement."""
-    decision = insert(decisions).values(
-        user_sub=user_sub,
-        id=slate.retrieval_id,
-        agent_key=search.agent_key,
-        query=search.query,
-        mode=slate.mode,
-        degraded=slate.degraded,
-        policy_version=slate.policy_version,
-        feature_version=features.VERSION,
-        seed=slate.retrieval_id.int & 0x7FFF_FFFF_FFFF_FFFF,
-        candidate_ids=table.ids,
-        features=table.features.ravel().tolist(),
-        scores=table.scores.tolist(),
-        tokens=slate.context.tokens,
+    await connection.execute(
+        log_decision(),
+        {
+            "user_sub": user_sub,
+            "id": slate.retrieval_id,
+            "agent_key": search.agent_key,
+            "query": search.query,
+            "mode": slate.mode,
+            "degraded": slate.degraded,
+            "policy_version": slate.policy_version,
+            "feature_version": features.VERSION,
+            "seed": slate.retrieval_id.int & 0x7FFF_FFFF_FFFF_FFFF,
+            "candidate_ids": table.ids,
+            "features": table.features.ravel().tolist(),
+            "scores": table.scores.tolist(),
+            "tokens": slate.context.tokens,
+            "case_ids": [choice.row.id for choice in slate.choices],
+            "propensities": [choice.propensity for choice in slate.choices],
+        },
     )
-    if not slate.choices:
-        await connection.execute(decision)
-        return
-    slots = insert(decision_slots).values(
-        [
-            {
-                "user_sub": user_sub,
-                "decision_id": slate.retrieval_id,
-                "place": place,
-                "case_id": choice.row.id,
-                "propensity": choice.propensity,
-            }
-            for place, choice in enumerate(slate.choices, start=1)
-        ],
-    )
-    await connection.execute(slots.add_cte(decision.cte("decision")))
 
 
 def _count(slate: Slate) -> None:

@@ -7,7 +7,6 @@ and ``alembic check`` proves that the two agree.
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
-    ARRAY,
     REAL,
     BigInteger,
     Boolean,
@@ -29,7 +28,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
 SEARCH_CONFIGURATION = "english"
 """The text search configuration of stored vectors and of queries; both must agree."""

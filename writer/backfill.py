@@ -134,7 +134,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
     return None
 
 
-def known_keys(user_sub: str, keys: list[str]) -> Select[tuple[str | None]]:
+def known_keys(user_sub: str, keys: list[str]) -> Select[str | None]:
     """Returns the statement for those of the idempotency keys that have a case."""
     return select(cases.c.idempotency_key).where(cases.c.user_sub == user_sub, cases.c.idempotency_key.in_(keys))
 
@@ -158,8 +158,10 @@ def parse(text: bytes, agent: str) -> FinishedRun:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise LineRefused(f"{where}: {first['msg']}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise LineRefused(f"not a run: {type(error).__name__} at {error.args[:1]}") from error
+    except KeyError as error:
+        raise LineRefused(f"{error.args[0]}: Field required") from error
+    except (TypeError, AttributeError) as error:
+        raise LineRefused("not a run: a field has the wrong type") from error
 
 
 def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:

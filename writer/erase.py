@@ -46,10 +46,8 @@ class Receipt:
 
     def as_table(self) -> Sheet:
         """Returns the receipt for a terminal."""
-        key = f"{self.keys_destroyed} key destroyed"
-        sheet = Sheet(
-            title="Erasure receipt", caption=f"sha256 {self.user_digest}\n{self.erased_at.isoformat()}, {key}"
-        )
+        caption = f"sha256 {self.user_digest}\n{self.erased_at.isoformat()}, {self.keys_destroyed} key destroyed"
+        sheet = Sheet(title="Erasure receipt", caption=caption, min_width=len(f"sha256 {self.user_digest}"))
         sheet.add_column("table")
         sheet.add_column("rows erased", justify="right")
         sheet.add_column("rows left", justify="right")
@@ -85,13 +83,13 @@ def everything(user_sub: str, table: Table) -> Delete:
     return delete(table).where(table.c.user_sub == user_sub)
 
 
-def tombstone(digest: str, rows: dict[str, int]) -> ReturningInsert[tuple[datetime]]:
+def tombstone(digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
     """Returns the statement that records the erasure and answers its time, by the database's clock."""
     values = {"user_sub": digest, "erased_at": func.clock_timestamp(), "receipt": rows}
     return insert(erasures).values(values).returning(erasures.c.erased_at)
 
 
-def left_over(user_sub: str, table: Table, erased_at: datetime) -> Select[tuple[int]]:
+def left_over(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
     """Returns the statement that counts the user's rows from before the erasure; later ones are a new beginning."""
     statement = select(func.count()).select_from(table).where(table.c.user_sub == user_sub)
     if "created_at" in table.c:

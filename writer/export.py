@@ -55,7 +55,7 @@ async def _rows(database: Database, table: Table, user_sub: str, began_at: datet
         after = rows[-1]
 
 
-def page(user_sub: str, table: Table, after: Row[Any] | None, size: int) -> Select[tuple[Any, ...]]:
+def page(user_sub: str, table: Table, after: Row[Any] | None, size: int) -> Select[*tuple[Any, ...]]:
     """Returns the statement for the next rows of the user in the order of the primary key."""
     key = [column for column in table.primary_key.columns if column.name != "user_sub"]
     statement = select(*_columns(table)).where(table.c.user_sub == user_sub)

@@ -44,15 +44,16 @@ class Keyring:
 
     async def find(self, connection: AsyncConnection, user_sub: str) -> UserKey | None:
         """Returns the user's key as the database has it, if there is one."""
-        if (known := self._cache.get(user_sub)) is not None:
-            return known
         statement = select(user_keys.c.key_id, user_keys.c.wrapped_key).where(user_keys.c.user_sub == user_sub)
         row = (await connection.execute(statement)).one_or_none()
         if row is None:
+            self.forget(user_sub)
             return None
-        return self._remember(
-            user_sub, UserKey(row.key_id, unwrap_key(row.wrapped_key, self.master, user_sub=user_sub))
-        )
+        # a user who began anew after an erasure has another key than the one remembered
+        if (known := self.remembered(user_sub)) is not None and known.key_id == row.key_id:
+            return known
+        key = unwrap_key(row.wrapped_key, self.master, user_sub=user_sub)
+        return self._remember(user_sub, UserKey(row.key_id, key))
 
     async def find_or_make(self, connection: AsyncConnection, user_sub: str) -> UserKey:
         """Returns the user's key; a new user gets one, the same one whoever asks at the same time."""

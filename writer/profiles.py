@@ -46,7 +46,7 @@ async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: st
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
 
 
-def _page(after: Profile | None) -> Select[tuple[str, str, datetime]]:
+def _page(after: Profile | None) -> Select[str, str, datetime]:
     # the transaction's start: an erasure that commits later than this statement looks is later than that, too
     statement = select(profiles.c.user_sub, profiles.c.agent_key, func.now().label("seen_at"))
     if after is not None:

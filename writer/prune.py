@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
 from sqlalchemy import (
     CTE,
-    ColumnElement,
     Delete,
     Float,
     Select,
@@ -57,7 +57,7 @@ class Pruned:
 class _Sweep:
     """What to pick, at most BATCH at a time, what to do with it, and the reason that the audit gives."""
 
-    pick: Select[tuple[UUID]]
+    pick: Select[UUID]
     act: Callable[[Sequence[UUID]], Update | Delete]
     why: str | None
 
@@ -137,13 +137,13 @@ def _entry(profile: Profile, case_id: UUID, why: str) -> dict[str, object]:
     }
 
 
-def merged(user_sub: str, agent_key: str) -> Select[tuple[UUID]]:
+def merged(user_sub: str, agent_key: str) -> Select[UUID]:
     """Returns the statement for cases that live on as a count of another one."""
     return _some(user_sub, agent_key, "merged").order_by(cases.c.created_at, cases.c.id).limit(BATCH)
 
 
-def expired(user_sub: str, agent_key: str, now: datetime) -> Select[tuple[UUID]]:
-    """Returns the statement for ready cases that nobody has used for the profile's ``ttl_days``, whatever their worth."""
+def expired(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for ready cases unused for the profile's ``ttl_days``, whatever their worth."""
     profile = and_(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
     # days as an interval, for the date that lies a great many days back may not exist
     age = literal(now) - _last_used
@@ -152,7 +152,7 @@ def expired(user_sub: str, agent_key: str, now: datetime) -> Select[tuple[UUID]]
     return statement.order_by(_last_used, cases.c.id).limit(BATCH)
 
 
-def crowded_out(user_sub: str, agent_key: str) -> Select[tuple[UUID]]:
+def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
     """Returns the statement for ready cases beyond the profile's window, by `retention`, the least worth first."""
     bank = retention(user_sub, agent_key)
     best_first = bank.c.retention.desc(), bank.c.last_used.desc(), bank.c.id.desc()
@@ -165,13 +165,13 @@ def crowded_out(user_sub: str, agent_key: str) -> Select[tuple[UUID]]:
     return select(ranked.c.id).where(ranked.c.rank > window).order_by(ranked.c.rank.desc()).limit(BATCH)
 
 
-def long_pruned(user_sub: str, agent_key: str, before: datetime) -> Select[tuple[UUID]]:
+def long_pruned(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
     """Returns the statement for cases that were pruned before that time."""
     statement = _some(user_sub, agent_key, "pruned").where(cases.c.pruned_at < before)
     return statement.order_by(cases.c.pruned_at, cases.c.id).limit(BATCH)
 
 
-def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[tuple[UUID]]:
+def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
     """Returns the statement for decisions that were logged before that time."""
     return (
         select(decisions.c.id)
@@ -201,11 +201,11 @@ def retention(user_sub: str, agent_key: str) -> CTE:
     return select(worth.c.id, worth.c.last_used, (worth.c.worth / alike).label("retention")).cte("retention")
 
 
-def _worth(user_sub: str, agent_key: str) -> Select[tuple[object, ...]]:
+def _worth(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
     """Retention but for the copies."""
     own = case((cases.c.reward.is_(None), 0.0), else_=1.0)
     earned = func.coalesce(cases.c.reward, 0.0) + cases.c.reuse_reward
-    expected: ColumnElement[float] = cast(1.0 + earned, Float) / cast(2.0 + own + cases.c.reuse_count, Float)
+    expected = cast(1.0 + earned, Float) / cast(2.0 + own + cases.c.reuse_count, Float)
     newer = func.row_number().over(order_by=(_last_used.desc(), cases.c.id.desc())) - 1
     freshness = 1.0 - (1.0 - STALEST) * cast(newer, Float) / cast(func.count().over(), Float)
     swamping = 1.0 + (1.0 - expected) * func.ln(cast(cases.c.occurrences + cases.c.reuse_count, Float))
@@ -237,7 +237,7 @@ def forget(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
     return delete(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(decision_ids))
 
 
-def _some(user_sub: str, agent_key: str, status: str) -> Select[tuple[UUID]]:
+def _some(user_sub: str, agent_key: str, status: str) -> Select[UUID]:
     return select(cases.c.id).where(
         cases.c.user_sub == user_sub,
         cases.c.agent_key == agent_key,

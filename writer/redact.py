@@ -20,7 +20,7 @@ from detect_secrets import plugins
 from detect_secrets.plugins.base import RegexBasedDetector
 from stdnum import iban, luhn
 
-MOST_LOOKS = 20_000  # candidates of one rule in one text; what comes after them is cut, not trusted
+MOST_LOOKS = 10_000  # candidates of one rule in one text; what comes after them is cut, not trusted
 MOST_PASSES = 8  # a replacement may uncover a neighbour; a text that needs more than this was made to
 MOST_DEPTH = 250  # orjson writes no deeper value
 SHORTEST = 6  # no rule matches less: a@b.co
@@ -44,7 +44,9 @@ _ASSIGN = (
     rf"(?:(?:{_QUOTE})?\]?\s{{0,3}}(?::=|=>|==?|:)\s{{0,3}}"
     rf"|{_QUOTE}\s{{0,3}},\s{{0,3}}{_QUOTE}value{_QUOTE}\s{{0,3}}:\s{{0,3}})"
 )
-_QUOTED = r"""(?:"((?:[^"\\\n]|\\[^\n])+)|'((?:[^'\\\n]|\\[^\n])+)|\\+["']([^"'\\\n]+))"""
+# Inside n-fold JSON a quote that delimits has 1, 3 or 7 backslashes before it, and one inside the value has more.
+_NESTED = "|".join(rf"\\{{{n}}}\"((?:[^\"\\\n]|\\{{{n + 1},}}\"?)+)" for n in (1, 3, 7))
+_QUOTED = rf"""(?:"((?:[^"\\\n]|\\[^\n])+)|'((?:[^'\\\n]|\\[^\n])+)|{_NESTED}|\\+["']([^"'\\\n]+))"""
 _BARE = r"""([^\s"'`\\,;&<>(){}\[\]|]+)"""
 
 
@@ -99,7 +101,8 @@ _STANDS_FOR_A_VALUE = re.compile(
 )
 _PATH = re.compile(rb"(?:~|\.{1,2})?/[\w./-]*")  # PWD=/srv/app
 _DOTTED_NAME = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # ON u.password=t.password
-_ESCAPED = re.compile(r"(?<!\\)\\++(?:u00([2-7][0-9a-f])|/)", re.IGNORECASE)
+_ESCAPED = re.compile(r"(?<!\\)\\++(?:u00([2-7][0-9a-fA-F])|/)")
+_LAST_GROUP = re.compile(r"[ .()/-]+\w+$")
 _SENSITIVE_KEY = re.compile(
     rf"(?i)[\w.\s-]*(?:(?P<password>{_PASSWORDS})|(?P<token>{_TOKENS})|(?P<authorization>authorization))"
 )
@@ -119,7 +122,7 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     """The text with each find replaced by `[REDACTED:kind]`, and how many of each kind there were."""
     if len(text) < SHORTEST:
         return text, Counter()
-    plain = _ESCAPED.sub(_unescaped, text) if "\\" in text else text
+    plain = _ESCAPED.sub(_unescaped, text) if "\\u00" in text or "\\/" in text else text
     data, found = _settle(plain.encode("utf-8", "surrogatepass"))
     return (data.decode("utf-8", "surrogatepass") if found else text), found
 
@@ -132,10 +135,10 @@ def redact(value: Any) -> tuple[Any, list[Redaction]]:
 
 
 def _walk(value: Any, sensitive: str, found: Counter[str], depth: int) -> Any:
-    if not depth:
-        return _take_out("too-deep", found)
     if isinstance(value, str):
         return _clean(value, sensitive, found)
+    if not depth and isinstance(value, dict | list):
+        return _take_out("too-deep", found)
     if isinstance(value, dict):
         return _walk_dict(value, found, depth)
     if isinstance(value, list):
@@ -276,15 +279,26 @@ def _is_card(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_iban(data: bytes, start: int, end: int) -> bool:
-    return bool(iban.is_valid(data[start:end].decode()))
+    return any(map(iban.is_valid, _readings(data, start, end)))
 
 
 def _is_phone(data: bytes, start: int, end: int) -> bool:
     """Whether the number exists; one in national form is tried as North American."""
+    return any(map(_exists, _readings(data, start, end)))
+
+
+def _exists(number: str) -> bool:
     try:
-        return bool(phonenumbers.is_valid_number(phonenumbers.parse(data[start:end].decode(), "US")))
+        return bool(phonenumbers.is_valid_number(phonenumbers.parse(number, "US")))
     except phonenumbers.NumberParseException:
         return False
+
+
+def _readings(data: bytes, start: int, end: int) -> list[str]:
+    """The candidate, and what is left without its last group and its last two, which may be another number's."""
+    whole = data[start:end].decode()
+    shorter = _LAST_GROUP.sub("", whole)
+    return list(dict.fromkeys([whole, shorter, _LAST_GROUP.sub("", shorter)]))
 
 
 def _library_rules() -> Iterator[tuple[str, str]]:

@@ -117,7 +117,7 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
     return True
 
 
-def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID]) -> Select[tuple[UUID, str]]:
+def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID]) -> Select[UUID, str]:
     """Returns the statement for ready cases without a vector of the model, but for those with nothing to embed."""
     vector = and_(
         case_embeddings.c.user_sub == user_sub,
@@ -138,7 +138,7 @@ def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID
     )
 
 
-def hold(user_sub: str, case_ids: Collection[UUID]) -> Select[tuple[UUID]]:
+def hold(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
     """Returns the statement for which of the cases are still there; they stay until the transaction ends."""
     there = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return there.order_by(cases.c.id).with_for_update(read=True, key_share=True)

@@ -3,11 +3,12 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 import orjson
 import uuid_utils.compat as uuids
-from sqlalchemy import CTE, Select, literal, select
+from sqlalchemy import CTE, Select, Text, Uuid, bindparam, literal, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -77,6 +78,7 @@ async def retain(
 class _Draft:
     """A run made ready: redacted, measured and hashed, but for the user's key."""
 
+    case_id: UUID
     columns: dict[str, object]
     payload: dict[str, object]
     redactions: list[Redaction]
@@ -89,7 +91,6 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
     tools = list(dict.fromkeys(trace["tool"] for trace in clean["tool_traces"]))
     reward = run.reward if run.reward is not None else heuristic_reward(run)
     columns = {
-        "id": uuids.uuid7(),
         "agent_key": run.agent,
         "kind": run.kind,
         "parent_case_id": run.parent_case_id,
@@ -111,7 +112,7 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
         "request_hash": request_hash,
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
-    return _Draft(columns, payload, redactions)
+    return _Draft(uuids.uuid7(), columns, payload, redactions)
 
 
 def message_hash(task: str, plan: list[str]) -> bytes:
@@ -122,9 +123,8 @@ def message_hash(task: str, plan: list[str]) -> bytes:
 
 async def _insert(database: Database, keyring: Keyring, draft: _Draft, author: Author) -> Retained:
     key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
-    statement = insert_case(author, _sealed_row(draft, author, key))
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        if (case_id := await connection.scalar(statement)) is not None:
+        if (case_id := await connection.scalar(insert_case(), _row(draft, author, key))) is not None:
             return Retained(case_id, "pending", draft.redactions)
         return await _first_with_that_key(connection, draft, author)
 
@@ -134,30 +134,70 @@ async def _key(database: Database, keyring: Keyring, author: Author) -> UserKey:
         return await keyring.find_or_make(connection, author.user_sub)
 
 
-def _sealed_row(draft: _Draft, author: Author, key: UserKey) -> dict[str, object]:
-    case_id = draft.columns["id"]
-    assert isinstance(case_id, UUID)  # noqa: S101 - for the type checker
-    sealed = seal(draft.payload, key.key, user_sub=author.user_sub, case_id=case_id)
-    return {**draft.columns, "user_sub": author.user_sub, "key_id": key.key_id, "payload": sealed}
+def _row(draft: _Draft, author: Author, key: UserKey) -> dict[str, object]:
+    """The parameters of ``insert_case``."""
+    sealed = seal(draft.payload, key.key, user_sub=author.user_sub, case_id=draft.case_id)
+    return {
+        **draft.columns,
+        "id": draft.case_id,
+        "user_sub": author.user_sub,
+        "key_id": key.key_id,
+        "payload": sealed,
+        "audit_id": uuids.uuid7(),
+        "actor": author.actor,
+        "note": {"outcome": draft.columns["outcome"], "reward": draft.columns["reward"]},
+    }
 
 
-def insert_case(author: Author, row: dict[str, object]) -> Select[UUID]:
-    """Returns the statement that inserts the case and its audit entry; it answers the id, or nothing on a known key."""
+INSERTED = (
+    "user_sub",
+    "id",
+    "agent_key",
+    "kind",
+    "parent_case_id",
+    "status",
+    "task",
+    "plan",
+    "tools",
+    "tags",
+    "outcome",
+    "reward",
+    "reward_source",
+    "step_count",
+    "error_count",
+    "retrieval_id",
+    "used_case_ids",
+    "search_text",
+    "message_hash",
+    "idempotency_key",
+    "request_hash",
+    "key_id",
+    "payload",
+)
+"""The columns of a case that a retain fills; the others begin with their defaults."""
+
+
+@cache
+def insert_case() -> Select[UUID]:
+    """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
+
+    Besides the INSERTED columns it takes ``audit_id``, ``actor`` and ``note``.
+    """
     inserted: CTE = (
         insert(cases)
-        .values(row)
+        .values({name: bindparam(name, type_=cases.c[name].type) for name in INSERTED})
         .on_conflict_do_nothing(index_elements=["user_sub", "idempotency_key"])
-        .returning(cases.c.id)
+        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key)
         .cte("inserted")
     )
     entry = select(
-        literal(author.user_sub),
-        literal(uuids.uuid7()),
-        literal(row["agent_key"]),
-        literal(author.actor),
+        inserted.c.user_sub,
+        bindparam("audit_id", type_=Uuid),
+        inserted.c.agent_key,
+        bindparam("actor", type_=Text),
         literal("insert_case"),
         inserted.c.id,
-        literal({"outcome": row["outcome"], "reward": row["reward"]}, JSONB),
+        bindparam("note", type_=JSONB),
     )
     names = ["user_sub", "id", "agent_key", "actor", "action", "subject_id", "payload"]
     noted = insert(audit).from_select(names, entry).returning(audit.c.subject_id).cte("noted")

@@ -26,6 +26,7 @@ from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring
 from writer.profiles import lock_profile
+from writer.profiles import lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import unseal

@@ -50,6 +50,8 @@ class Task:
 
 _HAS_COLUMN = "EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = 'work' AND table_name = '{t}' AND "
 _HAS_ROW = "EXISTS (SELECT 1 FROM {t} WHERE code = '{code}' AND "
+_THREE_ROWS = "(SELECT count(*) FROM {t}) = 3"
+_A1_AS_BEFORE = "(SELECT {c} FROM {t} WHERE code = 'A1') = 'alpha'"
 _A1_IS = "(SELECT {c} FROM {t} WHERE code = 'A1') = '{word}'"
 _UPDATE_WORDINGS = (
     "Set the {c} of {one} A1 to {word}",
@@ -141,7 +143,7 @@ FAMILIES = (
         "nulls_left",
         "23502",
         "ALTER TABLE {t} ALTER COLUMN {c} SET NOT NULL;",
-        _HAS_COLUMN + "column_name = '{c}' AND is_nullable = 'NO') AND (SELECT count(*) FROM {t}) = 3",
+        _HAS_COLUMN + "column_name = '{c}' AND is_nullable = 'NO') AND " + _THREE_ROWS,
         ("backfill_nulls",),
         (
             "Make {c} mandatory in {t}",
@@ -154,7 +156,7 @@ FAMILIES = (
         "some_rows_exist",
         "23505",
         "INSERT INTO {t} (code, {c}) VALUES ('A1', '{word}'), ('{code}', '{word}');",
-        _HAS_ROW + "{c} = '{word}') AND (SELECT {c} FROM {t} WHERE code = 'A1') = 'alpha'",
+        _HAS_ROW + "{c} = '{word}') AND " + _A1_AS_BEFORE,
         ("ignore_conflict",),
         (
             "Import the {t} A1 and {code}, keeping the ones we already have",

@@ -11,7 +11,6 @@ import httpx
 
 from app.demo.scratch import Trace
 
-
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
 
 
@@ -84,7 +83,8 @@ class ListMemory:
         def overlap(case: Case) -> float:
             return len(words & _words(case.task)) / len(words | _words(case.task))
 
-        return Slate(cases=tuple(sorted(reversed(self._cases), key=overlap, reverse=True)[: self._k]))
+        newest_first = self._cases[::-1]
+        return Slate(cases=tuple(sorted(newest_first, key=overlap, reverse=True)[: self._k]))
 
     async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
         """The position of the run in the list."""
@@ -104,7 +104,7 @@ class HttpMemory:
         self.errors: list[str] = []  # what went wrong with memory; the report shows it
 
     async def retrieve(self, task: str) -> Slate:
-        """casebank's slate for `task`; an empty one if it cannot be had."""
+        """The service's slate for `task`; an empty one if it cannot be had."""
         body = {"agent": self._agent, "query": task, "k": self._k, "token_budget": self._token_budget}
         started = time.perf_counter()
         try:

@@ -1,4 +1,4 @@
-"""Repairs of CREATE, ALTER and DROP, and of names: each answers the repaired script, or None where it does not apply."""
+"""Repairs of CREATE, ALTER, DROP and of names: each answers the repaired script, or None where it does not apply."""
 
 import re
 from dataclasses import replace

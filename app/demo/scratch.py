@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import asyncpg
 
@@ -76,7 +77,7 @@ class Scratch:
 
     async def inspect(self) -> Catalog:
         """The catalog, for one step."""
-        answer = await self._step("inspect", "the system catalog", lambda: self._connection.fetchval(INSPECT))
+        answer = await self._step("inspect", "the system catalog", partial(self._connection.fetchval, INSPECT))
         return read_catalog(str(answer))
 
     async def attempt(self, script: Script) -> Result:
@@ -100,7 +101,7 @@ class Scratch:
     async def _run(self, script: Script) -> Result:
         try:
             for statement in script.statements:
-                await self._step("sql", f"{statement};", lambda sql=statement: self._connection.execute(sql))
+                await self._step("sql", f"{statement};", partial(self._connection.execute, statement))
         except asyncpg.PostgresError as error:
             return Result(reached=False, signature=signature_of(error))
         self.done = bool(await self._step("check", "is the goal reached?", self._check))

@@ -30,7 +30,14 @@ SECRETS = {
     "huggingface-token": "hf_" + LETTERS[:34],
     "square-oauth-secret": "sq0csp-" + LETTERS[:43],
 }
-PRIVATE_KEY = "\n".join(["-----BEGIN RSA PRIVATE" + " KEY-----", LETTERS[:64], LETTERS[9:50] + "==", "-----END RSA PRIVATE" + " KEY-----"])  # fmt: skip
+PRIVATE_KEY = "\n".join(
+    [
+        "-----BEGIN RSA PRIVATE" + " KEY-----",
+        LETTERS[:64],
+        LETTERS[9:50] + "==",
+        "-----END RSA PRIVATE" + " KEY-----",
+    ]
+)
 PERSONAL = {
     "email": "ada.lovelace+work@mail.example.org",
     "payment-card": "4111 1111 " + "1111 1111",
@@ -73,16 +80,30 @@ ORDINARY = [
     "call 1 800 items, 12-34-56, 10.0.0.1, 192.168.100.200, v1.2.3, 555-1234",
 ]
 texts = st.text(st.characters(exclude_categories=()))
+GLUE = [
+    "=",
+    ": ",
+    '"',
+    "'",
+    "\\",
+    "\\u0040",
+    "@",
+    ".",
+    "-",
+    "--",
+    "://",
+    " ",
+    "\n",
+    "\0",
+    "\ud800",
+    "é",
+    "a",
+    "7",
+    "+1",
+]
+WORDS = ["[REDACTED:email]", "password", "token"]
 fragments = st.sampled_from(
-    [
-        *SECRETS.values(),
-        *PERSONAL.values(),
-        *(text for _, text, _ in CREDENTIALS),
-        "[REDACTED:email]",
-        "password",
-        "token",
-    ]
-    + ["=", ": ", '"', "'", "\\", "\\u0040", "@", ".", "-", "--", "://", " ", "\n", "\0", "\ud800", "é", "a", "7", "+1"]
+    [*SECRETS.values(), *PERSONAL.values(), *(text for _, text, _ in CREDENTIALS), *WORDS, *GLUE]
 )
 mixtures = st.lists(fragments | texts, max_size=12).map("".join)
 values = st.recursive(
@@ -113,6 +134,12 @@ def test_an_assigned_secret_is_taken_out_at_any_depth_of_json_inside_json(
     clean, found = redact_text(text)
     assert secret not in clean
     assert found == {kind: 1}
+
+
+@pytest.mark.parametrize("after", ["00", "2024", "1234 5678"])
+@pytest.mark.parametrize("number", PERSONAL.values())
+def test_a_number_right_behind_does_not_hide_the_one_before(number: str, after: str) -> None:
+    assert number not in redact_text(f"{number} {after}")[0]
 
 
 def test_json_escapes_do_not_hide_a_secret() -> None:
@@ -199,14 +226,28 @@ def test_a_secret_between_spaces_never_stays(before: str, secret: str, after: st
 
 @pytest.mark.parametrize(
     "unit",
-    ["a@b.co ", "token=", 'token:\'" \\"', 'password="', "\\", "\\u0040", "4123456789012345 ", "+1 102 056 1111 "]
-    + ["DE89 3704 0044 0532 0130 01 ", "x://a:b@", "-----BEGIN " + "PRIVATE KEY-----", "authorization: ", "--password"],
+    [
+        "a@b.co ",
+        "token=",
+        'token:\'" \\"',
+        'password="',
+        'token: \\"',
+        "\\",
+        "\\u0040",
+        "4123456789012345 ",
+        "+1 102 056 1111 ",
+        "DE89 3704 0044 0532 0130 01 ",
+        "x://a:b@",
+        "-----BEGIN " + "PRIVATE KEY-----",
+        "authorization: ",
+        "--password",
+    ],
 )
 def test_ten_megabytes_made_to_be_slow_take_seconds_at_most_and_stay_redacted(unit: str) -> None:
     text = unit * (10_000_000 // len(unit))
     start = time.perf_counter()
     clean, _ = redact_text(text)
-    assert time.perf_counter() - start < 8  # 1.6 s at the most where it was measured
+    assert time.perf_counter() - start < 8  # 2 s at the most where it was measured
     assert redact_text(clean) == (clean, {})
 
 

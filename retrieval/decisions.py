@@ -1,0 +1,52 @@
+"""The log of decisions: the one statement that writes a decision with its slots."""
+
+from functools import cache
+
+from sqlalchemy import ARRAY, REAL, Insert, SmallInteger, Uuid, bindparam, cast, column, func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from retrieval.schema import decision_slots, decisions
+
+_LOGGED = (
+    "user_sub",
+    "id",
+    "agent_key",
+    "query",
+    "mode",
+    "degraded",
+    "policy_version",
+    "feature_version",
+    "seed",
+    "candidate_ids",
+    "features",
+    "scores",
+    "tokens",
+)
+
+
+@cache
+def log_decision() -> Insert:
+    """Returns the statement that writes a decision, and the lists ``case_ids`` and ``propensities`` as its slots."""
+    decision = insert(decisions).values({name: bindparam(name, type_=decisions.c[name].type) for name in _LOGGED})
+    slate = (
+        func.unnest(
+            cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
+            cast(bindparam("propensities", type_=ARRAY(REAL)), ARRAY(REAL)),
+        )
+        .table_valued(
+            column("case_id", Uuid),
+            column("propensity", REAL),
+            with_ordinality="place",
+            name="slate",
+        )
+        .render_derived()
+    )
+    slots = select(
+        bindparam("user_sub", type_=decisions.c.user_sub.type),
+        bindparam("id", type_=Uuid),
+        cast(slate.c.place, SmallInteger),
+        slate.c.case_id,
+        slate.c.propensity,
+    )
+    names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
+    return insert(decision_slots).from_select(names, slots).add_cte(decision.cte("decision"))

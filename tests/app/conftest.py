@@ -1,0 +1,133 @@
+"""The whole service on a database of its own, called in process; a client for each user that a test makes up."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import text
+
+from app.auth import issue_token
+from app.main import create_app
+from app.runtime import Runtime
+from app.settings import Settings
+
+SETTLES_WITHIN_S = 30
+AGENT = "operator"
+
+
+@dataclass(frozen=True)
+class Service:
+    """The running service; every client calls it with all that HTTP would add, but for the socket."""
+
+    app: FastAPI
+    settings: Settings
+    stack: AsyncExitStack = field(repr=False)
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.app.state.runtime
+
+    def token(self, user: str, *, age: timedelta = timedelta(), audience: str = "", scope: str = "") -> str:
+        """A token that was issued ``age`` ago and good for an hour."""
+        return issue_token(
+            self.settings.signing_secret,
+            user=user,
+            issuer=self.settings.jwt_issuer,
+            audience=audience or self.settings.jwt_audience,
+            ttl=timedelta(hours=1),
+            now=datetime.now(UTC) - age,
+            scope=scope,
+        )
+
+    async def http(self, token: str | None) -> httpx.AsyncClient:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        client = httpx.AsyncClient(transport=transport, base_url="http://casebank", headers=headers)
+        return await self.stack.enter_async_context(client)
+
+    async def user(self, name: str = "") -> "User":
+        name = name or f"user-{uuid4()}"
+        return User(name, self, await self.http(self.token(name)))
+
+
+@dataclass(frozen=True)
+class User:
+    """A user who calls the service."""
+
+    name: str
+    service: Service
+    http: httpx.AsyncClient
+
+    async def retain(self, task: str, key: str | None = None, **more: Any) -> str:
+        """Retains a run, successful unless it says otherwise, and returns the id of its case."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        body = {"agent": AGENT, "task": task, "outcome": "success", **more}
+        answer = await self.http.post("/v1/retain", json=body, headers=headers)
+        assert answer.status_code == 202, answer.text
+        return answer.json()["case_id"]
+
+    async def retrieve(self, query: str, **more: Any) -> dict[str, Any]:
+        answer = await self.http.post("/v1/retrieve", json={"agent": AGENT, "query": query, **more})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def feedback(self, **body: Any) -> dict[str, Any]:
+        answer = await self.http.post("/v1/feedback", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def case(self, case_id: str) -> dict[str, Any]:
+        answer = await self.http.get(f"/v1/cases/{case_id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def cases(self, **query: Any) -> list[dict[str, Any]]:
+        answer = await self.http.get("/v1/cases", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["cases"]
+
+    async def settle(self) -> None:
+        """Waits until none of the user's cases waits for the worker, which must be before the test gives up."""
+        async with asyncio.timeout(SETTLES_WITHIN_S):
+            while await self.cases(status="pending", limit=1):
+                await asyncio.sleep(0.01)
+
+    async def rows(self, statement: str, **parameters: Any) -> list[Any]:
+        """What the statement reads as this user; ``:user_sub`` is theirs."""
+        database = self.service.runtime.database
+        async with database.as_user(self.name, datetime.now(UTC)) as connection:
+            return list((await connection.execute(text(statement), {"user_sub": self.name, **parameters})).all())
+
+
+@pytest.fixture(scope="module")
+async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    settings = Settings(
+        home=Path(tmp_path_factory.mktemp("home")),
+        database_url=database_url,
+        jwt_secret=os.urandom(32).hex(),
+        master_key=os.urandom(32).hex(),
+        worker_poll_s=0.02,
+        worker_backoff_s=0.01,
+    )
+    app = create_app(settings)
+    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
+        yield Service(app, settings, clients)
+
+
+@pytest.fixture
+async def alice(service: Service) -> User:
+    return await service.user()
+
+
+@pytest.fixture
+async def bob(service: Service) -> User:
+    return await service.user()

@@ -1,0 +1,187 @@
+"""Every endpoint against every kind of caller; an endpoint that is missing here fails the suite."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from fastapi.routing import iter_route_contexts
+
+from tests.app.conftest import AGENT, Service, User
+
+MARK = "xylophone"
+"""A word of Alice's that no answer to anybody else may hold."""
+
+
+@dataclass(frozen=True)
+class Things:
+    """What a request may name: one user's own things, or things that nobody has."""
+
+    case_id: str
+    retrieval_id: str
+    agent: str
+
+
+Body = Callable[[Things], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """How to call it well, and with which status it then answers its owner."""
+
+    method: str
+    path: str
+    status: int
+    body: Body | None = None
+    names: str = "nothing"  # nothing | a thing, which must then be the caller's own
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} {self.names}"
+
+    async def call(self, http: httpx.AsyncClient, things: Things) -> httpx.Response:
+        path = self.path.format(case_id=things.case_id, agent=things.agent)
+        return await http.request(self.method, path, json=self.body(things) if self.body else None)
+
+
+def run(things: Things, **more: Any) -> dict[str, Any]:
+    return {"agent": things.agent, "task": "tune a piano", "outcome": "success", **more}
+
+
+CLOSED = [
+    Endpoint("POST", "/v1/retain", 202, run),
+    Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id), "retrieval"),
+    Endpoint("POST", "/v1/retrieve", 200, lambda it: {"agent": it.agent, "query": MARK}),
+    Endpoint("POST", "/v1/feedback", 200, lambda it: {"case_id": it.case_id, "thumb": "up"}, "case"),
+    Endpoint("POST", "/v1/feedback", 200, lambda it: {"retrieval_id": it.retrieval_id, "reward": 0.5}, "retrieval"),
+    Endpoint(
+        "POST",
+        "/functions/v1/hybrid-search-context-eng",
+        200,
+        lambda it: {"query": MARK, "agent": it.agent},
+    ),
+    Endpoint("GET", "/v1/cases", 200),
+    Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
+    Endpoint("PATCH", "/v1/cases/{case_id}", 200, lambda _: {"tags": ["seen"]}, "case"),
+    Endpoint("DELETE", "/v1/cases/{case_id}", 204, names="case"),
+    Endpoint("GET", "/v1/profiles/{agent}", 200, names="profile"),
+    Endpoint("PUT", "/v1/profiles/{agent}", 200, lambda _: {"k": 3}),
+    Endpoint("GET", "/v1/audit", 200),
+]
+OPEN = [Endpoint("GET", path, 200) for path in ("/healthz", "/readyz", "/metrics")]
+DOCUMENTATION = {("GET", path) for path in ("/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc")}
+NAMING = [endpoint for endpoint in CLOSED if endpoint.names != "nothing"]
+
+
+@pytest.fixture
+async def hers(alice: User) -> Things:
+    """Alice's things: a profile, a ready case, and a retrieval that found it."""
+    agent = f"agent-{uuid4()}"
+    case_id = await alice.retain(f"tune a {MARK}", agent=agent, tags=[MARK], prompt_snapshot=MARK)
+    await alice.settle()
+    answer = await alice.http.post("/v1/retrieve", json={"agent": agent, "query": MARK})
+    assert [slot["case_id"] for slot in answer.json()["cases"]] == [case_id]
+    return Things(case_id, answer.json()["retrieval_id"], agent)
+
+
+def nobodys() -> Things:
+    return Things(str(uuid4()), str(uuid4()), f"agent-{uuid4()}")
+
+
+def test_every_route_of_the_service_is_in_the_matrix(service: Service):
+    served = {
+        (method, route.path)
+        for route in iter_route_contexts(service.app.routes)
+        for method in route.methods or {"ANY"}
+        if method != "HEAD"
+    }
+    tested = {(endpoint.method, endpoint.path) for endpoint in CLOSED + OPEN}
+    assert served == tested | DOCUMENTATION
+
+
+def test_the_documentation_lists_the_same_endpoints(service: Service):
+    paths = service.app.openapi()["paths"]
+    documented = {(method.upper(), path) for path, operations in paths.items() for method in operations}
+    assert documented == {(endpoint.method, endpoint.path) for endpoint in CLOSED + OPEN}
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=str)
+async def test_the_owner_gets_what_they_ask_for(endpoint: Endpoint, alice: User, hers: Things):
+    answer = await endpoint.call(alice.http, hers)
+    assert answer.status_code == endpoint.status, answer.text
+
+
+@pytest.mark.parametrize("endpoint", NAMING, ids=str)
+async def test_another_users_things_answer_exactly_like_things_that_nobody_has(
+    endpoint: Endpoint, bob: User, hers: Things
+):
+    await bob.retain("tune a piano")  # Bob is a user with a bank of his own
+    theirs, unknown = await endpoint.call(bob.http, hers), await endpoint.call(bob.http, nobodys())
+    assert theirs.status_code == unknown.status_code == 404
+    assert theirs.content == unknown.content
+    assert dict(theirs.headers) == dict(unknown.headers)
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=str)
+async def test_nothing_of_another_user_is_in_any_answer_and_nothing_of_theirs_changes(
+    endpoint: Endpoint, alice: User, bob: User, hers: Things
+):
+    before = [await alice.case(hers.case_id), await alice.rows("SELECT * FROM decisions WHERE user_sub = :user_sub")]
+    answer = await endpoint.call(bob.http, hers)
+    assert MARK not in answer.text
+    assert hers.case_id not in answer.text
+    await bob.settle()
+    after = [await alice.case(hers.case_id), await alice.rows("SELECT * FROM decisions WHERE user_sub = :user_sub")]
+    assert after == before
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=str)
+async def test_without_a_good_token_nobody_gets_in(endpoint: Endpoint, service: Service, alice: User, hers: Things):
+    tokens = {
+        "none": None,
+        "expired": service.token(alice.name, age=timedelta(hours=2)),
+        "wrong audience": service.token(alice.name, audience="another service"),
+        "not a token": "let-me-in",
+    }
+    before = await alice.case(hers.case_id)
+    for name, token in tokens.items():
+        answer = await endpoint.call(await service.http(token), hers)
+        assert answer.status_code == 401, name
+        assert answer.headers["content-type"] == "application/problem+json", name
+        assert answer.headers["www-authenticate"] == "Bearer", name
+        assert MARK not in answer.text, name
+    assert await alice.case(hers.case_id) == before
+
+
+@pytest.mark.parametrize("endpoint", CLOSED, ids=str)
+async def test_acting_for_a_user_needs_the_scope_for_it(
+    endpoint: Endpoint, service: Service, alice: User, hers: Things
+):
+    plain = await service.http(service.token("backend", scope="casebank:read"))
+    trusted = await service.http(service.token("backend", scope="casebank:act-as"))
+    plain.headers["X-Casebank-User"] = trusted.headers["X-Casebank-User"] = alice.name
+    refused = await endpoint.call(plain, hers)
+    assert refused.status_code == 403
+    assert MARK not in refused.text
+    assert (await endpoint.call(trusted, hers)).status_code == endpoint.status
+
+
+@pytest.mark.parametrize("endpoint", OPEN, ids=str)
+async def test_health_and_metrics_are_open_and_name_nobody(
+    endpoint: Endpoint, service: Service, alice: User, hers: Things
+):
+    answer = await endpoint.call(await service.http(None), nobodys())
+    assert answer.status_code == endpoint.status
+    for told in (alice.name, hers.case_id, hers.agent, MARK):
+        assert told not in answer.text
+
+
+async def test_the_backend_is_the_actor_in_the_audit_of_the_user_it_acted_for(service: Service, alice: User):
+    backend = await service.http(service.token("backend", scope="casebank:act-as"))
+    body = {"agent": AGENT, "task": "tune a piano", "outcome": "success"}
+    retained = await backend.post("/v1/retain", json=body, headers={"X-Casebank-User": alice.name})
+    (entry,) = (await alice.http.get("/v1/audit")).json()["entries"]
+    assert (entry["actor"], entry["subject_id"]) == ("backend", retained.json()["case_id"])
+    assert UUID(entry["id"])

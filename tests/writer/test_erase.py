@@ -1,0 +1,246 @@
+"""Erasure: nothing is left, nothing comes back, nobody else notices."""
+
+import asyncio
+import hashlib
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+import uuid_utils.compat as uuids
+from rich.console import Console
+from sqlalchemy import insert, select
+
+from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.errors import UserErased
+from retrieval.schema import (
+    USER_TABLES,
+    audit,
+    case_embeddings,
+    decision_slots,
+    decisions,
+    metadata,
+    procedures,
+    rewards,
+    user_keys,
+)
+from tests.writer.conftest import AGENT, Bank
+from writer.erase import erase
+from writer.profiles import each_profile
+from writer.prune import prune_all
+from writer.retain import retain
+from writer.run import FinishedRun
+from writer.worker import Pace, Worker
+
+
+def run(number: int = 0) -> FinishedRun:
+    return FinishedRun(agent=AGENT, task=f"task number {number}", plan=[f"step {number}"], outcome="success")
+
+
+@pytest.fixture
+async def working(bank: Bank) -> AsyncIterator[Worker]:
+    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, pace=Pace(batch=4, poll_s=0.01, backoff_s=0.01))
+    task = asyncio.create_task(worker.run())
+    yield worker
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def fill(bank: Bank, user: str) -> None:
+    """Puts at least one row of the user into every table."""
+    (case_id,) = await bank.add(user, {"payload": {"turns": ["mine"]}})
+    decision_id = uuids.uuid7()
+    mine = {"user_sub": user, "agent_key": AGENT}
+    decision = {
+        "id": decision_id,
+        "query": "q",
+        "mode": "hybrid",
+        "policy_version": "default",
+        "feature_version": 1,
+        "seed": 1,
+    }
+    empty: dict[str, Any] = {"degraded": [], "candidate_ids": [], "features": [], "scores": [], "tokens": 0}
+    vector = {"model": "m", "case_id": case_id, "dimension": 2, "embedding": [1.0, 0.0]}
+    slot = {"user_sub": user, "decision_id": decision_id, "place": 1, "case_id": case_id, "propensity": 1.0}
+    reward = {"user_sub": user, "id": uuids.uuid7(), "case_id": case_id, "reward": 1.0, "source": "user", "actor": "t"}
+    entry = {"actor": "t", "action": "insert_case", "payload": {"why": "test"}}
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(insert(decisions).values({**mine, **decision, **empty}))
+        await connection.execute(insert(decision_slots).values(slot))
+        await connection.execute(insert(case_embeddings).values({**mine, **vector}))
+        await connection.execute(
+            insert(procedures).values(
+                {**mine, "id": uuids.uuid7(), "version": 1, "case_id": case_id, "record": {"a": 1}}
+            ),
+        )
+        await connection.execute(insert(rewards).values(reward))
+        await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
+
+
+async def as_owner(url: str, statement: str, *values: object) -> list[Any]:
+    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    try:
+        return list(await owner.fetch(statement, *values))
+    finally:
+        await owner.close()
+
+
+def test_every_table_with_a_user_is_among_those_that_are_emptied():
+    assert {table.name for table in USER_TABLES} == set(metadata.tables) - {"erasures"}
+
+
+async def test_every_table_is_emptied_of_the_user_and_of_nobody_else(bank: Bank, user: str, database_url: str):
+    other = f"{user}-other"
+    await fill(bank, user)
+    await fill(bank, other)
+    before = await bank.counts(other)
+    receipt = await erase(bank.database, user)
+    assert receipt.rows == before == {table.name: 1 for table in USER_TABLES}
+    assert receipt.residue == {table.name: 0 for table in USER_TABLES}
+    assert receipt.clean
+    assert receipt.keys_destroyed == 1
+    assert await bank.counts(other) == before
+    for table in USER_TABLES:  # as the owner, whom row-level security hides nothing from
+        assert await as_owner(database_url, f"SELECT 1 FROM {table.name} WHERE user_sub = $1", user) == []  # noqa: S608
+
+
+async def test_the_tombstone_names_nobody(bank: Bank, user: str, database_url: str):
+    receipt = await erase(bank.database, user)
+    (stone,) = await as_owner(database_url, "SELECT * FROM erasures WHERE user_sub = $1", receipt.user_digest)
+    assert receipt.user_digest == hashlib.sha256(user.encode()).hexdigest()
+    assert stone["erased_at"] == receipt.erased_at
+    assert json.loads(stone["receipt"]) == receipt.rows
+    assert user not in str(dict(stone))
+
+
+async def test_an_unknown_user_gets_a_receipt_of_zeros_as_often_as_asked(bank: Bank, user: str):
+    for _ in range(2):
+        receipt = await erase(bank.database, user)
+        assert set(receipt.rows.values()) == {0}
+        assert receipt.keys_destroyed == 0
+        assert receipt.clean
+
+
+async def test_the_receipt_reads_as_json_and_as_a_table(bank: Bank, user: str):
+    await fill(bank, user)
+    receipt = await erase(bank.database, user)
+    assert json.loads(json.dumps(receipt.as_dict()))["rows"]["cases"] == 1
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(receipt.as_table())
+    shown = console.export_text()
+    assert all(table.name in shown for table in USER_TABLES)
+    assert receipt.user_digest in shown
+    assert "1 key destroyed" in shown
+
+
+async def test_a_token_from_before_is_refused_and_a_later_one_begins_anew_with_a_new_key(
+    bank: Bank,
+    user: str,
+    working: Worker,
+):
+    before = bank.author(user)
+    await retain(bank.database, bank.keyring, run(), before)
+    old_key = await bank.read(user, select(user_keys.c.key_id))
+    receipt = await erase(bank.database, user)
+    with pytest.raises(UserErased):
+        await retain(bank.database, bank.keyring, run(), before)
+    with pytest.raises(UserErased):
+        await retain(bank.database, bank.keyring, run(), bank.author(user, receipt.erased_at))
+    later = bank.author(user, receipt.erased_at + timedelta(microseconds=1))
+    retained = await retain(bank.database, bank.keyring, run(), later)
+    assert await bank.read(user, select(user_keys.c.key_id)) != old_key
+    await until(lambda: bank.ids(user, "ready"), {retained.case_id})
+
+
+async def test_another_process_that_remembers_the_old_key_works_with_the_new_one(bank: Bank, user: str):
+    elsewhere = Worker(bank.database, WordLlamaEmbedder(), type(bank.keyring)(bank.keyring.master))
+    for _ in range(2):
+        retained = await retain(bank.database, bank.keyring, run(), bank.author(user))
+        while await elsewhere.run_once():
+            pass
+        assert await bank.ids(user, "ready") == {retained.case_id}
+        await erase(bank.database, user)
+
+
+async def test_a_busy_worker_brings_nothing_back(bank: Bank, user: str, working: Worker):
+    other = f"{user}-other"
+    author, sent = bank.author(user), 0
+
+    async def keep_retaining() -> None:
+        nonlocal sent
+        with suppress(UserErased):
+            while True:
+                await retain(bank.database, bank.keyring, run(sent), author)
+                sent += 1
+
+    async def keep_other() -> list[Any]:
+        return [(await retain(bank.database, bank.keyring, run(n), bank.author(other))).case_id for n in range(60)]
+
+    busy = [asyncio.create_task(keep_retaining()) for _ in range(3)]
+    others = asyncio.create_task(keep_other())
+    await until(lambda: has(bank, user, "ready"), expected=True)
+    receipt = await erase(bank.database, user)
+    await asyncio.gather(*busy)
+    kept = await others
+    assert receipt.rows["cases"] >= sent > 0
+    assert receipt.clean
+    await until(lambda: bank.ids(other, "ready"), set(kept))
+    assert set((await bank.counts(user)).values()) == {0}
+
+
+async def test_a_worker_that_claimed_before_the_erasure_finishes_nothing_after_it(bank: Bank, user: str):
+    gate, embedding = asyncio.Event(), asyncio.Event()
+
+    class Slow(WordLlamaEmbedder):
+        async def embed(self, texts: Any) -> Any:
+            embedding.set()
+            await gate.wait()
+            return await super().embed(texts)
+
+    await retain(bank.database, bank.keyring, run(), bank.author(user))
+    late = asyncio.create_task(Worker(bank.database, Slow(), bank.keyring).run_once())
+    await embedding.wait()
+    receipt = await erase(bank.database, user)
+    gate.set()
+    await late
+    assert receipt.clean
+    assert set((await bank.counts(user)).values()) == {0}
+
+
+async def test_upkeep_that_listed_the_profile_before_the_erasure_is_refused(bank: Bank, user: str):
+    await fill(bank, user)
+    (seen,) = [profile async for profile in each_profile(bank.database) if profile.user_sub == user]
+    await erase(bank.database, user)
+    with pytest.raises(UserErased):
+        async with bank.database.as_user(user, seen.seen_at):
+            pass
+    await prune_all(bank.database, now=datetime.now(UTC))
+    assert set((await bank.counts(user)).values()) == {0}
+
+
+async def test_an_erasure_waits_for_a_transaction_under_way(bank: Bank, user: str):
+    await fill(bank, user)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        erasing = asyncio.create_task(erase(bank.database, user))
+        await asyncio.sleep(0.1)
+        assert not erasing.done()
+        await connection.execute(
+            insert(audit).values(user_sub=user, id=uuids.uuid7(), actor="t", action="late", payload={}),
+        )
+    assert (await erasing).rows["audit"] == 2
+
+
+async def has(bank: Bank, user: str, status: str) -> bool:
+    return bool(await bank.ids(user, status))
+
+
+async def until(look: Any, expected: Any) -> None:
+    async with asyncio.timeout(20):
+        while (found := await look()) != expected:
+            assert found is not None
+            await asyncio.sleep(0.01)

@@ -1,0 +1,86 @@
+"""Export: everything of the user, nothing of anybody else, in one order."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.schema import USER_TABLES
+from tests.writer.conftest import AGENT, Bank
+from writer.erase import erase
+from writer.export import PAGE_OF_CASES, export
+from writer.retain import retain
+from writer.reward import Feedback, give_feedback
+from writer.run import FinishedRun
+from writer.worker import Worker
+
+
+async def exported(bank: Bank, user: str) -> list[dict[str, Any]]:
+    return [row async for row in export(bank.database, bank.keyring, user)]
+
+
+async def retained(bank: Bank, user: str, word: str) -> Any:
+    finished = FinishedRun(
+        agent=AGENT,
+        task=f"the task of {word}",
+        outcome="success",
+        tool_traces=[{"tool": "sql", "input": {"statement": word}, "output": word}],
+        prompt_snapshot=f"be {word}",
+    )
+    case_id = (await retain(bank.database, bank.keyring, finished, bank.author(user))).case_id
+    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring)
+    while await worker.run_once():
+        pass
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        await give_feedback(connection, user, "test", Feedback(0.5, "user", case_id=case_id))
+    return case_id
+
+
+async def test_everything_of_the_user_comes_out_unsealed_and_nothing_of_another(bank: Bank, user: str):
+    other = f"{user}-other"
+    case_id = await retained(bank, user, "walrus")
+    await retained(bank, other, "penguin")
+    rows = await exported(bank, user)
+    counted = {table.name: sum(row["type"] == table.name for row in rows) for table in USER_TABLES}
+    assert counted == await bank.counts(user)
+    (case,) = [row for row in rows if row["type"] == "cases"]
+    assert case["id"] == str(case_id)
+    assert case["payload"]["tool_traces"][0]["input"] == {"statement": "walrus"}
+    assert case["payload"]["prompt_snapshot"] == "be walrus"
+    assert {row["user_sub"] for row in rows} == {user}
+    assert "penguin" not in json.dumps(rows)
+
+
+async def test_the_vectors_come_with_their_model_and_dimension(bank: Bank, user: str):
+    await retained(bank, user, "walrus")
+    (vector,) = [row for row in await exported(bank, user) if row["type"] == "case_embeddings"]
+    assert (vector["model"], vector["dimension"]) == (WordLlamaEmbedder.model, 256)
+    assert len(vector["embedding"]) == 256
+    assert sum(number**2 for number in vector["embedding"]) == pytest.approx(1, abs=1e-4)
+
+
+async def test_no_key_leaves_the_bank(bank: Bank, user: str):
+    await retained(bank, user, "walrus")
+    (key,) = [row for row in await exported(bank, user) if row["type"] == "user_keys"]
+    assert set(key) == {"type", "user_sub", "key_id", "created_at"}
+
+
+async def test_pages_lose_and_double_nothing_and_two_exports_are_equal(bank: Bank, user: str):
+    ids = await bank.add(user, *({} for _ in range(2 * PAGE_OF_CASES + 1)))
+    rows = await exported(bank, user)
+    assert [row["id"] for row in rows if row["type"] == "cases"] == sorted(str(case_id) for case_id in ids)
+    assert await exported(bank, user) == rows
+
+
+async def test_parents_come_before_their_children(bank: Bank, user: str):
+    await retained(bank, user, "walrus")
+    types = list(dict.fromkeys(row["type"] for row in await exported(bank, user)))
+    assert types == [table.name for table in reversed(USER_TABLES) if table.name in types]
+
+
+async def test_an_unknown_or_erased_user_exports_nothing(bank: Bank, user: str):
+    assert await exported(bank, user) == []
+    await retained(bank, user, "walrus")
+    await erase(bank.database, user)
+    assert await exported(bank, user) == []

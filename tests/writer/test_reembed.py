@@ -1,0 +1,173 @@
+"""Re-embedding: the old space serves until the new one is whole, and nothing is embedded twice."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, func, select, update
+
+from app.db import service_engine
+from app.embedded import EmbeddedPostgres
+from retrieval.database import Database
+from retrieval.errors import EmbedderUnavailable
+from retrieval.ports import Vectors, embedder_inputs
+from retrieval.schema import case_embeddings, cases, profiles
+from tests.conftest import new_database
+from tests.writer.conftest import AGENT, Bank
+from writer.profiles import Profile
+from writer.prune import mark_pruned
+from writer.reembed import reembed, reembed_all
+
+
+class Space:
+    """An embedder of a named space; it fails from its ``breaks_at``-th call on, and can be looked over the shoulder."""
+
+    def __init__(self, model: str, dimension: int = 8, breaks_at: int | None = None) -> None:
+        self.model, self.dimension, self.breaks_at = model, dimension, breaks_at
+        self.seen: list[str] = []
+        self.calls = 0
+        self.meanwhile: Any = None
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.calls += 1
+        if self.breaks_at is not None and self.calls >= self.breaks_at:
+            raise EmbedderUnavailable("down")
+        inputs = embedder_inputs(texts, 1_000)
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        self.seen += inputs
+        return np.array([self._vector(text) for text in inputs], np.float32).reshape(-1, self.dimension)
+
+    def _vector(self, text: str) -> Any:
+        numbers = np.frombuffer(hashlib.sha512(text.encode()).digest()[: self.dimension], np.uint8) + np.float32(1)
+        return numbers / np.linalg.norm(numbers)
+
+
+async def spaces(bank: Bank, user: str) -> dict[str, int]:
+    counted = select(case_embeddings.c.model, func.count()).where(case_embeddings.c.user_sub == user)
+    return dict(tuple(row) for row in await bank.read(user, counted.group_by(case_embeddings.c.model)))
+
+
+async def chosen(bank: Bank, user: str) -> str | None:
+    return (await bank.read(user, select(profiles.c.embedding_model).where(profiles.c.user_sub == user)))[0][0]
+
+
+async def old_bank(bank: Bank, user: str, size: int) -> list[Any]:
+    ids = await bank.add(user, *({} for _ in range(size)))
+    assert await reembed(bank.database, Space("old", 4), bank.profile(user)) == size
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"old": size}, "old")
+    return ids
+
+
+async def test_the_old_space_serves_until_the_switch_which_is_one_step(bank: Bank, user: str):
+    await old_bank(bank, user, 10)
+    new, during = Space("new"), []
+
+    async def look() -> None:
+        during.append((await chosen(bank, user), (await spaces(bank, user))["old"]))
+
+    new.meanwhile = look
+    told: list[int] = []
+    assert await reembed(bank.database, new, bank.profile(user), batch=4, progress=told.append) == 10
+    assert during == [("old", 10)] * 3
+    assert told == [4, 4, 2]
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"new": 10}, "new")
+
+
+async def test_an_interrupted_run_goes_on_where_it_stopped(bank: Bank, user: str):
+    await old_bank(bank, user, 10)
+    broken = Space("new", breaks_at=3)
+    with pytest.raises(EmbedderUnavailable):
+        await reembed(bank.database, broken, bank.profile(user), batch=4)
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"old": 10, "new": 8}, "old")
+    rest = Space("new")
+    assert await reembed(bank.database, rest, bank.profile(user), batch=4) == 2
+    assert not set(rest.seen) & set(broken.seen)
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"new": 10}, "new")
+
+
+async def test_doing_it_again_embeds_nothing(bank: Bank, user: str):
+    await old_bank(bank, user, 3)
+    again = Space("old", 4)
+    assert await reembed(bank.database, again, bank.profile(user)) == 0
+    assert again.calls == 0
+
+
+async def test_a_case_that_becomes_ready_meanwhile_is_embedded_before_the_switch(bank: Bank, user: str):
+    await old_bank(bank, user, 2)
+    new = Space("new")
+
+    async def one_more() -> None:
+        new.meanwhile = None
+        await bank.add(user, {})
+
+    new.meanwhile = one_more
+    assert await reembed(bank.database, new, bank.profile(user)) == 3
+    assert await spaces(bank, user) == {"new": 3}
+
+
+async def test_a_case_that_is_deleted_meanwhile_is_left_out(bank: Bank, user: str):
+    gone, *_ = await old_bank(bank, user, 3)
+    new = Space("new")
+
+    async def one_less() -> None:
+        new.meanwhile = None
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await connection.execute(delete(cases).where(cases.c.user_sub == user, cases.c.id == gone))
+
+    new.meanwhile = one_less
+    assert await reembed(bank.database, new, bank.profile(user)) == 2
+    assert await spaces(bank, user) == {"new": 2}
+
+
+async def test_a_case_with_nothing_to_embed_stops_nothing(bank: Bank, user: str):
+    await bank.add(user, {"task": " "}, {}, {"task": "\t"})
+    assert await reembed(bank.database, Space("new"), bank.profile(user), batch=1) == 1
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"new": 1}, "new")
+
+
+async def test_a_missing_vector_in_the_present_space_is_filled(bank: Bank, user: str):
+    first, *_ = await old_bank(bank, user, 3)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        gone = delete(case_embeddings).where(case_embeddings.c.user_sub == user, case_embeddings.c.case_id == first)
+        await connection.execute(gone)
+    assert await reembed(bank.database, Space("old", 4), bank.profile(user)) == 1
+    assert await spaces(bank, user) == {"old": 3}
+
+
+async def test_only_ready_cases_are_embedded(bank: Bank, user: str):
+    first, *_ = await old_bank(bank, user, 3)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(mark_pruned(user, [first], datetime.now(UTC)))
+    assert await reembed(bank.database, Space("new"), bank.profile(user)) == 2
+
+
+async def test_two_at_once_leave_one_vector_a_case(bank: Bank, user: str):
+    await old_bank(bank, user, 20)
+    await asyncio.gather(*(reembed(bank.database, Space("new"), bank.profile(user), batch=3) for _ in range(2)))
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"new": 20}, "new")
+
+
+async def test_every_profile_is_brought_over(bank: Bank, user: str):
+    users = [f"{user}-{number}" for number in range(3)]
+    for name in users:
+        await old_bank(bank, name, 2)
+    assert await reembed_all(bank.database, Space("newest")) >= 6
+    assert [await chosen(bank, name) for name in users] == ["newest"] * 3
+
+
+async def test_without_pgvector_the_vectors_are_stored_all_the_same(postgres: EmbeddedPostgres, bank: Bank, user: str):
+    engine = service_engine(await new_database(postgres, pgvector="off"))
+    try:
+        plain = Bank(Database(engine), bank.keyring)
+        await plain.add(user, {}, {})
+        async with plain.database.as_user(user, datetime.now(UTC)) as connection:
+            await connection.execute(update(profiles).values(embedding_model=None))
+        assert await reembed(plain.database, Space("new"), Profile(user, AGENT, datetime.now(UTC))) == 2
+        assert await spaces(plain, user) == {"new": 2}
+    finally:
+        await engine.dispose()
