@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,8 @@ from tqdm import tqdm
 
 from app import logs
 from app.auth import ACT_AS, is_user, issue_token
+from app.bench.main import BENCHMARKS, as_table, run_benchmarks
+from app.demo.main import demo as run_demo
 from app.doctor import examine
 from app.main import create_app
 from app.migrate import migrate as migrate_database
@@ -235,6 +238,32 @@ def doctor() -> None:
     out.print(table)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
+
+
+@cli.command()
+def demo(
+    tasks: Annotated[int, typer.Option(min=10, help="length of the stream")] = 120,
+    seed: Annotated[int, typer.Option(help="the same seed is the same stream")] = 1,
+    out_dir: Annotated[Path, typer.Option(help="where the plot and the numbers go")] = Path("out"),
+) -> None:
+    """Show what memory changes: a scripted database operator, without and with casebank."""
+    logs.quiet()
+    _run(run_demo(Settings(), tasks=tasks, seed=seed, out_dir=out_dir))
+
+
+@cli.command()
+def bench(
+    name: Annotated[str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, or all")],
+    json_file: Annotated[Path | None, typer.Option("--json", help="write the numbers here, too")] = None,
+) -> None:
+    """Measure speed and memory, as ratios within one run."""
+    logs.quiet()
+    if name != "all" and name not in BENCHMARKS:
+        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)} and all")
+    measured = _run(run_benchmarks(list(BENCHMARKS) if name == "all" else [name]))
+    out.print(as_table(measured))
+    if json_file is not None:
+        json_file.write_text(json.dumps([asdict(measurement) for measurement in measured], indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,19 +2,41 @@
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from app.auth import KeysUnavailable, NotAllowed, NotAuthenticated
+from app.embedded import EmbeddedPostgresFailed
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, NotFound, UserErased
 from retrieval.stages import log
 from writer.errors import IdempotencyConflict, LeaseLost
 from writer.seal import PayloadTooLarge, SealBroken
 
 MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(BaseModel):
+    """What every answer that is not a success looks like."""
+
+    type: str = Field(examples=["urn:casebank:problem:not-found"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["no such case"])
+    errors: list[dict[str, str]] = Field(default=[], description="of an invalid request: each field and its fault")
+
+
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A problem document (RFC 9457)",
+        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+    },
+}
+"""For the OpenAPI description of a route."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +58,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     IdempotencyConflict: Kind("idempotency-conflict", HTTPStatus.CONFLICT),
     PayloadTooLarge: Kind("payload-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     DatabaseUnavailable: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    EmbeddedPostgresFailed: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     KeysUnavailable: Kind("signing-keys-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     EmbedderError: Kind("embedder-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     SealBroken: Kind("seal-broken", HTTPStatus.INTERNAL_SERVER_ERROR),

@@ -183,11 +183,15 @@ class CasesOut(BaseModel):
 class CasePatch(Strict):
     """What may be changed of a case by hand."""
 
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"tags": ["ddl", "checked"]}]})
+
     tags: list[Tag] = Field(max_length=50)
 
 
 class ProfilePatch(Strict):
     """The settings of a profile; what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"window_size": 500, "k": 3}]})
 
     window_size: int | None = Field(default=None, ge=1, le=1_000_000)
     ttl_days: int | None = Field(default=None, ge=1, le=36_500)
@@ -235,6 +239,11 @@ class AuditOut(BaseModel):
 
 class HybridSearchIn(Strict):
     """The body of the hosted-Postgres flow (SOURCES row A4); ``agent`` is casebank's addition."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"query": "how to add a column to a table", "agent": "db-operator"}]},
+    )
 
     query: TaskText
     agent: AgentKey = "default"

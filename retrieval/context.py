@@ -1,5 +1,6 @@
 """The text that goes into the agent's prompt: Context, Actions, Outcome and Reward of each case, within a budget."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ OPENING = (
 )
 CLOSING = "</casebank_memory>"
 CHARS_PER_TOKEN = 4
+
+_TAG = re.compile(r"<(?=[\s/]*casebank_memory)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def count_tokens(text: str) -> int:
 def memory_context(cases: Sequence[Remembered], token_budget: int) -> MemoryContext:
     """Returns the cases, in their order, as many as fit in the budget; empty when not one does.
 
-    What a case says cannot end the block early: angle brackets of the closing tag are defused.
+    What a case says cannot end the block early: whatever a lenient reader might take for its tags is defused.
     """
     blocks: list[str] = []
     for place, remembered in enumerate(cases, start=1):
@@ -67,4 +70,4 @@ def _block(place: int, remembered: Remembered) -> str:
         f"    Outcome: {remembered.outcome}{warning}",
         f"    Reward: {reward}",
     )
-    return "\n".join(lines).replace("casebank_memory>", "casebank_memory&gt;")
+    return _TAG.sub("&lt;", "\n".join(lines))

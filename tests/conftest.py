@@ -35,4 +35,4 @@ async def new_database(server: EmbeddedPostgres, *, pgvector: str = "auto") -> s
 @pytest.fixture(scope="module")
 async def database_url(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
     """URL of an empty bank."""
-    yield await new_database(postgres)
+    return await new_database(postgres)

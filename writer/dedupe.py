@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, Update, and_, func, select, update
+from sqlalchemy import Row, Select, Update, and_, case, func, select, update
 
 from retrieval.queries import cosine_distance
 from retrieval.schema import case_embeddings, cases
@@ -46,15 +46,20 @@ def twin(user_sub: str, fresh: Row[Any], vector: list[float] | None, model: str)
     )
 
 
-def count_again(user_sub: str, kept: UUID, reward: float | None) -> Update:
-    """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs."""
-    mean = (func.coalesce(cases.c.reward, reward) * cases.c.occurrences + reward) / (cases.c.occurrences + 1)
-    return (
-        update(cases)
-        .where(cases.c.user_sub == user_sub, cases.c.id == kept)
-        .values(
-            occurrences=cases.c.occurrences + 1,
-            reward=cases.c.reward if reward is None else mean,
-            last_used_at=func.now(),
+def count_again(user_sub: str, kept: UUID, fresh: Row[Any]) -> Update:
+    """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs.
+
+    But a heuristic is a guess: it does not dilute a reward from a trusted source, and gives way to one.
+    """
+    counted = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
+    if fresh.reward is not None:
+        mean = (func.coalesce(cases.c.reward, fresh.reward) * cases.c.occurrences + fresh.reward) / (
+            cases.c.occurrences + 1
         )
-    )
+        guessed = func.coalesce(cases.c.reward_source, "heuristic") == "heuristic"
+        if fresh.reward_source == "heuristic":
+            counted["reward"] = case((guessed, mean), else_=cases.c.reward)
+        else:
+            counted["reward"] = case((guessed, fresh.reward), else_=mean)
+            counted["reward_source"] = case((guessed, fresh.reward_source), else_=cases.c.reward_source)
+    return update(cases).where(cases.c.user_sub == user_sub, cases.c.id == kept).values(counted)

@@ -1,12 +1,12 @@
 """Retain: redact, seal, and insert one finished run; the row itself is the entry in the worker's queue."""
 
 import hashlib
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from uuid import UUID
 
-import orjson
 import uuid_utils.compat as uuids
 from sqlalchemy import CTE, Select, Text, Uuid, bindparam, literal, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
@@ -86,7 +86,8 @@ class _Draft:
 
 def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
     raw = run.model_dump(mode="json")
-    request_hash = hashlib.sha256(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)).digest()
+    # not orjson: it writes no integer over 64 bits, which a tool's output may well have
+    request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     clean, redactions = redact(raw)
     tools = list(dict.fromkeys(trace["tool"] for trace in clean["tool_traces"]))
     reward = run.reward if run.reward is not None else heuristic_reward(run)

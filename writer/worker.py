@@ -26,7 +26,6 @@ from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring
 from writer.profiles import lock_profile
-from writer.profiles import lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import unseal
@@ -142,7 +141,7 @@ class Worker:
             kept = await connection.scalar(twin(held.user_sub, row, near, self.embedder.model))
             await _close(connection, held, kept)
             if kept is not None:
-                await connection.execute(count_again(held.user_sub, kept, row.reward))
+                await connection.execute(count_again(held.user_sub, kept, row))
                 await _note(connection, held, "merge_case", {"into": str(kept)})
             elif vector is not None:
                 await self._store_vector(connection, held, vector)

@@ -69,7 +69,7 @@ QUEUE_COLUMNS = "user_sub, id, agent_key, status, attempts, available_at, lease_
 
 
 def vector_type() -> sa.types.TypeEngine:
-    """pgvector's type where the extension can be had, else an array that the service compares by itself."""
+    """Pgvector's type where the extension can be had, else an array that the service compares by itself."""
     wanted = op.get_context().config.attributes.get("pgvector", "auto")
     available = sa.text("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")
     if wanted == "off" or not op.get_bind().scalar(available):

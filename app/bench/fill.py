@@ -12,10 +12,36 @@ AGENT = "bench"
 POOL = 2_000
 CASES_PER_USER = 200
 
-_VERBS = "add drop rename alter copy merge split index backfill archive restore validate".split()
-_THINGS = "column table view trigger role schema sequence constraint partition policy".split()
-_NAMES = "users orders invoices payments sessions audits carts vendors tickets refunds metrics alerts".split()
-_DETAILS = "with a default | without a lock | in one transaction | for every tenant | after hours | by hand".split(" | ")
+_VERBS = [
+    "add",
+    "drop",
+    "rename",
+    "alter",
+    "copy",
+    "merge",
+    "split",
+    "index",
+    "backfill",
+    "archive",
+    "restore",
+    "validate",
+]
+_THINGS = ["column", "table", "view", "trigger", "role", "schema", "sequence", "constraint", "partition", "policy"]
+_NAMES = [
+    "users",
+    "orders",
+    "invoices",
+    "payments",
+    "sessions",
+    "audits",
+    "carts",
+    "vendors",
+    "tickets",
+    "refunds",
+    "metrics",
+    "alerts",
+]
+_DETAILS = ["with a default", "without a lock", "in one transaction", "for every tenant", "after hours", "by hand"]
 
 
 def tasks(seed: int, count: int) -> Iterator[str]:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query
 from sqlalchemy import Row
 
 from app.deps import Caller, Parts
+from app.problems import DOCUMENTED
 from app.schemas import (
     AuditEntry,
     AuditOut,
@@ -24,7 +25,7 @@ from writer.redact import redact
 from writer.run import AgentKey
 from writer.seal import unseal
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", responses=DOCUMENTED)
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[UUID | None, Query(description="next_cursor of the page before")]

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header
 
 from app.deps import Caller, Parts
+from app.problems import DOCUMENTED
 from app.schemas import (
     FeedbackIn,
     FeedbackOut,
@@ -24,7 +25,7 @@ from writer.retain import retain as retain_run
 from writer.reward import Feedback, give_feedback
 from writer.run import FinishedRun
 
-router = APIRouter()
+router = APIRouter(responses=DOCUMENTED)
 
 IdempotencyKey = Annotated[
     str | None,

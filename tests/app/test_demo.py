@@ -185,7 +185,7 @@ async def test_both_arms_get_the_same_tasks_and_memory_pays(scratch: Scratch, tm
 
 
 def test_the_report_says_that_the_operator_is_scripted_and_writes_its_files(tmp_path: Path):
-    record = Record("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)  # noqa: FBT003
+    record = Record("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
     report = DemoReport(1, BUDGET, Arm("without", [record] * 10), Arm("with", [replace(record, steps=4)] * 10))
     console = Console(record=True, width=120)
     print_report(report, console)

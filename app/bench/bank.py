@@ -1,0 +1,53 @@
+"""A bank for one benchmark: an embedded Postgres, a filled database, and both ways in."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+
+from app import embedded
+from app.bench.fill import fill
+from app.db import service_engine
+from app.migrate import migrate
+from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.database import Database
+from retrieval.retrieve import Reader
+
+WARM_UP = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """A filled bank: read as the service reads it, and by bare asyncpg as the same role."""
+
+    url: str
+    reader: Reader
+    bare: asyncpg.Connection
+    users: int
+    now: datetime
+
+
+@asynccontextmanager
+async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
+    """Yields a bank of ``users`` profiles with 200 cases each."""
+    url = await _database(home, users)
+    await migrate(url)
+    await fill(url, users)
+    engine = service_engine(url)
+    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
+    try:
+        yield Bank(url, Reader(Database(engine), WordLlamaEmbedder()), bare, users, datetime.now(UTC))
+    finally:
+        await bare.close()
+        await engine.dispose()
+
+
+async def _database(home: Path, users: int) -> str:
+    server = embedded.start(home)
+    admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
+    await admin.execute(f"CREATE DATABASE bench_{users}")
+    await admin.close()
+    return server.url(f"bench_{users}")

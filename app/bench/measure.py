@@ -1,0 +1,57 @@
+"""What a benchmark answers: a number, its aim, and what it was made of."""
+
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One number; ``aim`` is the largest (or, with ``at_least``, the smallest) that is good."""
+
+    name: str
+    value: float
+    unit: str
+    detail: str
+    aim: float | None = None
+    at_least: bool = False
+
+    @property
+    def reached(self) -> bool | None:
+        """Returns whether the aim is reached; None where there is none."""
+        if self.aim is None:
+            return None
+        return self.value >= self.aim if self.at_least else self.value <= self.aim
+
+    @property
+    def aim_text(self) -> str:
+        """Returns the aim for a table."""
+        return "" if self.aim is None else f"{'>=' if self.at_least else '<='} {self.aim:g}"
+
+
+async def timed_ms(act: Callable[[], Awaitable[object]]) -> float:
+    """Returns how long the act took, in milliseconds."""
+    started = time.perf_counter()
+    await act()
+    return (time.perf_counter() - started) * 1000
+
+
+async def interleaved(rounds: int, *acts: Callable[[int], Awaitable[object]]) -> list[list[float]]:
+    """Returns each act's times in milliseconds over the rounds, taken in turn so that all meet the same noise."""
+    times: list[list[float]] = [[] for _ in acts]
+    for number in range(rounds):
+        for place, act in enumerate(acts):
+            times[place].append(await timed_ms(partial(act, number)))
+    return times
+
+
+def p50(times: Sequence[float]) -> float:
+    """Returns the median."""
+    return statistics.median(times)
+
+
+def p95(times: Sequence[float]) -> float:
+    """Returns the time that 95 of 100 stay under."""
+    return statistics.quantiles(times, n=20)[-1]

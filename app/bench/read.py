@@ -1,0 +1,105 @@
+"""How fast a retrieve is: against the bare statement, over HTTP under load, and in a growing bank."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+from sqlalchemy.dialects.postgresql import asyncpg as dialect
+
+from app.bench.bank import WARM_UP, Bank, filled
+from app.bench.fill import AGENT, tasks
+from app.bench.measure import Measurement, interleaved, p50, p95, timed_ms
+from app.bench.service import service
+from retrieval.queries import Search, candidates
+from retrieval.retrieve import Question
+
+ROUNDS = 400
+CLIENTS = 16
+REQUESTS_PER_CLIENT = 60
+SMALL, MIDDLE, LARGE = 50, 500, 2_000
+"""Profiles of 200 cases: banks of 10,000, 100,000 and 400,000."""
+
+
+async def retrieve(home: Path) -> list[Measurement]:
+    """Measures retrieve in the process against the same statement through bare asyncpg, in 100,000 cases."""
+    async with filled(home, MIDDLE) as bank:
+        queries = list(tasks(2, ROUNDS + WARM_UP))
+        sql, bind = _compiled()
+        vectors = await bank.reader.embedder.embed(queries)
+
+        async def whole(number: int) -> None:
+            search = Search(AGENT, queries[number])
+            await bank.reader.retrieve(_user(bank, number), bank.now, Question(search))
+
+        async def statement(number: int) -> None:
+            search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
+            await bank.bare.fetch(sql, *bind(_user(bank, number), search))
+
+        await interleaved(WARM_UP, whole, statement)
+        ours, bare = await interleaved(ROUNDS, whole, statement)
+    ratio = p50(ours) / p50(bare)
+    detail = f"p50 {p50(ours):.2f} ms against {p50(bare):.2f} ms, {MIDDLE * 200:,} cases of {MIDDLE} profiles"
+    return [Measurement("retrieve in-process / bare statement", ratio, "x", detail, aim=1.5)]
+
+
+def _compiled() -> tuple[str, Callable[[str, Search], list[Any]]]:
+    """Returns the retrieval's SQL, and what puts a search's parameters in its order."""
+    statement, _ = candidates("", Search(AGENT, "", [0.0], ""))
+    compiled = statement.compile(dialect=dialect.dialect())  # type: ignore[no-untyped-call]
+    names, constants = compiled.positiontup or [], compiled.params
+
+    def bind(user_sub: str, search: Search) -> list[Any]:
+        parameters = {**constants, **candidates(user_sub, search)[1]}
+        return [parameters[name] for name in names]
+
+    return str(compiled), bind
+
+
+def _user(bank: Bank, number: int) -> str:
+    return f"user-{number % bank.users + 1}"
+
+
+async def growth(home: Path) -> list[Measurement]:
+    """Measures retrieve in 10,000 cases against 400,000, in turn, 200 cases a profile in both."""
+    async with filled(home, SMALL) as small, filled(home, LARGE) as large:
+        queries = list(tasks(3, ROUNDS + WARM_UP))
+
+        def reading(bank: Bank) -> Callable[[int], Awaitable[None]]:
+            async def read(number: int) -> None:
+                user = _user(bank, number * 7)
+                await bank.reader.retrieve(user, bank.now, Question(Search(AGENT, queries[number])))
+
+            return read
+
+        acts = reading(small), reading(large)
+        await interleaved(WARM_UP, *acts)
+        few, many = await interleaved(ROUNDS, *acts)
+    detail = f"p50 {p50(many):.2f} ms against {p50(few):.2f} ms"
+    return [Measurement("retrieve in 400,000 / in 10,000 cases", p50(many) / p50(few), "x", detail, aim=1.3)]
+
+
+async def http(home: Path) -> list[Measurement]:
+    """Measures retrieve over HTTP with 16 clients at once, its p95 against its p50."""
+    async with filled(home, MIDDLE) as bank, service(home, bank.url) as running:
+        queries = list(tasks(4, REQUESTS_PER_CLIENT))
+
+        async def one_client(client: httpx.AsyncClient, number: int) -> list[float]:
+            times = []
+            headers = running.headers(f"user-{number + 1}")
+            for query in queries:
+                body = {"agent": AGENT, "query": query}
+                times.append(await timed_ms(lambda: client.post("/v1/retrieve", json=body, headers=headers)))  # noqa: B023
+            return times
+
+        first = running.headers("user-1")
+        async with httpx.AsyncClient(base_url=running.base_url, timeout=30) as client:
+            for _ in range(CLIENTS):
+                await client.post(
+                    "/v1/retrieve", json={"agent": AGENT, "query": "x"}, headers=running.headers("user-1")
+                )
+            all_times = await asyncio.gather(*(one_client(client, number) for number in range(CLIENTS)))
+    times = [time for client_times in all_times for time in client_times]
+    detail = f"p95 {p95(times):.1f} ms against p50 {p50(times):.1f} ms, {CLIENTS} clients, {len(times)} requests"
+    return [Measurement("retrieve over HTTP p95 / p50", p95(times) / p50(times), "x", detail, aim=3)]
