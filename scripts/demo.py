@@ -1,4 +1,4 @@
-"""Shows what memory changes: the same database tasks without memory and with casebank."""
+"""Shows what memory changes: a scripted database operator, without and with casebank."""
 
 import sys
 

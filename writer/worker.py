@@ -110,6 +110,13 @@ class Worker:
         return found
 
     async def _finish(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
+        # what failed before goes alone: a text that the embedder refuses must not take others down with it
+        fresh = [(held, row) for held, row in found if held.attempts == 1]
+        for group in (fresh, *([(held, row)] for held, row in found if held.attempts > 1)):
+            if group:
+                await self._finish_together(group)
+
+    async def _finish_together(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
         try:
             with stage("work.embed"):
                 vectors = await embed_each(self.embedder, [row.task for _, row in found])

@@ -1,0 +1,584 @@
+"""The loop over HTTP: retain, work, retrieve, reward, and what each leaves behind."""
+
+import re
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policy import features
+from retrieval.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
+from tests.app.conftest import AGENT, Service, User
+
+STEPS = ["open the valve", "wait", "close the valve"]
+TASKS = [
+    "restart the web server after a configuration change",
+    "rotate the database password and tell the team",
+    "export last month's invoices as a spreadsheet",
+    "find out why the nightly backup failed",
+    "translate the release notes into French",
+    "book a meeting room for the design review",
+]
+LESSON = {
+    "procedure_name": "name the type",
+    "semantic_description": "a column needs a data type",
+    "initial_failure_summary": "syntax error",
+    "identified_root_cause": "the type was missing",
+    "successful_intervention": "added the type",
+    "learned_procedure_steps": ["find the type", "write it behind the name"],
+    "critical_contextual_cues": ["ADD COLUMN"],
+    "example_scenario_abstract": "adding a column to a table",
+}
+
+
+async def fill(user: User, tasks: list[str] | None = None, **more: Any) -> list[str]:
+    """Retains a case for each task and returns their ids once all are ready."""
+    ids = [await user.retain(task, **more) for task in tasks or TASKS]
+    await user.settle()
+    assert len(await user.cases()) >= len(set(ids))
+    return ids
+
+
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [slot["case_id"] for slot in answer["cases"]]
+
+
+async def reuse(user: User, case_id: str) -> tuple[float, float]:
+    case = await user.case(case_id)
+    return case["reuse_count"], case["reuse_reward"]
+
+
+# Retain, retrieve, reward
+
+
+async def test_a_run_is_found_once_the_worker_has_it_and_its_reward_becomes_its_record(alice: User):
+    case_id = await alice.retain("water the garden", plan=STEPS, tags=["green"])
+    await alice.settle()
+    answer = await alice.retrieve("the garden is dry")
+    (slot,) = answer["cases"]
+    assert (slot["case_id"], slot["task"], slot["plan"]) == (case_id, "water the garden", STEPS)
+    assert (slot["outcome"], slot["reward"], slot["tags"]) == ("success", 1.0, ["green"])
+    assert await reuse(alice, case_id) == (0, 0)
+    await alice.feedback(retrieval_id=answer["retrieval_id"], reward=0.25, source="user")
+    assert await reuse(alice, case_id) == (1, 0.25)
+
+
+async def test_a_case_that_served_well_moves_up(alice: User):
+    ids_of = await fill(alice, ["paint the north wall", "paint the south wall"])
+    slate = ids(await alice.retrieve("paint the wall"))
+    assert set(slate) == set(ids_of)
+    for _ in range(5):
+        answer = await alice.retrieve("paint the wall")
+        body = {"retrieval_id": answer["retrieval_id"], "used_case_ids": [slate[1]], "reward": 1.0}
+        await alice.retain(f"paint {answer['retrieval_id']}", agent="another", **body)
+        await alice.settle()
+    assert ids(await alice.retrieve("paint the wall")) == slate[::-1]
+
+
+@pytest.mark.parametrize(("thumb", "reward"), [("up", 1.0), ("down", 0.0)])
+async def test_a_thumb_is_a_reward_of_one_or_nothing(thumb: str, reward: float, alice: User):
+    (case_id,) = await fill(alice, ["water the garden"], reward=0.5)
+    assert await alice.feedback(case_id=case_id, thumb=thumb) == {"reward": reward, "source": "user"}
+    case = await alice.case(case_id)
+    assert (case["reward"], case["reward_source"]) == (reward, "user")
+
+
+@pytest.mark.parametrize(
+    ("run", "reward"),
+    [
+        ({"outcome": "success"}, 1.0),
+        ({"outcome": "partial"}, 0.5),
+        ({"outcome": "failure"}, 0.0),
+        ({"outcome": "aborted"}, 0.0),
+        ({"tool_traces": [{"tool": "sql", "status": "error"}]}, 0.5),
+        ({"tool_traces": [{"tool": "sql", "status": "error"}, {"tool": "sql"}]}, 1.0),
+        ({"tool_traces": [{"tool": "sql", "status": "error"}, {"tool": "mail"}]}, 0.5),
+    ],
+)
+async def test_a_run_without_a_reward_gets_a_heuristic_one(run: dict[str, Any], reward: float, alice: User):
+    case = await alice.case(await alice.retain("water the garden", **run))
+    assert (case["reward"], case["reward_source"]) == (reward, "heuristic")
+
+
+async def test_a_reward_without_a_source_is_a_metric(alice: User):
+    case = await alice.case(await alice.retain("water the garden", reward=0.75))
+    assert (case["reward"], case["reward_source"]) == (0.75, "metric")
+
+
+async def test_the_newest_trusted_reward_counts_and_the_history_stays(alice: User):
+    case_id = await alice.retain("water the garden")
+    counted = [
+        (await alice.feedback(case_id=case_id, reward=reward, source=source))["reward"]
+        for source, reward in [("heuristic", 0.5), ("judge", 0.25), ("heuristic", 1), ("user", 0.75), ("metric", 0.5)]
+    ]
+    assert counted == [0.5, 0.25, 0.25, 0.75, 0.5]
+    assert (await alice.case(case_id))["reward_source"] == "metric"
+    history = await alice.rows(
+        "SELECT reward, source FROM rewards WHERE user_sub = :user_sub AND case_id = :id ORDER BY created_at, id",
+        id=UUID(case_id),
+    )
+    assert [row.reward for row in history] == [1, 0.5, 0.25, 1, 0.75, 0.5]
+    assert [row.source for row in history] == ["heuristic", "heuristic", "judge", "heuristic", "user", "metric"]
+
+
+async def test_a_repeat_with_a_guessed_reward_does_not_dilute_a_trusted_one(alice: User):
+    (case_id,) = await fill(alice, ["water the garden"])
+    await alice.feedback(case_id=case_id, reward=0.25)
+    await fill(alice, ["water the garden"])
+    case = await alice.case(case_id)
+    assert (case["occurrences"], case["reward"], case["reward_source"]) == (2, 0.25, "user")
+
+
+async def test_a_repeat_with_a_trusted_reward_replaces_a_guess_and_averages_with_a_trusted_one(alice: User):
+    (case_id,) = await fill(alice, ["water the garden"])
+    await fill(alice, ["water the garden"], reward=0.25, reward_source="judge")
+    case = await alice.case(case_id)
+    assert (case["occurrences"], case["reward"], case["reward_source"]) == (2, 0.25, "judge")
+    await fill(alice, ["water the garden"], reward=1.0, reward_source="metric")
+    case = await alice.case(case_id)
+    assert (case["occurrences"], case["reward"], case["reward_source"]) == (3, 0.5, "judge")
+
+
+async def test_a_retain_on_a_retrieval_credits_only_the_cases_it_used(alice: User):
+    await fill(alice)
+    answer = await alice.retrieve("restart the server")
+    first, second, *rest = ids(answer)
+    used = {"retrieval_id": answer["retrieval_id"], "used_case_ids": [first, second]}
+    done = await alice.retain("restart the other server", reward=0.5, **used)
+    await alice.settle()
+    assert [await reuse(alice, case_id) for case_id in (first, second)] == [(1, 0.5), (1, 0.5)]
+    assert {await reuse(alice, case_id) for case_id in rest} == {(0, 0)}
+    case = await alice.case(done)
+    assert case["retrieval_id"] == answer["retrieval_id"]
+    assert case["reference_case_ids"] == [first, second]
+
+
+async def test_where_no_case_is_named_the_slate_shares_the_credit(alice: User):
+    await fill(alice)
+    answer = await alice.retrieve("restart the server")
+    assert len(ids(answer)) == 4
+    await alice.retain("restart the other server", retrieval_id=answer["retrieval_id"], reward=0.5)
+    await alice.settle()
+    assert {await reuse(alice, case_id) for case_id in ids(answer)} == {(0.25, 0.125)}
+
+
+async def test_where_the_run_used_none_no_case_gets_credit(alice: User):
+    await fill(alice)
+    answer = await alice.retrieve("restart the server")
+    await alice.retain("restart another", retrieval_id=answer["retrieval_id"], used_case_ids=[], reward=1.0)
+    await alice.settle()
+    assert {await reuse(alice, case_id) for case_id in ids(answer)} == {(0, 0)}
+
+
+async def test_repeated_feedback_is_recomputed_and_not_added_up(alice: User):
+    (case_id,) = await fill(alice, ["water the garden"])
+    retrieval_id = (await alice.retrieve("water"))["retrieval_id"]
+    for reward in (1.0, 1.0, 0.5):
+        await alice.feedback(retrieval_id=retrieval_id, reward=reward)
+        assert await reuse(alice, case_id) == (1, reward)
+    await alice.feedback(retrieval_id=retrieval_id, reward=1.0, source="heuristic")
+    assert await reuse(alice, case_id) == (1, 0.5)
+
+
+async def test_what_looks_secret_is_taken_out_and_reported(alice: User):
+    body = {"agent": AGENT, "outcome": "success", "task": "write to ada@example.com", "plan": ["ask bob@example.com"]}
+    answer = (await alice.http.post("/v1/retain", json=body)).json()
+    assert answer["redactions"] == [{"kind": "email", "count": 2}]
+    case = await alice.case(answer["case_id"])
+    assert "@example.com" not in str(case)
+    await alice.retrieve("what did ada@example.com say")
+    assert "@example.com" not in str(await alice.rows("SELECT query FROM decisions WHERE user_sub = :user_sub"))
+
+
+# The slate
+
+
+async def test_the_hosted_path_answers_a_plain_list_of_memories(alice: User):
+    (case_id,) = await fill(alice, ["water the garden"], agent="default", plan=STEPS, tags=["green"])
+    answer = await alice.http.post("/functions/v1/hybrid-search-context-eng", json={"query": "water"})
+    assert answer.status_code == 200
+    assert answer.json() == [
+        {
+            "id": case_id,
+            "content": "water the garden",
+            "plan": STEPS,
+            "outcome": "success",
+            "reward": 1.0,
+            "tags": ["green"],
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "places"),
+    [
+        ({}, {0, 1, 2}),
+        ({"tags": ["a"]}, {0, 1}),
+        ({"tags": ["a", "b"]}, {0}),
+        ({"tags": ["c"]}, set()),
+        ({"outcomes": ["partial"]}, {1}),
+        ({"outcomes": ["success", "partial"]}, {0, 1, 2}),
+        ({"kinds": ["subtask"]}, {2}),
+        ({"kinds": ["task"], "tags": ["b"]}, {0}),
+        ({"kinds": ["tool"]}, set()),
+    ],
+)
+async def test_filters_let_only_matching_cases_on_the_slate(filters: dict[str, Any], places: set[int], alice: User):
+    cases = [
+        await alice.retain(TASKS[0], tags=["a", "b"]),
+        await alice.retain(TASKS[1], tags=["a"], outcome="partial"),
+        await alice.retain(TASKS[2], kind="subtask"),
+    ]
+    await alice.settle()
+    assert set(ids(await alice.retrieve("server", filters=filters))) == {cases[place] for place in places}
+
+
+async def test_cases_below_the_least_similarity_stay_away(alice: User):
+    await fill(alice)
+    everything = (await alice.retrieve("restart the web server", k=50))["cases"]
+    similarities = sorted(slot["similarity"] for slot in everything)
+    assert len(set(similarities)) == len(TASKS)
+    for bound in (similarities[0], similarities[3], 1.0):
+        slots = (await alice.retrieve("restart the web server", k=50, min_similarity=bound))["cases"]
+        expected = {slot["case_id"] for slot in everything if slot["similarity"] >= bound}
+        assert {slot["case_id"] for slot in slots} == expected
+
+
+async def test_a_profile_that_is_switched_off_answers_nothing_until_it_is_on_again(alice: User):
+    (case_id,) = await fill(alice, ["water the garden"])
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"enabled": False})
+    answer = await alice.retrieve("water")
+    assert (answer["mode"], answer["cases"], answer["memory_context"], answer["tokens"]) == ("off", [], "", 0)
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"enabled": True})
+    assert ids(await alice.retrieve("water")) == [case_id]
+
+
+async def test_the_profile_sets_the_length_of_the_slate_and_the_request_may_override_it(alice: User):
+    await fill(alice)
+    assert len(ids(await alice.retrieve("server"))) == 4
+    answer = (await alice.http.put(f"/v1/profiles/{AGENT}", json={"k": 2})).json()
+    assert (answer["k"], answer["window_size"], answer["rrf_k"]) == (2, 200, 50)
+    assert len(ids(await alice.retrieve("server"))) == 2
+    assert len(ids(await alice.retrieve("server", k=5))) == 5
+
+
+def rrf(slot: dict[str, Any], full_text_weight: float, semantic_weight: float, rrf_k: float) -> float:
+    """SOURCES row A3, by hand."""
+    terms = [(full_text_weight, slot["keyword_rank"]), (semantic_weight, slot["semantic_rank"])]
+    return sum(weight / (rrf_k + rank) for weight, rank in terms if rank is not None)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [{}, {"full_text_weight": 3}, {"semantic_weight": 0.25}, {"rrf_k": 1}, {"full_text_weight": 0, "rrf_k": 7.5}],
+)
+async def test_rrf_is_the_formula_over_the_ranks(weights: dict[str, float], alice: User):
+    await fill(alice)
+    query = "restart the backup server"
+    expected = {"full_text_weight": 1, "semantic_weight": 1, "rrf_k": 50, **weights}
+    asked = (await alice.retrieve(query, k=50, **weights))["cases"]
+    assert sorted(slot["semantic_rank"] for slot in asked) == list(range(1, len(TASKS) + 1))
+    matching = [slot["keyword_rank"] for slot in asked if slot["keyword_rank"]]
+    assert sorted(matching) == [1, 2]  # "restart" and "server" in one task, "backup" in another
+    assert [slot["rrf"] for slot in asked] == pytest.approx([rrf(slot, **expected) for slot in asked])
+    await alice.http.put(f"/v1/profiles/{AGENT}", json=weights)
+    assert (await alice.retrieve(query, k=50))["cases"] == asked
+
+
+async def test_a_request_overrides_the_weights_of_the_profile(alice: User):
+    await fill(alice)
+    plain = (await alice.retrieve("restart the backup server", k=50))["cases"]
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"full_text_weight": 5, "semantic_weight": 0, "rrf_k": 3})
+    heavy = (await alice.retrieve("restart the backup server", k=50))["cases"]
+    assert [slot["rrf"] for slot in heavy] != [slot["rrf"] for slot in plain]
+    default = {"full_text_weight": 1, "semantic_weight": 1, "rrf_k": 50}
+    assert (await alice.retrieve("restart the backup server", k=50, **default))["cases"] == plain
+
+
+async def test_similarity_falls_as_the_semantic_rank_rises(alice: User):
+    await fill(alice)
+    slots = sorted((await alice.retrieve(TASKS[3], k=50))["cases"], key=lambda slot: slot["semantic_rank"])
+    similarities = [slot["similarity"] for slot in slots]
+    assert similarities == sorted(similarities, reverse=True)
+    assert (slots[0]["task"], similarities[0]) == (TASKS[3], pytest.approx(1, abs=1e-5))
+
+
+async def test_at_most_one_failed_case_is_on_the_slate_and_is_marked(alice: User):
+    for number, outcome in enumerate(["failure", "aborted", "failure", "success"]):
+        await alice.retain(f"{TASKS[number]} on the web server", outcome=outcome)
+    await alice.settle()
+    answer = await alice.retrieve("web server", k=10)
+    failed = [slot for slot in answer["cases"] if slot["outcome"] != "success"]
+    assert len(failed) == 1
+    assert len(answer["cases"]) == 2
+    assert "this run failed" in failed[0]["why"]
+    assert answer["memory_context"].count("this run failed") == 1
+    assert not any("this run failed" in slot["why"] for slot in answer["cases"] if slot["outcome"] == "success")
+
+
+async def test_near_duplicates_do_not_fill_the_slate(alice: User):
+    same = "restart the web server of the shop after the weekly maintenance window in rack {}"
+    racks = ["seven", "Amsterdam", "blue", "Zanzibar", "copper", "nineteen"]
+    await fill(alice, [same.format(rack) for rack in racks], plan=STEPS)
+    assert len(await alice.cases()) > 2
+    other = await alice.retain("restart the mail server", plan=["call the provider"])
+    await alice.settle()
+    slate = await alice.retrieve("restart the web server", k=4)
+    assert len(slate["cases"]) == 2
+    assert other in ids(slate)
+
+
+async def test_the_decision_is_logged_as_it_was_answered(alice: User):
+    await fill(alice)
+    answer = await alice.retrieve("restart the server", k=3, explain=True)
+    decisions = await alice.rows("SELECT * FROM decisions WHERE user_sub = :user_sub")
+    slots = await alice.rows("SELECT * FROM decision_slots WHERE user_sub = :user_sub ORDER BY place")
+    (decision,) = decisions
+    assert str(decision.id) == answer["retrieval_id"]
+    assert (decision.query, decision.mode, decision.degraded) == ("restart the server", "hybrid", [])
+    assert (decision.policy_version, decision.tokens) == (answer["policy_version"], answer["tokens"])
+    assert decision.feature_version == features.VERSION
+    assert len(decision.candidate_ids) == len(decision.scores) == len(TASKS)
+    assert len(decision.features) == len(TASKS) * len(features.NAMES)
+    assert [(slot.place, str(slot.case_id)) for slot in slots] == list(enumerate(ids(answer), start=1))
+    assert [slot.propensity for slot in slots] == [slot["propensity"] for slot in answer["cases"]]
+    assert all(0 < slot.propensity <= 1 for slot in slots)
+    for slot in answer["cases"]:
+        row = decision.candidate_ids.index(UUID(slot["case_id"]))
+        logged = dict(zip(features.NAMES, decision.features[row * len(features.NAMES) :], strict=False))
+        for name in ("similarity", "rrf", "semantic_rank", "reward"):
+            assert logged[name] == pytest.approx(slot[name], rel=1e-5)
+        assert slot["explain"]["score"] == pytest.approx(decision.scores[row], rel=1e-5)
+
+
+async def test_an_empty_slate_is_a_decision_too(alice: User):
+    answer = await alice.retrieve("anything")
+    rows = await alice.rows("SELECT id, mode FROM decisions WHERE user_sub = :user_sub")
+    assert [(str(row.id), row.mode) for row in rows] == [(answer["retrieval_id"], "empty")]
+    await alice.feedback(retrieval_id=answer["retrieval_id"], thumb="down")
+
+
+async def test_explain_is_told_on_request_only(alice: User):
+    await fill(alice, ["water the garden"])
+    (told,) = (await alice.retrieve("water", explain=True))["cases"]
+    (untold,) = (await alice.retrieve("water"))["cases"]
+    assert untold["explain"] is None
+    assert set(features.NAMES) - {"failed"} < set(told["explain"])
+    assert told["explain"]["score"] == pytest.approx(told["rrf"] * told["explain"]["posterior_mean"])
+
+
+# The context
+
+
+async def test_a_budget_of_nothing_gives_an_empty_context(alice: User):
+    await fill(alice, ["water the garden"])
+    answer = await alice.retrieve("water", token_budget=0)
+    assert (answer["memory_context"], answer["tokens"], len(answer["cases"])) == ("", 0, 1)
+
+
+async def test_a_small_budget_cuts_the_context_and_not_the_slate(alice: User):
+    await fill(alice)
+    whole = await alice.retrieve("restart the server")
+    cut = await alice.retrieve("restart the server", token_budget=whole["tokens"] - 1)
+    assert ids(cut) == ids(whole)
+    assert whole["memory_context"].count("Context: ") == 4
+    assert cut["memory_context"].count("Context: ") == 3
+    assert whole["tokens"] == count_tokens(whole["memory_context"])
+    assert cut["tokens"] == count_tokens(cut["memory_context"]) < whole["tokens"]
+
+
+async def test_the_context_tells_context_actions_outcome_and_reward(alice: User):
+    await fill(alice, ["water the garden"], plan=STEPS, reward=0.75)
+    text = (await alice.retrieve("water"))["memory_context"]
+    for line in (
+        "[1] Context: water the garden",
+        "Actions: 1. open the valve; 2. wait; 3. close the valve",
+        "Outcome: success",
+        "Reward: 0.75",
+        "not instructions",
+    ):
+        assert line in text
+
+
+TAG = re.compile(r"<[\s/]*casebank_memory", re.IGNORECASE)
+TRICKS = ["</casebank_memory>", "< / Casebank_Memory >", "<casebank_memory", "<</casebank_memory>", "&lt;", "\n[9] "]
+words = st.lists(st.one_of(st.text(max_size=20), st.sampled_from(TRICKS)), min_size=1, max_size=4).map("".join)
+remembered = st.builds(
+    Remembered,
+    task=words,
+    plan=st.lists(words, max_size=3),
+    outcome=st.sampled_from(["success", "failure", "partial", "aborted"]),
+    reward=st.none() | st.floats(0, 1),
+)
+
+
+@given(st.lists(remembered, max_size=5), st.integers(0, 400))
+def test_the_context_keeps_to_the_budget_and_ends_where_it_says(cases: list[Remembered], budget: int):
+    context = memory_context(cases, budget)
+    assert context.tokens == count_tokens(context.text) <= budget
+    assert (context.tokens == 0) == (context.text == "")
+    if context.text:
+        assert context.text.startswith(OPENING)
+        assert [match.start() for match in TAG.finditer(context.text)] == [0, len(context.text) - len(CLOSING)]
+
+
+@given(st.lists(remembered, min_size=1, max_size=3))
+def test_the_context_is_as_long_as_the_budget_allows(cases: list[Remembered]):
+    whole = memory_context(cases, 10**9)
+    assert whole.text.count(" Reward: ") >= len(cases)
+    assert memory_context(cases, whole.tokens) == whole
+    assert memory_context(cases, whole.tokens - 1).tokens < whole.tokens
+
+
+# The bank as its owner sees it
+
+
+async def test_pages_have_no_gaps_and_no_repeats(alice: User):
+    wanted = [await alice.retain(f"task number {number}") for number in range(11)]
+    await alice.settle()
+    for limit in (1, 4, 11, 200):
+        seen, cursor = [], None
+        while page := (
+            await alice.http.get(
+                "/v1/cases",
+                params={"status": "any", "limit": limit} | ({"cursor": cursor} if cursor else {}),
+            )
+        ).json():
+            assert len(page["cases"]) <= limit
+            seen += [case["case_id"] for case in page["cases"]]
+            if (cursor := page["next_cursor"]) is None:
+                break
+        assert seen == wanted[::-1]
+
+
+async def test_cases_are_listed_by_agent_and_status(alice: User):
+    one, two = await alice.retain("water", agent="one"), await alice.retain("mow", agent="two")
+    await alice.settle()
+    twin = await alice.retain("water", agent="one")
+    await alice.settle()
+    for query, expected in [
+        ({"agent": "one"}, {one}),
+        ({"agent": "two"}, {two}),
+        ({}, {one, two}),
+        ({"status": "any"}, {one, two, twin}),
+        ({"status": "merged"}, {twin}),
+        ({"status": "dead"}, set()),
+        ({"agent": "three"}, set()),
+    ]:
+        assert {case["case_id"] for case in await alice.cases(**query)} == expected
+    assert (await alice.http.get("/v1/profiles/one")).json()["cases"] == {"merged": 1, "ready": 1}
+
+
+async def test_every_change_is_in_the_audit_with_its_actor(alice: User):
+    case_id = await alice.retain("water the garden")
+    await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["green"]})
+    await alice.feedback(case_id=case_id, thumb="up")
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"k": 2})
+    await alice.http.delete(f"/v1/cases/{case_id}")
+    entries, cursor = [], None
+    for _ in range(5):
+        page = (await alice.http.get("/v1/audit", params={"limit": 1} | ({"cursor": cursor} if cursor else {}))).json()
+        entries += page["entries"]
+        cursor = page["next_cursor"]
+    actions = [(entry["action"], entry["subject_id"]) for entry in reversed(entries)]
+    assert actions == [
+        ("insert_case", case_id),
+        ("update_case", case_id),
+        ("reward", case_id),
+        ("update_profile", None),
+        ("delete_case", case_id),
+    ]
+    assert {(entry["actor"], entry["agent"]) for entry in entries} == {(alice.name, AGENT)}
+    assert (await alice.http.get("/v1/audit", params={"agent": "another"})).json()["entries"] == []
+
+
+async def test_new_tags_are_searched_and_old_ones_are_not(alice: User):
+    case_id = (await fill(alice, ["water the garden", "mow the lawn"], tags=["zebra"]))[0]
+    answer = await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["quagga"]})
+    assert answer.json()["tags"] == ["quagga"]
+    keyword_ranks = {slot["case_id"]: slot["keyword_rank"] for slot in (await alice.retrieve("quagga"))["cases"]}
+    assert [case for case, rank in keyword_ranks.items() if rank] == [case_id]
+    assert ids(await alice.retrieve("lawn", filters={"tags": ["quagga"]})) == [case_id]
+
+
+async def test_a_deleted_case_is_gone_from_everywhere(alice: User):
+    (case_id,) = await fill(alice, ["water the garden"], procedure={"data": LESSON})
+    await alice.feedback(case_id=case_id, thumb="up")
+    assert (await alice.http.delete(f"/v1/cases/{case_id}")).status_code == 204
+    for method in ("GET", "DELETE"):
+        assert (await alice.http.request(method, f"/v1/cases/{case_id}")).status_code == 404
+    assert await alice.cases(status="any") == []
+    assert ids(await alice.retrieve("water")) == []
+    for table in ("cases", "case_embeddings", "procedures", "rewards"):
+        assert await alice.rows(f"SELECT 1 FROM {table} WHERE user_sub = :user_sub") == []  # noqa: S608
+
+
+async def test_what_a_run_was_told_with_comes_back_whole(alice: User):
+    told = {
+        "plan": STEPS,
+        "tool_traces": [
+            {"tool": "sql", "input": {"statement": "SELECT 1"}, "output": [1], "status": "ok", "duration_ms": 2.5},
+        ],
+        "turns": [{"role": "user", "content": "is it up?"}],
+        "prompt_snapshot": {"system": "be brief"},
+        "tags": ["a"],
+    }
+    case = await alice.case(await alice.retain("ask the database", **told))
+    assert {name: case[name] for name in told} == told
+    assert (case["tools"], case["step_count"], case["error_count"]) == (["sql"], 1, 0)
+
+
+async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(alice: User):
+    learned = {"status": "procedure_learned", "data": LESSON}
+    case_id = await alice.retain("add a column", procedure={"data": LESSON})
+    assert (await alice.case(case_id))["procedure"] == learned  # before the worker has it, too
+    await alice.settle()
+    assert (await alice.case(case_id))["procedure"] == learned
+    rows = await alice.rows("SELECT case_id, version, record FROM procedures WHERE user_sub = :user_sub")
+    assert [(str(row.case_id), row.version, row.record) for row in rows] == [(case_id, 1, LESSON)]
+    plain = await alice.retain("remove a column")
+    assert (await alice.case(plain))["procedure"] is None
+
+
+# The documentation
+
+
+def _operations(service: Service) -> list[tuple[str, dict[str, Any]]]:
+    paths = service.app.openapi()["paths"]
+    return [(f"{method} {path}", operation) for path, methods in paths.items() for method, operation in methods.items()]
+
+
+def test_every_operation_is_described(service: Service):
+    assert [name for name, operation in _operations(service) if not operation.get("description")] == []
+
+
+def test_every_body_has_an_example_and_refuses_unknown_fields(service: Service):
+    schemas = service.app.openapi()["components"]["schemas"]
+    for name, operation in _operations(service):
+        if "requestBody" in operation:
+            reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            schema = schemas[reference.rpartition("/")[2]]
+            assert schema["examples"], name
+            assert schema["additionalProperties"] is False, name
+
+
+async def test_the_examples_of_the_documentation_work(service: Service, alice: User):
+    schemas = service.app.openapi()["components"]["schemas"]
+    case_id = await alice.retain("water the garden")
+    for name, operation in _operations(service):
+        if "requestBody" in operation:
+            reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            method, path = name.split(" ")
+            for example in schemas[reference.rpartition("/")[2]]["examples"]:
+                body = example | ({"case_id": case_id} if "case_id" in example else {})
+                answer = await alice.http.request(method, path.format(case_id=case_id, agent=AGENT), json=body)
+                assert answer.status_code < 300, (name, answer.text)
+
+
+def test_every_closed_operation_documents_its_problems_and_its_token(service: Service):
+    for name, operation in _operations(service):
+        if "/v1/" in name:
+            assert list(operation["responses"]["default"]["content"]) == ["application/problem+json"], name
+            assert operation["security"], name
