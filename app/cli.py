@@ -1,6 +1,5 @@
 """The front door: every command that a person or cron runs."""
 
-import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Coroutine
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 import uvicorn
+import uvloop
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
@@ -49,7 +49,7 @@ Agent = Annotated[str, typer.Option("--agent", help="which assistant")]
 def _run(work: Coroutine[Any, Any, Any]) -> Any:
     """Runs the work to its end; an error that casebank expects is one line and exit status 1."""
     try:
-        return asyncio.run(work)
+        return uvloop.run(work)
     except (CasebankError, ValueError, OSError) as error:
         Console(stderr=True).print(f"casebank: {error}", style="red", markup=False)
         raise typer.Exit(1) from None

@@ -12,6 +12,7 @@ from app.limits import BodyLimit
 from app.routes import bank, health, loop
 from app.runtime import Runtime, make_verifier, running
 from app.settings import Settings
+from retrieval.errors import DatabaseUnavailable
 from retrieval.stages import log
 
 DESCRIPTION = """Memory for agents that learns which memories help.
@@ -45,16 +46,21 @@ def _jobs(settings: Settings, runtime: Runtime) -> list[Callable[[], Awaitable[N
     if settings.worker_in_service:
         jobs.append(runtime.worker.run)
     if settings.database_url is None:
-        jobs.append(lambda: _keep_postgres(settings))
+        jobs.append(lambda: _keep_postgres(runtime))
     return jobs
 
 
-async def _keep_postgres(settings: Settings) -> None:
+async def _keep_postgres(runtime: Runtime) -> None:
     """Starts the embedded Postgres again whenever it died."""
     while True:
         await asyncio.sleep(REVIVE_EVERY_S)
         try:
-            await asyncio.to_thread(embedded.start, settings.home)
+            async with runtime.database.as_worker():  # it answers: far cheaper to ask than a start that finds it up
+                continue
+        except DatabaseUnavailable:
+            pass
+        try:
+            await asyncio.to_thread(embedded.start, runtime.settings.home)
         except embedded.EmbeddedPostgresFailed as error:
             log.error("postgres.start_failed", detail=str(error)[:500])
 

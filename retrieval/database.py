@@ -4,43 +4,49 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, cached_property
 
 import asyncpg
-from sqlalchemy import text
+from sqlalchemy import CTE, Boolean, DateTime, Text, bindparam, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from retrieval.errors import DatabaseUnavailable, UserErased
+from retrieval.hot import HotConnection
+
+_ERASED = "this user was erased; ask for a new token to begin again"
 
 ERASED_SQLSTATE = "CB410"
 """What the database function casebank_enter raises for an erased user."""
 
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
-_RELAX = text("SELECT set_config('synchronous_commit', 'off', true), casebank_enter(:user_sub, :authorised_at)")
+_RELAX = "SELECT set_config('synchronous_commit', 'off', true), casebank_enter($1, $2)"
 _QUEUE = text("SET LOCAL ROLE casebank_worker")
 _ERASE = text(
     "SELECT set_config('app.user_sub', :user_sub, true), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Database:
     """A pool of connections of the plain role, with the ways in that row-level security allows."""
 
     engine: AsyncEngine
+
+    @cached_property
+    def _autocommit(self) -> AsyncEngine:
+        return self.engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
     async def as_user(
         self,
         user_sub: str,
         authorised_at: datetime,
-        *,
-        durable: bool = True,
     ) -> AsyncIterator[AsyncConnection]:
         """Opens a transaction that sees and writes only this user's rows; commits at the end.
 
         It holds the user's lock in shared mode, so that an erasure waits for it and it for an erasure.
-        ``durable=False`` does not wait for the disk at commit: a crash may lose the last moments' writes.
 
         Raises:
             UserErased: the user was erased at or after ``authorised_at``.
@@ -48,9 +54,40 @@ class Database:
         """
         with _errors():
             async with self.engine.begin() as connection:
-                enter = _ENTER if durable else _RELAX
-                await connection.execute(enter, {"user_sub": user_sub, "authorised_at": authorised_at})
+                await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": authorised_at})
                 yield connection
+
+    @asynccontextmanager
+    async def hot(self) -> AsyncIterator[HotConnection]:
+        """Opens a connection for one hot statement that enters by itself (see ``entered``) and commits by itself.
+
+        Raises:
+            UserErased: the user was erased at or after ``authorised_at``.
+            DatabaseUnavailable: no connection, or it broke; nobody can say whether the statement was done.
+        """
+        with _errors():
+            async with self._autocommit.connect() as connection:
+                driver: asyncpg.Connection = (await connection.get_raw_connection()).driver_connection
+                try:
+                    yield HotConnection(driver)
+                except BaseException as error:
+                    # SQLAlchemy did not see the error; a connection in an unknown state must not be used again
+                    if driver.is_closed() or driver.is_in_transaction() or isinstance(error, _LOST_COUNT):
+                        await connection.invalidate()
+                    raise
+
+    @asynccontextmanager
+    async def hot_as_user(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[HotConnection]:
+        """Opens a hot transaction of the user that does not wait for the disk at commit.
+
+        A crash may lose the last moments' writes: for the log of decisions, and nothing that was acknowledged.
+
+        Raises:
+            UserErased, DatabaseUnavailable: see ``as_user``.
+        """
+        async with self.hot() as connection, connection.driver.transaction():
+            await connection.driver.execute(_RELAX, user_sub, authorised_at)
+            yield connection
 
     @asynccontextmanager
     async def as_worker(self) -> AsyncIterator[AsyncConnection]:
@@ -77,6 +114,26 @@ class Database:
                 yield connection
 
 
+@cache
+def entered() -> CTE:
+    """Returns the part of a statement that enters as the user: one row, to be read before any row is written.
+
+    It takes the parameters ``user_sub`` and ``authorised_at``.
+    """
+    enter = func.casebank_enter(
+        bindparam("user_sub", type_=Text),
+        bindparam("authorised_at", type_=DateTime(timezone=True)),
+        type_=Boolean,
+    )
+    return select(enter.label("entered")).cte("entered").prefix_with("MATERIALIZED")
+
+
+_LOST_COUNT = asyncpg.InternalClientError
+"""What asyncpg raises for a request that it sends just while the connection dies under it."""
+
+_NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, _LOST_COUNT)
+
+
 class _errors:  # noqa: N801 - reads as a statement: with _errors()
     """Turns a broken connection and the database's own refusals into casebank's errors."""
 
@@ -86,10 +143,15 @@ class _errors:  # noqa: N801 - reads as a statement: with _errors()
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, DBAPIError):
             if sqlstate(error) == ERASED_SQLSTATE:
-                raise UserErased("this user was erased; ask for a new token to begin again") from error
-            if error.connection_invalidated or isinstance(error, InterfaceError) or _is_going_away(error):
+                raise UserErased(_ERASED) from error
+            if error.connection_invalidated or isinstance(error, InterfaceError) or _is_going_away(sqlstate(error)):
                 raise DatabaseUnavailable("the database connection broke") from error
-        if isinstance(error, (TimeoutError, OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError)):
+        if isinstance(error, asyncpg.PostgresError):
+            if error.sqlstate == ERASED_SQLSTATE:
+                raise UserErased(_ERASED) from error
+            if _is_going_away(error.sqlstate or ""):
+                raise DatabaseUnavailable("the database connection broke") from error
+        if isinstance(error, _NO_ANSWER):
             raise DatabaseUnavailable("the database does not answer") from error
 
 
@@ -98,12 +160,6 @@ def sqlstate(error: DBAPIError) -> str:
     return str(getattr(error.orig, "sqlstate", None) or "")
 
 
-def constraint(error: DBAPIError) -> str:
-    """Returns the name of the constraint that the statement broke, or an empty string."""
-    cause = getattr(error.orig, "__cause__", None)
-    return str(getattr(cause, "constraint_name", None) or "")
-
-
-def _is_going_away(error: DBAPIError) -> bool:
+def _is_going_away(state: str) -> bool:
     """Returns whether Postgres is starting, stopping, or out of connections (SQLSTATE classes 08, 57P, 53300)."""
-    return sqlstate(error).startswith(("08", "57P", "53300"))
+    return state.startswith(("08", "57P", "53300"))

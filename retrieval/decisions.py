@@ -2,9 +2,10 @@
 
 from functools import cache
 
-from sqlalchemy import ARRAY, REAL, Insert, SmallInteger, Uuid, bindparam, cast, column, func, select
+from sqlalchemy import ARRAY, REAL, SmallInteger, Uuid, bindparam, cast, column, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from retrieval.hot import HotStatement
 from retrieval.schema import decision_slots, decisions
 
 _LOGGED = (
@@ -25,7 +26,7 @@ _LOGGED = (
 
 
 @cache
-def log_decision() -> Insert:
+def log_decision() -> HotStatement:
     """Returns the statement that writes a decision, and the lists ``case_ids`` and ``propensities`` as its slots."""
     decision = insert(decisions).values({name: bindparam(name, type_=decisions.c[name].type) for name in _LOGGED})
     slate = (
@@ -49,4 +50,4 @@ def log_decision() -> Insert:
         slate.c.propensity,
     )
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
-    return insert(decision_slots).from_select(names, slots).add_cte(decision.cte("decision"))
+    return HotStatement.of(insert(decision_slots).from_select(names, slots).add_cte(decision.cte("decision")))

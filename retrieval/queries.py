@@ -32,6 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
+from retrieval.hot import HotStatement
 from retrieval.schema import SEARCH_CONFIGURATION, case_embeddings, cases, profiles
 
 POOL = 32
@@ -73,7 +74,7 @@ class Search:
     """Distances that were computed outside the database, which then needs no pgvector."""
 
 
-def candidates(user_sub: str, search: Search) -> tuple[Select[*tuple[Any, ...]], dict[str, Any]]:
+def candidates(user_sub: str, search: Search) -> tuple[HotStatement, dict[str, Any]]:
     """Returns the one statement of a retrieval and its parameters.
 
     It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
@@ -230,9 +231,9 @@ def cosine_distance(vector: list[float]) -> ColumnElement[float]:
     return case_embeddings.c.embedding.op("<=>", return_type=Float())(cast(stored(vector), Vector(len(vector))))
 
 
-def vectors(user_sub: str, agent_key: str, model: str) -> Select[UUID, list[float]]:
+def vectors(user_sub: str, agent_key: str, model: str) -> HotStatement:
     """Returns the statement for every vector of the profile in the model's space, if that is the profile's space."""
-    return (
+    return HotStatement.of(
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))
         .join(
             profiles,
@@ -247,7 +248,7 @@ def vectors(user_sub: str, agent_key: str, model: str) -> Select[UUID, list[floa
             case_embeddings.c.agent_key == agent_key,
             case_embeddings.c.model == model,
         )
-        .order_by(case_embeddings.c.case_id)
+        .order_by(case_embeddings.c.case_id),
     )
 
 
@@ -309,4 +310,4 @@ def _contents() -> list[ColumnElement[object]]:
 
 
 _HALF: ColumnClause[int] = literal_column(str(HALF))
-_STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}
+_STATEMENTS = {nearness: HotStatement.of(_statement(nearness)) for nearness in Nearness}

@@ -10,8 +10,6 @@ import numpy as np
 import uuid_utils.compat as uuids
 from numpy.typing import NDArray
 from prometheus_client import Counter
-from sqlalchemy import Row
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import default, features
 from retrieval.context import MemoryContext, Remembered, memory_context
@@ -19,6 +17,7 @@ from retrieval.database import Database
 from retrieval.decisions import log_decision
 from retrieval.diversity import entry, pick
 from retrieval.errors import EmbedderError, TextNotEmbeddable
+from retrieval.hot import HotConnection
 from retrieval.ports import Embedder
 from retrieval.queries import Measured, Search, candidates, vectors
 from retrieval.stages import stage
@@ -44,7 +43,7 @@ class Question:
 class Choice:
     """One place of the slate: the case as it was read, what the policy knew of it, and why it is there."""
 
-    row: Row[Any]
+    row: Any
     propensity: float
     score: float
     posterior: float
@@ -83,7 +82,7 @@ class Reader:
         """
         with stage("retrieve"):
             search, degraded = await self._embed(question.search)
-            async with self.database.as_user(user_sub, authorised_at, durable=False) as connection:
+            async with self.database.hot_as_user(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
                     rows, search = await self._candidates(connection, user_sub, search, degraded)
                 with stage("retrieve.rank"):
@@ -105,20 +104,20 @@ class Reader:
 
     async def _candidates(
         self,
-        connection: AsyncConnection,
+        connection: HotConnection,
         user_sub: str,
         search: Search,
         degraded: list[str],
-    ) -> tuple[Sequence[Row[Any]], Search]:
+    ) -> tuple[Sequence[Any], Search]:
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
             search = replace(search, measured=await _measure(connection, user_sub, search))
-        return (await connection.execute(*candidates(user_sub, search))).all(), search
+        return await connection.all(*candidates(user_sub, search)), search
 
 
-async def _measure(connection: AsyncConnection, user_sub: str, search: Search) -> Measured:
+async def _measure(connection: HotConnection, user_sub: str, search: Search) -> Measured:
     """Computes the cosine distances that the database cannot."""
-    rows = (await connection.execute(vectors(user_sub, search.agent_key, search.model))).all()
+    rows = await connection.all(vectors(user_sub, search.agent_key, search.model), {})
     if not rows:
         return Measured([], [])
     bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
@@ -135,7 +134,7 @@ class _Table:
     scores: NDArray[np.float32]
 
 
-def _rank(rows: Sequence[Row[Any]], question: Question, degraded: list[str]) -> tuple[Slate, _Table]:
+def _rank(rows: Sequence[Any], question: Question, degraded: list[str]) -> tuple[Slate, _Table]:
     settings = rows[0] if rows else None
     found = [row for row in rows if row.id is not None] if settings and settings.enabled else []
     if settings and found and question.search.vector is not None and settings.embedding_model != question.search.model:
@@ -160,19 +159,19 @@ def _rank(rows: Sequence[Row[Any]], question: Question, degraded: list[str]) -> 
     return slate, _Table([row.id for row in found], seen, scores)
 
 
-def _features(row: Row[Any]) -> dict[str, float | None]:
+def _features(row: Any) -> dict[str, float | None]:
     known = {name: getattr(row, name) for name in features.NAMES if name != "failed"}
     return {**known, "failed": float(row.outcome in FAILED)}
 
 
-def _near_enough(row: Row[Any], question: Question) -> bool:
+def _near_enough(row: Any, question: Question) -> bool:
     """Returns whether the case passes the question's similarity threshold; without vectors there is none to pass."""
     if question.min_similarity is None or question.search.vector is None:
         return True
     return row.similarity is not None and row.similarity >= question.min_similarity
 
 
-def _mode(rows: Sequence[Row[Any]], found: Sequence[Row[Any]], degraded: list[str]) -> str:
+def _mode(rows: Sequence[Any], found: Sequence[Any], degraded: list[str]) -> str:
     if rows and not rows[0].enabled:
         return "off"
     if not found:
@@ -180,7 +179,7 @@ def _mode(rows: Sequence[Row[Any]], found: Sequence[Row[Any]], degraded: list[st
     return "keyword" if set(degraded) - {"pgvector"} else "hybrid"
 
 
-def _why(row: Row[Any], posterior: float) -> str:
+def _why(row: Any, posterior: float) -> str:
     """Returns in one line which half found the case, and what its record is."""
     halves = [
         f"{name} match {rank}"
@@ -192,9 +191,9 @@ def _why(row: Row[Any], posterior: float) -> str:
     return f"{' and '.join(halves)}; {record}{kept}"
 
 
-async def _log(connection: AsyncConnection, user_sub: str, search: Search, slate: Slate, table: _Table) -> None:
+async def _log(connection: HotConnection, user_sub: str, search: Search, slate: Slate, table: _Table) -> None:
     """Writes the decision and its slots in one statement."""
-    await connection.execute(
+    await connection.value(
         log_decision(),
         {
             "user_sub": user_sub,

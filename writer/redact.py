@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -123,7 +124,10 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     if len(text) < SHORTEST:
         return text, Counter()
     plain = _ESCAPED.sub(_unescaped, text) if "\\u00" in text or "\\/" in text else text
-    data, found = _settle(plain.encode("utf-8", "surrogatepass"))
+    data = plain.encode("utf-8", "surrogatepass")
+    if not _ALL.Match(data):  # as good as every text: one scan, and nothing else
+        return text, Counter()
+    data, found = _settle(data)
     return (data.decode("utf-8", "surrogatepass") if found else text), found
 
 
@@ -161,7 +165,12 @@ def _walk_dict(value: dict[str, Any], found: Counter[str], depth: int) -> dict[s
 
 def _sensitive(key: Any) -> str:
     """The kind of secret that a key of this name holds, or an empty string."""
-    match = _SENSITIVE_KEY.fullmatch(key) if isinstance(key, str) else None
+    return _sensitive_name(key) if isinstance(key, str) else ""
+
+
+@lru_cache(maxsize=4096)  # the same few names come in every run
+def _sensitive_name(key: str) -> str:
+    match = _SENSITIVE_KEY.fullmatch(key)
     return (match and match.lastgroup) or ""
 
 
@@ -170,7 +179,8 @@ def _clean(text: str, sensitive: str, found: Counter[str]) -> str:
     if data.strip() and not _PATH.fullmatch(data) and _is_real(data, 0, len(data)):
         return _take_out(sensitive, found)
     clean, finds = redact_text(text)
-    found += finds
+    if finds:
+        found.update(finds)
     return clean
 
 

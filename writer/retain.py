@@ -7,14 +7,15 @@ from datetime import datetime
 from functools import cache
 from uuid import UUID
 
+import asyncpg
 import uuid_utils.compat as uuids
-from sqlalchemy import CTE, Select, Text, Uuid, bindparam, literal, select
-from sqlalchemy.dialects.postgresql import JSONB, insert
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import CTE, Text, Uuid, bindparam, func, literal, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database import Database, constraint
+from retrieval.database import Database, entered
 from retrieval.errors import NotFound
+from retrieval.hot import HotStatement
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
 from retrieval.stages import stage
 from writer.errors import IdempotencyConflict
@@ -69,8 +70,8 @@ async def retain(
         for _ in range(ATTEMPTS):
             try:
                 return await _insert(database, keyring, draft, author)
-            except IntegrityError as error:
-                await _repair(database, keyring, draft, author, constraint(error))
+            except asyncpg.ForeignKeyViolationError as error:
+                await _repair(database, keyring, draft, author, error.constraint_name)
     raise AssertionError("the profile and the key were made, and yet the database misses one of them")
 
 
@@ -124,9 +125,11 @@ def message_hash(task: str, plan: list[str]) -> bytes:
 
 async def _insert(database: Database, keyring: Keyring, draft: _Draft, author: Author) -> Retained:
     key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
+    async with database.hot() as connection:
+        case_id = await connection.value(insert_case(), _row(draft, author, key))
+    if case_id is not None:
+        return Retained(case_id, "pending", draft.redactions)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        if (case_id := await connection.scalar(insert_case(), _row(draft, author, key))) is not None:
-            return Retained(case_id, "pending", draft.redactions)
         return await _first_with_that_key(connection, draft, author)
 
 
@@ -142,11 +145,11 @@ def _row(draft: _Draft, author: Author, key: UserKey) -> dict[str, object]:
         **draft.columns,
         "id": draft.case_id,
         "user_sub": author.user_sub,
+        "authorised_at": author.authorised_at,
         "key_id": key.key_id,
         "payload": sealed,
         "audit_id": uuids.uuid7(),
         "actor": author.actor,
-        "note": {"outcome": draft.columns["outcome"], "reward": draft.columns["reward"]},
     }
 
 
@@ -179,16 +182,18 @@ INSERTED = (
 
 
 @cache
-def insert_case() -> Select[UUID]:
+def insert_case() -> HotStatement:
     """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
 
-    Besides the INSERTED columns it takes ``audit_id``, ``actor`` and ``note``.
+    Besides the INSERTED columns it takes ``authorised_at``, ``audit_id`` and ``actor``.
     """
+    enter = entered()
+    values = select(*(bindparam(name, type_=cases.c[name].type) for name in INSERTED)).where(enter.c.entered)
     inserted: CTE = (
         insert(cases)
-        .values({name: bindparam(name, type_=cases.c[name].type) for name in INSERTED})
+        .from_select(INSERTED, values)
         .on_conflict_do_nothing(index_elements=["user_sub", "idempotency_key"])
-        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key)
+        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key, cases.c.outcome, cases.c.reward)
         .cte("inserted")
     )
     entry = select(
@@ -198,11 +203,11 @@ def insert_case() -> Select[UUID]:
         bindparam("actor", type_=Text),
         literal("insert_case"),
         inserted.c.id,
-        bindparam("note", type_=JSONB),
+        func.jsonb_build_object("outcome", inserted.c.outcome, "reward", inserted.c.reward),
     )
     names = ["user_sub", "id", "agent_key", "actor", "action", "subject_id", "payload"]
     noted = insert(audit).from_select(names, entry).returning(audit.c.subject_id).cte("noted")
-    return select(noted.c.subject_id)
+    return HotStatement.of(select(noted.c.subject_id))
 
 
 async def _first_with_that_key(connection: AsyncConnection, draft: _Draft, author: Author) -> Retained:

@@ -97,7 +97,9 @@ class Worker:
         async with self.database.as_worker() as connection:
             await connection.execute(queue.bury(self.pace.max_attempts))
             rows = await connection.execute(queue.claim(token, self.pace.lease, self.pace.batch))
-            return [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+            claims = [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+        # the database returns them in any order; in the order of retaining, the first of equal runs is the one kept
+        return sorted(claims, key=lambda held: held.case_id)
 
     async def _read(self, claims: Sequence[Claim]) -> list[tuple[Claim, Row[Any]]]:
         """Reads what was claimed, each user's rows as that user; what is gone since is left out."""

@@ -50,7 +50,7 @@ CURRENT_USER_SUB = "nullif(current_setting('app.user_sub', true), '')"
 # Every transaction of a user begins here. The shared lock keeps an erasure (which takes it alone) out until
 # the transaction ends, and the check keeps out whoever was authorised before the last erasure.
 ENTER = """
-CREATE FUNCTION casebank_enter(p_user_sub text, p_authorised_at timestamptz) RETURNS void
+CREATE FUNCTION casebank_enter(p_user_sub text, p_authorised_at timestamptz) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('app.user_sub', p_user_sub, true);
@@ -61,6 +61,7 @@ BEGIN
     ) THEN
         RAISE EXCEPTION 'the user was erased' USING ERRCODE = 'CB410';
     END IF;
+    RETURN true;
 END $$
 """
 

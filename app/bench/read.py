@@ -3,10 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
 from app.bench.bank import WARM_UP, Bank, filled
 from app.bench.fill import AGENT, tasks
@@ -26,7 +24,6 @@ async def retrieve(home: Path) -> list[Measurement]:
     """Measures retrieve in the process against the same statement through bare asyncpg, in 100,000 cases."""
     async with filled(home, MIDDLE) as bank:
         queries = list(tasks(2, ROUNDS + WARM_UP))
-        sql, bind = _compiled()
         vectors = await bank.reader.embedder.embed(queries)
 
         async def whole(number: int) -> None:
@@ -35,26 +32,14 @@ async def retrieve(home: Path) -> list[Measurement]:
 
         async def statement(number: int) -> None:
             search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
-            await bank.bare.fetch(sql, *bind(_user(bank, number), search))
+            hot, parameters = candidates(_user(bank, number), search)
+            await bank.bare.fetch(hot.sql, *hot.arguments(parameters))
 
         await interleaved(WARM_UP, whole, statement)
         ours, bare = await interleaved(ROUNDS, whole, statement)
     ratio = p50(ours) / p50(bare)
     detail = f"p50 {p50(ours):.2f} ms against {p50(bare):.2f} ms, {MIDDLE * 200:,} cases of {MIDDLE} profiles"
     return [Measurement("retrieve in-process / bare statement", ratio, "x", detail, aim=1.5)]
-
-
-def _compiled() -> tuple[str, Callable[[str, Search], list[Any]]]:
-    """Returns the retrieval's SQL, and what puts a search's parameters in its order."""
-    statement, _ = candidates("", Search(AGENT, "", [0.0], ""))
-    compiled = statement.compile(dialect=dialect.dialect())  # type: ignore[no-untyped-call]
-    names, constants = compiled.positiontup or [], compiled.params
-
-    def bind(user_sub: str, search: Search) -> list[Any]:
-        parameters = {**constants, **candidates(user_sub, search)[1]}
-        return [parameters[name] for name in names]
-
-    return str(compiled), bind
 
 
 def _user(bank: Bank, number: int) -> str:
@@ -96,9 +81,7 @@ async def http(home: Path) -> list[Measurement]:
         first = running.headers("user-1")
         async with httpx.AsyncClient(base_url=running.base_url, timeout=30) as client:
             for _ in range(CLIENTS):
-                await client.post(
-                    "/v1/retrieve", json={"agent": AGENT, "query": "x"}, headers=running.headers("user-1")
-                )
+                await client.post("/v1/retrieve", json={"agent": AGENT, "query": "x"}, headers=first)
             all_times = await asyncio.gather(*(one_client(client, number) for number in range(CLIENTS)))
     times = [time for client_times in all_times for time in client_times]
     detail = f"p95 {p95(times):.1f} ms against p50 {p50(times):.1f} ms, {CLIENTS} clients, {len(times)} requests"

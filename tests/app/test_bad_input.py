@@ -158,7 +158,7 @@ async def test_ten_megabytes_without_a_length_are_refused_too(alice: User):
 
 async def test_what_just_fits_is_kept_whole(alice: User):
     output = "0123456789abcde\n" * (3 << 16)
-    case_id = await alice.retain("water the garden", **{"tool_traces": [{"tool": "hose", "output": output}]})
+    case_id = await alice.retain("water the garden", tool_traces=[{"tool": "hose", "output": output}])
     await alice.settle()
     assert (await alice.case(case_id))["tool_traces"][0]["output"] == output
 
