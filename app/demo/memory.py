@@ -54,7 +54,7 @@ class Memory(Protocol):
         """The slate for a task about to be done."""
 
     async def retain(self, run: Run, slate: Slate) -> str | None:
-        """The id under which `run` was kept, once it can be retrieved; None if it was not kept."""
+        """The id under which `run` was kept, normally once it can be retrieved; None if it was not kept."""
 
 
 class NoMemory:
@@ -112,11 +112,11 @@ class HttpMemory:
             latency_ms = (time.perf_counter() - started) * 1000
             return _slate(answer, latency_ms)
         except _MEMORY_ERRORS as error:
-            self.errors.append(f"retrieve: {error}")
+            self.errors.append(f"retrieve: {error!r}")
             return Slate()
 
     async def retain(self, run: Run, slate: Slate) -> str | None:
-        """The id of the case made of `run`, once it is ready to be retrieved."""
+        """The id of the case made of `run`, once it is ready to be retrieved or the wait for that is over."""
         body = {
             "agent": self._agent,
             "task": run.task,
@@ -129,13 +129,13 @@ class HttpMemory:
         }
         if slate.retrieval_id is not None:
             body |= {"retrieval_id": slate.retrieval_id, "used_case_ids": run.used_case_ids}
+        case_id = None
         try:
             answer = await self._post("/v1/retain", body, {"Idempotency-Key": str(uuid.uuid4())})
             case_id = str(answer["case_id"])
             await self._until_ready(case_id)
         except _MEMORY_ERRORS as error:
-            self.errors.append(f"retain: {error}")
-            return None
+            self.errors.append(f"retain: {error!r}")
         return case_id
 
     async def _post(self, path: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
