@@ -43,6 +43,9 @@ cli = typer.Typer(
 out = Console()
 
 User = Annotated[str, typer.Option("--user", help="whose memory (the token's subject)")]
+PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
+"""How long a command waits for one answer of the database or for its vectors in all, and for one request for them."""
+
 Agent = Annotated[str, typer.Option("--agent", help="which assistant")]
 
 
@@ -57,8 +60,15 @@ def _run(work: Coroutine[Any, Any, Any]) -> Any:
 
 @asynccontextmanager
 async def _parts() -> AsyncIterator[Runtime]:
+    """Yields the parts for a command, which may take its time: nobody waits for it as a caller of the service does."""
     logs.quiet()
-    async with running(Settings()) as runtime:
+    settings = Settings()
+    patient = {
+        "database_timeout_s": max(PATIENCE_S, settings.database_timeout_s),
+        "embedder_timeout_s": max(EMBEDDER_PATIENCE_S, settings.embedder_timeout_s),
+        "embedder_budget_s": max(PATIENCE_S, settings.embedder_budget_s),
+    }
+    async with running(settings.model_copy(update=patient)) as runtime:
         yield runtime
 
 
@@ -74,12 +84,19 @@ def serve(
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
 ) -> None:
     """Run the service, with its worker and, unless DATABASE_URL is set, its own Postgres."""
-    logs.as_json()
     settings = Settings()
+    logs.as_json(settings.log_level)
     Console(stderr=True).print(
         f"casebank on http://{host}:{port} (API at /docs), state in {settings.home}", markup=False
     )
-    uvicorn.run(create_app(settings), host=host, port=port, log_config=None, access_log=False)
+    uvicorn.run(
+        create_app(settings),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=settings.stop_within_s,
+    )
 
 
 @cli.command()
@@ -87,10 +104,11 @@ def worker() -> None:
     """Run a worker alone, beside a service or in place of its own."""
 
     async def work() -> None:
-        async with running(Settings()) as runtime:
+        async with running(settings) as runtime:
             await runtime.worker.run()
 
-    logs.as_json()
+    settings = Settings()
+    logs.as_json(settings.log_level)
     _run(work())
 
 

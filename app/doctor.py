@@ -15,7 +15,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app.db import asyncpg_url, service_engine
+from app.db import asyncpg_url, service_database
 from app.migrate import CONFIGURATION
 from app.providers.openai import OpenAIEmbedder
 from app.runtime import make_embedder, owner_url
@@ -76,16 +76,15 @@ async def _patient(settings: Settings) -> AsyncIterator[_Patient]:
     async with owner_url(settings) as url:
         timeout_s = settings.database_timeout_s
         owner = create_async_engine(asyncpg_url(url), connect_args={"timeout": timeout_s, "command_timeout": timeout_s})
-        service = service_engine(url, pool_size=1, timeout_s=timeout_s)
         embedder = make_embedder(settings)
         try:
             async with owner.connect() as connection:
                 await connection.execute(text("SELECT 1"))
-            yield _Patient(settings, owner, Database(service), embedder)
+            async with service_database(url, pool_size=1, timeout_s=timeout_s) as database:
+                yield _Patient(settings, owner, database, embedder)
         finally:
             if isinstance(embedder, OpenAIEmbedder):
                 await embedder.aclose()
-            await service.dispose()
             await owner.dispose()
 
 

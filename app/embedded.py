@@ -60,9 +60,12 @@ _LOG_KEPT_BYTES = 16 * 2**20
 # lowers letters and splits at signs outside ASCII only under the system's UTF-8 character type (not the built-in one).
 _LOCALE = ("--locale=C", f"--lc-ctype={'en_US.UTF-8' if sys.platform == 'darwin' else 'C.UTF-8'}", "--encoding=UTF8")
 
+# As Postgres' manual advises, up to what a large bank fills; the system lends a page only when it is touched.
+_SHARED_BUFFERS_MB = max(128, min(1024, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 // 2**20))
+
 # fsync and synchronous_commit stay on, their default: what was acknowledged is on the disk.
 _SETTINGS = (
-    "shared_buffers=128MB",
+    f"shared_buffers={_SHARED_BUFFERS_MB}MB",
     "max_connections=100",
     "jit=off",
     "timezone=UTC",
@@ -243,9 +246,7 @@ def _exit(number: int, _frame: FrameType | None) -> None:
 
 
 def _prepared(data: Path) -> EmbeddedPostgres:
-    if os.geteuid() == 0:
-        _let_through(data)
-        _let_through(_bin() / "postgres")
+    _open_to_server(data)
     if not (data / "PG_VERSION").exists():
         _make(data)
     version = (data / "PG_VERSION").read_text().strip()
@@ -372,6 +373,7 @@ def _stop(data: Path) -> None:
         os.close(life)
         return
     pid_file = _pid_file(data)
+    _open_to_server(data)
     _tool(data, "pg_ctl", "stop", "-w", "-t", str(_PATIENCE_S), "-m", "fast")
     _drop_socket_dir(data, pid_file)
 
@@ -429,6 +431,13 @@ def _give_to_server_user(folder: Path) -> None:
         subprocess.run(("useradd", "--system", "pgserver"), capture_output=True, check=False)  # noqa: S607
         user = pwd.getpwnam("pgserver")
     os.chown(folder, user.pw_uid, user.pw_gid)
+
+
+def _open_to_server(data: Path) -> None:
+    """Lets the unprivileged owner of the data reach it and Postgres' programs, where root starts them."""
+    if os.geteuid() == 0:
+        _let_through(data)
+        _let_through(_bin() / "postgres")
 
 
 def _let_through(path: Path) -> None:

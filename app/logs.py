@@ -6,9 +6,9 @@ import sys
 import structlog
 
 
-def as_json(level: int = logging.INFO) -> None:
-    """Makes every event, the libraries' too, one JSON object a line on standard error."""
-    _configure(level, structlog.processors.JSONRenderer())
+def as_json(level: str = "info") -> None:
+    """Makes every event from the level up, the libraries' too, one JSON object a line on standard error."""
+    _configure(logging.getLevelNamesMapping()[level.upper()], structlog.processors.JSONRenderer())
 
 
 def quiet() -> None:

@@ -1,6 +1,7 @@
 """The service: the routes, with everything they need started before the first request and stopped after the last."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -30,6 +31,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with running(settings) as runtime, _background(_jobs(settings, runtime)):
             app.state.runtime = runtime
+            gc.freeze()  # what was made so far stays: the collector need not look at it again
             yield
 
     app = FastAPI(title="casebank", version="0.1.0", description=DESCRIPTION, lifespan=lifespan)

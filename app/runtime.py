@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import embedded
 from app.auth import TokenVerifier
-from app.db import service_engine
+from app.db import service_database
 from app.migrate import migrate
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.providers.wordllama import WordLlamaEmbedder
@@ -69,29 +69,28 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
-    engine = service_engine(url, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
     embedder = make_embedder(settings)
+    sizes: dict[str, Any] = {"pool_size": settings.pool_size, "timeout_s": settings.database_timeout_s}
     try:
-        database = Database(engine)
-        keyring = Keyring(settings.master_key_bytes)
-        pgvector = await _has_pgvector(engine)
-        yield Runtime(
-            settings=settings,
-            database=database,
-            embedder=embedder,
-            keyring=keyring,
-            reader=Reader(database, embedder, pgvector),
-            worker=Worker(database, embedder, keyring, pgvector, _pace(settings)),
-        )
+        async with service_database(url, **sizes) as database:
+            keyring = Keyring(settings.master_key_bytes)
+            pgvector = await _has_pgvector(database)
+            yield Runtime(
+                settings=settings,
+                database=database,
+                embedder=embedder,
+                keyring=keyring,
+                reader=Reader(database, embedder, pgvector),
+                worker=Worker(database, embedder, keyring, pgvector, _pace(settings)),
+            )
     finally:
         if isinstance(embedder, OpenAIEmbedder):
             await embedder.aclose()
-        await engine.dispose()
 
 
-async def _has_pgvector(engine: AsyncEngine) -> bool:
+async def _has_pgvector(database: Database) -> bool:
     """Returns whether the stored vectors are pgvector's, so that the database can compare them."""
-    async with engine.connect() as connection:
+    async with database.engine.connect() as connection:
         return str(await connection.scalar(_VECTOR_COLUMN)).startswith("vector")
 
 

@@ -53,13 +53,18 @@ class Settings(BaseSettings):
     embedder_budget_s: float = Field(default=5.0, gt=0)
     """Longest wait for vectors in all, retries included; then keywords carry the search."""
 
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """``debug``: every stage of every retrieve, retain and work, with its time."""
+
     worker_in_service: bool = True
     worker_batch: int = Field(default=16, ge=1)
     worker_poll_s: float = Field(default=0.2, gt=0)
     worker_lease_s: float = Field(default=60.0, gt=0)
     worker_max_attempts: int = Field(default=8, ge=1)
     worker_backoff_s: float = Field(default=1.0, gt=0)
-    """Delay after a case's first failure; doubles with each further one."""
+    """Delay after a case's first failure; doubles with each further one, up to five minutes."""
+    stop_within_s: int = Field(default=10, ge=1)
+    """How long a stopping service waits for the requests under way."""
     upkeep_every_s: float = Field(default=3600.0, gt=0)
     pruned_kept_days: int = Field(default=30, ge=0)
     max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)

@@ -1,6 +1,7 @@
 """The features of a candidate: their names, their order and their version, for serving and training alike."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,15 @@ NAMES = (
 )
 COLUMN = {name: index for index, name in enumerate(NAMES)}
 
+_of = itemgetter(*NAMES)
+
 Features = NDArray[np.float32]
 """(candidates, len(NAMES)), in the order of NAMES."""
 
 
 def matrix(candidates: Sequence[Mapping[str, float | None]]) -> Features:
     """Returns the candidates' features, (n, len(NAMES)); a missing number is NaN."""
-    rows = [[np.nan if row[name] is None else row[name] for name in NAMES] for row in candidates]
-    return np.array(rows, dtype=np.float32).reshape(len(rows), len(NAMES))
+    return np.array([_of(row) for row in candidates], dtype=np.float32).reshape(len(candidates), len(NAMES))
 
 
 def column(features: Features, name: str) -> NDArray[np.float32]:

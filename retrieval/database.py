@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 
 import asyncpg
-from sqlalchemy import CTE, Boolean, DateTime, Text, bindparam, func, select, text
+from sqlalchemy import CTE, Boolean, DateTime, Text, and_, bindparam, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -21,7 +21,6 @@ ERASED_SQLSTATE = "CB410"
 """What the database function casebank_enter raises for an erased user."""
 
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
-_RELAX = "SELECT set_config('synchronous_commit', 'off', true), casebank_enter($1, $2)"
 _QUEUE = text("SET LOCAL ROLE casebank_worker")
 _ERASE = text(
     "SELECT set_config('app.user_sub', :user_sub, true), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
@@ -30,13 +29,15 @@ _ERASE = text(
 
 @dataclass(frozen=True)
 class Database:
-    """A pool of connections of the plain role, with the ways in that row-level security allows."""
+    """Connections of the plain role, with the ways in that row-level security allows.
+
+    Attributes:
+        engine: for transactions of several statements.
+        pool: for hot statements, each of them a transaction of its own; see ``retrieval.hot``.
+    """
 
     engine: AsyncEngine
-
-    @cached_property
-    def _autocommit(self) -> AsyncEngine:
-        return self.engine.execution_options(isolation_level="AUTOCOMMIT")
+    pool: asyncpg.Pool
 
     @asynccontextmanager
     async def as_user(
@@ -58,36 +59,22 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def hot(self) -> AsyncIterator[HotConnection]:
-        """Opens a connection for one hot statement that enters by itself (see ``entered``) and commits by itself.
+    async def hot(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[HotConnection]:
+        """Opens a connection for hot statements of this user, each of which enters and commits by itself.
+
+        See ``entered`` for how a statement enters; one that does not sees nothing.
 
         Raises:
             UserErased: the user was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke; nobody can say whether the statement was done.
         """
         with _errors():
-            async with self._autocommit.connect() as connection:
-                driver: asyncpg.Connection = (await connection.get_raw_connection()).driver_connection
+            async with self.pool.acquire() as driver:
                 try:
-                    yield HotConnection(driver)
-                except BaseException as error:
-                    # SQLAlchemy did not see the error; a connection in an unknown state must not be used again
-                    if driver.is_closed() or driver.is_in_transaction() or isinstance(error, _LOST_COUNT):
-                        await connection.invalidate()
+                    yield HotConnection(driver, user_sub, authorised_at)
+                except _LOST_COUNT:
+                    driver.terminate()  # in an unknown state: it must not be used again
                     raise
-
-    @asynccontextmanager
-    async def hot_as_user(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[HotConnection]:
-        """Opens a hot transaction of the user that does not wait for the disk at commit.
-
-        A crash may lose the last moments' writes: for the log of decisions, and nothing that was acknowledged.
-
-        Raises:
-            UserErased, DatabaseUnavailable: see ``as_user``.
-        """
-        async with self.hot() as connection, connection.driver.transaction():
-            await connection.driver.execute(_RELAX, user_sub, authorised_at)
-            yield connection
 
     @asynccontextmanager
     async def as_worker(self) -> AsyncIterator[AsyncConnection]:
@@ -115,17 +102,21 @@ class Database:
 
 
 @cache
-def entered() -> CTE:
-    """Returns the part of a statement that enters as the user: one row, to be read before any row is written.
+def entered(*, relaxed: bool = False) -> CTE:
+    """Returns the part of a statement that enters as the user: one row, to be read before any other is.
 
-    It takes the parameters ``user_sub`` and ``authorised_at``.
+    It takes the parameters ``user_sub`` and ``authorised_at``. A relaxed statement does not wait for the disk
+    when it commits: a crash may lose the last moments' writes, so only what nobody was promised goes that way.
     """
     enter = func.casebank_enter(
         bindparam("user_sub", type_=Text),
         bindparam("authorised_at", type_=DateTime(timezone=True)),
         type_=Boolean,
     )
-    return select(enter.label("entered")).cte("entered").prefix_with("MATERIALIZED")
+    relax = func.set_config("synchronous_commit", "off", True).is_not(None)
+    return (
+        select((and_(enter, relax) if relaxed else enter).label("entered")).cte("entered").prefix_with("MATERIALIZED")
+    )
 
 
 _LOST_COUNT = asyncpg.InternalClientError

@@ -2,9 +2,10 @@
 
 from functools import cache
 
-from sqlalchemy import ARRAY, REAL, SmallInteger, Uuid, bindparam, cast, column, func, select
+from sqlalchemy import ARRAY, REAL, SmallInteger, Uuid, bindparam, cast, column, func, select, true
 from sqlalchemy.dialects.postgresql import insert
 
+from retrieval.database import entered
 from retrieval.hot import HotStatement
 from retrieval.schema import decision_slots, decisions
 
@@ -27,8 +28,15 @@ _LOGGED = (
 
 @cache
 def log_decision() -> HotStatement:
-    """Returns the statement that writes a decision, and the lists ``case_ids`` and ``propensities`` as its slots."""
-    decision = insert(decisions).values({name: bindparam(name, type_=decisions.c[name].type) for name in _LOGGED})
+    """Returns the statement that writes a decision, and the lists ``case_ids`` and ``propensities`` as its slots.
+
+    Besides the _LOGGED columns it takes ``authorised_at``.
+    """
+    enter = entered(relaxed=True)
+    values = select(*(bindparam(name, type_=decisions.c[name].type) for name in _LOGGED)).where(enter.c.entered)
+    decision = (
+        insert(decisions).from_select(_LOGGED, values).returning(decisions.c.user_sub, decisions.c.id).cte("decision")
+    )
     slate = (
         func.unnest(
             cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
@@ -43,11 +51,11 @@ def log_decision() -> HotStatement:
         .render_derived()
     )
     slots = select(
-        bindparam("user_sub", type_=decisions.c.user_sub.type),
-        bindparam("id", type_=Uuid),
+        decision.c.user_sub,
+        decision.c.id,
         cast(slate.c.place, SmallInteger),
         slate.c.case_id,
         slate.c.propensity,
-    )
+    ).join_from(decision, slate, true())
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
-    return HotStatement.of(insert(decision_slots).from_select(names, slots).add_cte(decision.cte("decision")))
+    return HotStatement.of(insert(decision_slots).from_select(names, slots))

@@ -1,6 +1,6 @@
 """Which of the ordered candidates go on the slate: no two that say the same, and at most one failure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 NEAR_DUPLICATE = 0.8
@@ -22,23 +22,25 @@ def entry(task: str, plan: Sequence[str], *, failed: bool) -> Entry:
     return Entry(frozenset(task.casefold().split()), tuple(plan), failed)
 
 
-def pick(ordered: Sequence[Entry], k: int) -> list[int]:
+def pick(ordered: Iterable[Entry], k: int) -> list[int]:
     """Returns the indices of the slate, at most k, in the order given.
 
     A near-duplicate of a case that is already on the slate is passed over, and so is every failure after the
     first. A slate may end up shorter than k: an empty place is worth more than a place that misleads.
     """
-    slate: list[int] = []
+    slate: dict[int, Entry] = {}
+    if k == 0:
+        return []
     for index, candidate in enumerate(ordered):
-        if len(slate) == k:
-            break
-        failures = sum(ordered[taken].failed for taken in slate)
+        failures = sum(taken.failed for taken in slate.values())
         if candidate.failed and failures >= FAILURES_ON_SLATE:
             continue
-        if any(_same(candidate, ordered[taken]) for taken in slate):
+        if any(_same(candidate, taken) for taken in slate.values()):
             continue
-        slate.append(index)
-    return slate
+        slate[index] = candidate
+        if len(slate) == k:
+            break
+    return list(slate)
 
 
 def _same(one: Entry, other: Entry) -> bool:

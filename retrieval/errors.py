@@ -5,7 +5,8 @@ CasebankError
 ├── UserErased             the caller's right to act for the user ended with the user's erasure
 ├── DatabaseUnavailable    Postgres did not answer, or went away half-way
 └── EmbedderError
-    ├── EmbedderUnavailable   no answer, or a refusal; trying again later may help
+    ├── EmbedderUnavailable   no answer, or one that has nothing to do with the texts; trying again later may help
+    ├── EmbedderRefused       the server is well and will not embed one of the texts
     ├── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
     └── TextNotEmbeddable     the embedder is well; some of the texts have nothing in them to embed
 """
@@ -35,6 +36,10 @@ class EmbedderError(CasebankError):
 
 class EmbedderUnavailable(EmbedderError):
     """The embedder gave no answer, or refused; a later try may succeed."""
+
+
+class EmbedderRefused(EmbedderError):
+    """The embedder refused the request for what is in it; without the text at fault it may well answer."""
 
 
 class EmbedderMisbehaved(EmbedderError):

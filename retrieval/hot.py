@@ -6,6 +6,7 @@ SQLAlchemy builds and compiles them as it does all others; only its executor is 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 
 import asyncpg
@@ -43,19 +44,24 @@ class HotStatement:
 
 @dataclass(frozen=True, slots=True)
 class HotConnection:
-    """A connection that runs hot statements."""
+    """A connection that runs hot statements, each with the parameters ``user_sub`` and ``authorised_at`` added."""
 
     driver: asyncpg.Connection
+    user_sub: str
+    authorised_at: datetime
 
     async def all(self, statement: HotStatement, parameters: Mapping[str, Any]) -> Sequence[Any]:
         """Returns every row of the answer."""
         rows: Sequence[Any] = await self.driver.fetch(
             statement.sql,
-            *statement.arguments(parameters),
+            *statement.arguments(self._entering(parameters)),
             record_class=Record,
         )
         return rows
 
     async def value(self, statement: HotStatement, parameters: Mapping[str, Any]) -> Any:
         """Returns the first value of the first row, or None without one."""
-        return await self.driver.fetchval(statement.sql, *statement.arguments(parameters))
+        return await self.driver.fetchval(statement.sql, *statement.arguments(self._entering(parameters)))
+
+    def _entering(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        return {**parameters, "user_sub": self.user_sub, "authorised_at": self.authorised_at}

@@ -35,7 +35,7 @@ class Embedder(Protocol):
 
         Raises:
             TextNotEmbeddable: some texts are blank; it names their indices, and the other texts are fine.
-            EmbedderUnavailable: no answer in time, or a refusal.
+            EmbedderUnavailable, EmbedderRefused: no answer in time, or a refusal.
             EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
         """
 
@@ -57,7 +57,7 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | 
     """Returns a unit vector for each text, in the order of the texts, and None for a text that has none.
 
     Raises:
-        EmbedderUnavailable: no answer in time, or a refusal.
+        EmbedderUnavailable, EmbedderRefused: no answer in time, or a refusal.
         EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
     """
     try:

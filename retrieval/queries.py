@@ -1,4 +1,4 @@
-"""The statements that read the bank; each takes ``user_sub`` first and has a total order."""
+"""The statements that read the bank, for a hot connection, which brings the user; each has a total order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,6 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
+from retrieval.database import entered
 from retrieval.hot import HotStatement
 from retrieval.schema import SEARCH_CONFIGURATION, case_embeddings, cases, profiles
 
@@ -74,7 +75,7 @@ class Search:
     """Distances that were computed outside the database, which then needs no pgvector."""
 
 
-def candidates(user_sub: str, search: Search) -> tuple[HotStatement, dict[str, Any]]:
+def candidates(search: Search) -> tuple[HotStatement, dict[str, Any]]:
     """Returns the one statement of a retrieval and its parameters.
 
     It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
@@ -85,7 +86,6 @@ def candidates(user_sub: str, search: Search) -> tuple[HotStatement, dict[str, A
     rank contributes 0. Both halves scan the profile's own rows, so the vector half is exact.
     """
     parameters: dict[str, Any] = {
-        "user_sub": user_sub,
         "agent_key": search.agent_key,
         "query": search.query,
         "tags": list(search.filters.tags),
@@ -134,8 +134,14 @@ def _statement(nearness: Nearness) -> Select[*tuple[Any, ...]]:
                 and_(cases.c.user_sub == _USER_SUB, cases.c.id == fused.c.id),
             ),
         )
+        .where(_may_enter())
         .order_by(fused.c.rrf.desc(), fused.c.id.desc())
     )
+
+
+def _may_enter() -> ColumnElement[bool]:
+    """Enters as the user before the first row is read: a subquery that needs no row is asked before all others."""
+    return select(entered().c.entered).scalar_subquery()
 
 
 def _profile() -> CTE:
@@ -172,6 +178,7 @@ def _bank(nearness: Nearness, profile: CTE) -> CTE:
             _passes("outcomes", cases.c.outcome == any_(_texts("outcomes"))),
         )
         .cte("bank")
+        .prefix_with("MATERIALIZED")  # else each sort computes the distances again, and carries the vectors along
     )
 
 
@@ -231,24 +238,25 @@ def cosine_distance(vector: list[float]) -> ColumnElement[float]:
     return case_embeddings.c.embedding.op("<=>", return_type=Float())(cast(stored(vector), Vector(len(vector))))
 
 
-def vectors(user_sub: str, agent_key: str, model: str) -> HotStatement:
+def vectors(search: Search) -> tuple[HotStatement, dict[str, Any]]:
     """Returns the statement for every vector of the profile in the model's space, if that is the profile's space."""
-    return HotStatement.of(
+    return _VECTORS, {"agent_key": search.agent_key, "model": search.model}
+
+
+def _vectors() -> Select[*tuple[Any, ...]]:
+    mine = (case_embeddings.c.user_sub == _USER_SUB, case_embeddings.c.agent_key == _AGENT_KEY)
+    return (
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))
         .join(
             profiles,
             and_(
-                profiles.c.user_sub == user_sub,
-                profiles.c.agent_key == agent_key,
-                profiles.c.embedding_model == model,
+                profiles.c.user_sub == _USER_SUB,
+                profiles.c.agent_key == _AGENT_KEY,
+                profiles.c.embedding_model == _MODEL,
             ),
         )
-        .where(
-            case_embeddings.c.user_sub == user_sub,
-            case_embeddings.c.agent_key == agent_key,
-            case_embeddings.c.model == model,
-        )
-        .order_by(case_embeddings.c.case_id),
+        .where(_may_enter(), *mine, case_embeddings.c.model == _MODEL)
+        .order_by(case_embeddings.c.case_id)
     )
 
 
@@ -306,8 +314,10 @@ def _contents() -> list[ColumnElement[object]]:
         "reuse_reward",
     )
     age_days = func.extract("epoch", func.now() - cases.c.created_at) / 86400.0
-    return [*(cases.c[name] for name in names), cast(age_days, Float).label("age_days")]
+    failed = case((cases.c.outcome.in_([literal_column("'failure'"), literal_column("'aborted'")]), 1.0), else_=0.0)
+    return [*(cases.c[name] for name in names), cast(age_days, Float).label("age_days"), failed.label("failed")]
 
 
 _HALF: ColumnClause[int] = literal_column(str(HALF))
 _STATEMENTS = {nearness: HotStatement.of(_statement(nearness)) for nearness in Nearness}
+_VECTORS = HotStatement.of(_vectors())

@@ -26,8 +26,6 @@ RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that a
 HITS = Counter("casebank_retrieval_hits_total", "Retrievals that returned at least one case")
 CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to prompts by memory_context")
 
-FAILED = frozenset({"failure", "aborted"})
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -82,13 +80,13 @@ class Reader:
         """
         with stage("retrieve"):
             search, degraded = await self._embed(question.search)
-            async with self.database.hot_as_user(user_sub, authorised_at) as connection:
+            async with self.database.hot(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
-                    rows, search = await self._candidates(connection, user_sub, search, degraded)
+                    rows, search = await self._candidates(connection, search, degraded)
                 with stage("retrieve.rank"):
                     slate, table = _rank(rows, replace(question, search=search), degraded)
                 with stage("retrieve.log"):
-                    await _log(connection, user_sub, search, slate, table)
+                    await _log(connection, search, slate, table)
         _count(slate)
         return slate
 
@@ -105,19 +103,18 @@ class Reader:
     async def _candidates(
         self,
         connection: HotConnection,
-        user_sub: str,
         search: Search,
         degraded: list[str],
     ) -> tuple[Sequence[Any], Search]:
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
-            search = replace(search, measured=await _measure(connection, user_sub, search))
-        return await connection.all(*candidates(user_sub, search)), search
+            search = replace(search, measured=await _measure(connection, search))
+        return await connection.all(*candidates(search)), search
 
 
-async def _measure(connection: HotConnection, user_sub: str, search: Search) -> Measured:
+async def _measure(connection: HotConnection, search: Search) -> Measured:
     """Computes the cosine distances that the database cannot."""
-    rows = await connection.all(vectors(user_sub, search.agent_key, search.model), {})
+    rows = await connection.all(*vectors(search))
     if not rows:
         return Measured([], [])
     bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
@@ -139,11 +136,11 @@ def _rank(rows: Sequence[Any], question: Question, degraded: list[str]) -> tuple
     found = [row for row in rows if row.id is not None] if settings and settings.enabled else []
     if settings and found and question.search.vector is not None and settings.embedding_model != question.search.model:
         degraded.append("embedding_model")
-    seen = features.matrix([_features(row) for row in found])
+    seen = features.matrix(found)
     scores, posterior = default.scores(seen), default.posterior_mean(seen)
     order = [index for index in np.argsort(-scores, kind="stable") if _near_enough(found[index], question)]
-    entries = [entry(found[i].task, found[i].plan, failed=found[i].outcome in FAILED) for i in order]
     k = question.k or (settings.k if settings else 0)
+    entries = (entry(found[i].task, found[i].plan, failed=bool(found[i].failed)) for i in order)
     choices = [
         Choice(found[i], 1.0, float(scores[i]), float(posterior[i]), _why(found[i], float(posterior[i])))
         for i in (order[picked] for picked in pick(entries, k))
@@ -157,11 +154,6 @@ def _rank(rows: Sequence[Any], question: Question, degraded: list[str]) -> tuple
         degraded=degraded,
     )
     return slate, _Table([row.id for row in found], seen, scores)
-
-
-def _features(row: Any) -> dict[str, float | None]:
-    known = {name: getattr(row, name) for name in features.NAMES if name != "failed"}
-    return {**known, "failed": float(row.outcome in FAILED)}
 
 
 def _near_enough(row: Any, question: Question) -> bool:
@@ -187,16 +179,15 @@ def _why(row: Any, posterior: float) -> str:
         if rank is not None
     ]
     record = f"{row.outcome}, expected reward {posterior:.2f}"
-    kept = "; kept as a warning: this run failed" if row.outcome in FAILED else ""
+    kept = "; kept as a warning: this run failed" if row.failed else ""
     return f"{' and '.join(halves)}; {record}{kept}"
 
 
-async def _log(connection: HotConnection, user_sub: str, search: Search, slate: Slate, table: _Table) -> None:
+async def _log(connection: HotConnection, search: Search, slate: Slate, table: _Table) -> None:
     """Writes the decision and its slots in one statement."""
     await connection.value(
         log_decision(),
         {
-            "user_sub": user_sub,
             "id": slate.retrieval_id,
             "agent_key": search.agent_key,
             "query": search.query,

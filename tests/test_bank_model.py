@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from sqlalchemy import func, select
 
-from app.db import service_engine
+from app.db import service_database
 from app.embedded import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database import Database
@@ -268,13 +269,14 @@ class BankMachine(RuleBasedStateMachine):
 
 def test_whatever_two_users_do_the_bank_is_what_the_model_says(postgres: EmbeddedPostgres):
     with asyncio.Runner() as runner:
-        engine = service_engine(runner.run(new_database(postgres)))
+        stack = AsyncExitStack()
+        database = service_database(runner.run(new_database(postgres)))
 
         class OnThisDatabase(BankMachine):
             pass
 
         OnThisDatabase.runner = runner
-        OnThisDatabase.database = Database(engine)
+        OnThisDatabase.database = runner.run(stack.enter_async_context(database))
         OnThisDatabase.embedder = WordLlamaEmbedder()
         run_state_machine_as_test(
             OnThisDatabase,
@@ -285,4 +287,4 @@ def test_whatever_two_users_do_the_bank_is_what_the_model_says(postgres: Embedde
                 suppress_health_check=list(HealthCheck),
             ),
         )
-        runner.run(engine.dispose())
+        runner.run(stack.aclose())

@@ -45,7 +45,12 @@ def bury(max_attempts: int) -> Update:
     """Returns the statement that gives up on cases whose last attempt never came back."""
     return (
         update(cases)
-        .where(cases.c.status == "pending", cases.c.available_at <= func.now(), cases.c.attempts >= max_attempts)
+        .where(
+            cases.c.status == "pending",
+            cases.c.available_at <= func.now(),
+            cases.c.attempts >= max_attempts,
+            cases.c.lease_token.is_not(None),  # what was handed back has none
+        )
         .values(status="dead", last_error="the worker died with it", lease_token=None)
     )
 

@@ -133,9 +133,42 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
 
 def redact(value: Any) -> tuple[Any, list[Redaction]]:
     """The JSON value with its strings and keys redacted, and the finds by kind, in the order of their names."""
+    if _is_clean(value):
+        return value, []
     found: Counter[str] = Counter()
     clean = _walk(value, "", found, MOST_DEPTH)
     return clean, [Redaction(kind, count) for kind, count in sorted(found.items())]
+
+
+def _is_clean(value: Any) -> bool:
+    """Whether one scan of all the strings together shows that there is nothing to take out; most runs are so."""
+    strings = _strings(value)
+    if strings is None:
+        return False
+    text = "\n".join(strings)  # no rule is bound to the end of a text, and each sees the start of one here
+    return "\\u00" not in text and "\\/" not in text and not _ALL.Match(text.encode("utf-8", "surrogatepass"))
+
+
+def _strings(value: Any) -> list[str] | None:
+    """The value's strings and keys; None if its depth or a key asks for a closer look."""
+    strings: list[str] = []
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, str):
+                strings.append(item)
+            elif isinstance(item, dict):
+                if any(map(_sensitive_name, item)) or ("value" in item and _sensitive(item.get("name"))):
+                    return None
+                strings += item
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+        if not below:
+            return strings
+        level = below
+    return None
 
 
 def _walk(value: Any, sensitive: str, found: Counter[str], depth: int) -> Any:

@@ -125,7 +125,7 @@ def message_hash(task: str, plan: list[str]) -> bytes:
 
 async def _insert(database: Database, keyring: Keyring, draft: _Draft, author: Author) -> Retained:
     key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
-    async with database.hot() as connection:
+    async with database.hot(author.user_sub, author.authorised_at) as connection:
         case_id = await connection.value(insert_case(), _row(draft, author, key))
     if case_id is not None:
         return Retained(case_id, "pending", draft.redactions)
@@ -144,8 +144,6 @@ def _row(draft: _Draft, author: Author, key: UserKey) -> dict[str, object]:
     return {
         **draft.columns,
         "id": draft.case_id,
-        "user_sub": author.user_sub,
-        "authorised_at": author.authorised_at,
         "key_id": key.key_id,
         "payload": sealed,
         "audit_id": uuids.uuid7(),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,14 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database import Database
-from retrieval.errors import CasebankError, DatabaseUnavailable, UserErased
+from retrieval.errors import (
+    CasebankError,
+    DatabaseUnavailable,
+    EmbedderMisbehaved,
+    EmbedderRefused,
+    EmbedderUnavailable,
+    UserErased,
+)
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.queries import stored
 from retrieval.schema import audit, case_embeddings, cases, procedures, profiles
@@ -57,6 +65,8 @@ class Worker:
     pace: Pace = field(default_factory=Pace)
     rng: random.Random = field(default_factory=random.Random)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _abandoned: list[Claim] = field(default_factory=list)
+    """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
 
     def wake(self) -> None:
         """Makes the worker look at the queue now; for a retain in the same process."""
@@ -81,50 +91,56 @@ class Worker:
         """Takes one batch off the queue and returns its size, whatever became of it.
 
         Raises:
-            DatabaseUnavailable: the claimed cases come back when their lease ends.
+            DatabaseUnavailable: the claimed cases come back when this worker claims again, or their lease ends.
         """
         claims = await self._claim()
         if not claims:
             return 0
-        with stage("work"):
-            found = await self._read(claims)
-            if found:
-                await self._finish(found)
+        try:
+            with stage("work"):
+                found = await self._read(claims)
+                if found:
+                    await self._finish(found)
+        except DatabaseUnavailable:
+            self._abandoned += claims
+            raise
         return len(claims)
 
     async def _claim(self) -> list[Claim]:
         token = uuids.uuid7()
         async with self.database.as_worker() as connection:
+            for held in self._abandoned:  # of those that this worker finished after all, no lease is left
+                await connection.execute(queue.hand_back(held, "the work broke off", timedelta(), dead=False))
             await connection.execute(queue.bury(self.pace.max_attempts))
             rows = await connection.execute(queue.claim(token, self.pace.lease, self.pace.batch))
             claims = [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
-        # the database returns them in any order; in the order of retaining, the first of equal runs is the one kept
-        return sorted(claims, key=lambda held: held.case_id)
+        self._abandoned.clear()
+        return claims
 
     async def _read(self, claims: Sequence[Claim]) -> list[tuple[Claim, Row[Any]]]:
         """Reads what was claimed, each user's rows as that user; what is gone since is left out."""
         found = []
-        for held in claims:
+        by_user = sorted(claims, key=lambda held: held.user_sub)
+        for user_sub, group in groupby(by_user, key=lambda held: held.user_sub):
+            held = {claim.case_id: claim for claim in group}
             with suppress(UserErased):
-                async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
-                    if (row := (await connection.execute(_claimed(held))).one_or_none()) is not None:
-                        found.append((held, row))
-        return found
+                async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
+                    rows = (await connection.execute(_claimed(user_sub, claims[0].lease_token, list(held)))).all()
+                    found += [(held[row.id], row) for row in rows]
+        # in the order of retaining, the first of equal runs is the one kept
+        return sorted(found, key=lambda pair: pair[0].case_id)
 
     async def _finish(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
-        # what failed before goes alone: a text that the embedder refuses must not take others down with it
-        fresh = [(held, row) for held, row in found if held.attempts == 1]
-        for group in (fresh, *([(held, row)] for held, row in found if held.attempts > 1)):
-            if group:
-                await self._finish_together(group)
-
-    async def _finish_together(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
         try:
             with stage("work.embed"):
                 vectors = await embed_each(self.embedder, [row.task for _, row in found])
         except CasebankError as error:
-            for held, _ in found:
-                await self._hand_back(held, error)
+            if len(found) > 1 and isinstance(error, EmbedderRefused | EmbedderMisbehaved):
+                for each in found:  # the fault may be one text's, and must not be the others'
+                    await self._finish([each])
+            else:
+                for held, _ in found:
+                    await self._hand_back(held, error)
             return
         for (held, row), vector in zip(found, vectors, strict=True):
             await self._finish_one(held, row, vector)
@@ -195,7 +211,8 @@ class Worker:
         await connection.execute(insert(procedures).values(values))
 
     async def _hand_back(self, held: Claim, error: Exception) -> None:
-        dead = held.attempts >= self.pace.max_attempts
+        # an outage, however long, is no fault of the case
+        dead = held.attempts >= self.pace.max_attempts and not isinstance(error, EmbedderUnavailable)
         longest = min(self.pace.backoff_max_s, self.pace.backoff_s * 2 ** (held.attempts - 1))
         delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
         # the type alone: a message could quote what the user wrote
@@ -205,8 +222,9 @@ class Worker:
         log.warning("work.failed", error=name, attempts=held.attempts, dead=dead)
 
 
-def _claimed(held: Claim) -> Select[*tuple[Any, ...]]:
+def _claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
     columns = (
+        "id",
         "agent_key",
         "kind",
         "task",
@@ -220,9 +238,9 @@ def _claimed(held: Claim) -> Select[*tuple[Any, ...]]:
         "payload",
     )
     return select(*(cases.c[name] for name in columns)).where(
-        cases.c.user_sub == held.user_sub,
-        cases.c.id == held.case_id,
-        cases.c.lease_token == held.lease_token,
+        cases.c.user_sub == user_sub,
+        cases.c.id.in_(case_ids),
+        cases.c.lease_token == lease_token,
         cases.c.status == "pending",
     )
 

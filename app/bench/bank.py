@@ -10,10 +10,9 @@ import asyncpg
 
 from app import embedded
 from app.bench.fill import fill
-from app.db import service_engine
+from app.db import service_database
 from app.migrate import migrate
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.database import Database
 from retrieval.retrieve import Reader
 
 WARM_UP = 50
@@ -36,13 +35,12 @@ async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
     url = await _database(home, users)
     await migrate(url)
     await fill(url, users)
-    engine = service_engine(url)
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
     try:
-        yield Bank(url, Reader(Database(engine), WordLlamaEmbedder()), bare, users, datetime.now(UTC))
+        async with service_database(url) as database:
+            yield Bank(url, Reader(database, WordLlamaEmbedder()), bare, users, datetime.now(UTC))
     finally:
         await bare.close()
-        await engine.dispose()
 
 
 async def _database(home: Path, users: int) -> str:

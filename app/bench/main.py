@@ -1,5 +1,6 @@
 """The benchmarks by name, and the table of what they measured."""
 
+import gc
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Benchmark] = {
 async def run_benchmarks(names: Sequence[str]) -> list[Measurement]:
     """Runs each benchmark on a bank of its own that is thrown away, and returns what they measured."""
     measured: list[Measurement] = []
+    gc.freeze()  # as the service does
     for name in names:
         Console(stderr=True).print(f"{name} ...", style="dim")
         with tempfile.TemporaryDirectory(prefix="casebank-bench-", ignore_cleanup_errors=True) as folder:

@@ -11,11 +11,14 @@ import openai
 import stamina
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderUnavailable
+from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 
 RETRYABLE = {408, 409, 429}
 """Besides 5xx: too slow, locked, too many requests."""
+
+THE_TEXTS_FAULT = {400, 413, 422}
+"""Too long, too many, not valid: another request may well succeed."""
 
 CHECK = {
     400: "check the model's limit on text length (max_chars) and whether it can shorten vectors (ask_dimension)",
@@ -117,6 +120,7 @@ class OpenAIEmbedder:
         Raises:
             TextNotEmbeddable: some texts are blank.
             EmbedderUnavailable: no answer in time, a refusal, or too many calls without an answer just before.
+            EmbedderRefused: the server says that a text is at fault.
             EmbedderMisbehaved: an answer with the wrong shape, count, order, dimension or numbers.
         """
         inputs = embedder_inputs(texts, self._endpoint.max_chars)
@@ -164,10 +168,12 @@ class OpenAIEmbedder:
             raise _NoAnswer(f"no answer from {self.model} ({type(error).__name__})") from None
         return response.content
 
-    def _refusal(self, error: openai.APIStatusError) -> EmbedderUnavailable:
+    def _refusal(self, error: openai.APIStatusError) -> EmbedderError:
         """Returns the error to raise for an HTTP status; only a `_NoAnswer` is worth another attempt."""
         status = error.status_code
         message = f"{self.model} answered HTTP {status}: {CHECK.get(status, 'see the log of the embedding server')}"
+        if status in THE_TEXTS_FAULT:
+            return EmbedderRefused(message)
         wait_s = _retry_after_s(error)
         if status not in RETRYABLE and status < 500:  # noqa: PLR2004 - 5xx
             return EmbedderUnavailable(message)

@@ -120,4 +120,4 @@ def _slot(choice: Choice, *, explain: bool) -> SlotOut:
     )
 
 
-_TERMS = [name for name in features.NAMES if name != "failed"]
+_TERMS = features.NAMES

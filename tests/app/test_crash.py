@@ -13,7 +13,7 @@ import pytest
 
 from app import embedded
 from app.migrate import migrate
-from tests.app.test_process import (
+from tests.app.processes import (
     Service,
     alive,
     bank,

@@ -11,11 +11,10 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
-from app.db import service_engine
+from app.db import service_database
 from app.doctor import CHECKS, Finding, examine
 from app.embedded import EmbeddedPostgres
 from app.settings import Settings
-from retrieval.database import Database
 from tests.conftest import new_database
 from writer.keys import Keyring
 from writer.retain import Author, retain
@@ -45,10 +44,10 @@ async def as_owner(url: str, statement: str) -> None:
 
 
 async def retain_one(url: str) -> str:
-    user, engine = f"user-{uuid4()}", service_engine(url)
+    user = f"user-{uuid4()}"
     run = FinishedRun(agent="agent", task="a task", outcome="success")
-    await retain(Database(engine), Keyring(MASTER), run, Author(user, "test", datetime.now(UTC)))
-    await engine.dispose()
+    async with service_database(url) as database:
+        await retain(database, Keyring(MASTER), run, Author(user, "test", datetime.now(UTC)))
     return user
 
 

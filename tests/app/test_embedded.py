@@ -21,8 +21,10 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from app.embedded import EmbeddedPostgres, EmbeddedPostgresFailed, release, running, start
 
 _USER = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started the tests may ignore them, and children inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from app.embedded import start
 print(start(Path(sys.argv[1])).pid, flush=True)
 sys.stdin.read()

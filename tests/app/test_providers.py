@@ -13,7 +13,13 @@ import pytest
 
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.providers.wordllama import MAX_CHARS, WordLlamaEmbedder
-from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderUnavailable, TextNotEmbeddable
+from retrieval.errors import (
+    EmbedderError,
+    EmbedderMisbehaved,
+    EmbedderRefused,
+    EmbedderUnavailable,
+    TextNotEmbeddable,
+)
 from retrieval.ports import Embedder, embed_each
 from tests.fakes.openai_server import Fault, OpenAIServer
 
@@ -243,7 +249,7 @@ async def test_a_refusal_says_what_to_check_and_is_not_retried(
     server: OpenAIServer, remote: OpenAIEmbedder, fault: Fault, advice: str
 ):
     server.fault = fault
-    with pytest.raises(EmbedderUnavailable, match=advice):
+    with pytest.raises(EmbedderRefused if fault is Fault.STATUS_400 else EmbedderUnavailable, match=advice):
         await remote.embed(TEXTS)
     assert server.count == 1
 

@@ -13,7 +13,7 @@ import pytest
 from alembic.util.exc import CommandError
 from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint, text
 
-from app.db import SERVICE_ROLE, WORKER_ROLE, service_engine
+from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
 from app.embedded import EmbeddedPostgres
 from app.migrate import check, migrate
 from app.providers.wordllama import WordLlamaEmbedder
@@ -45,8 +45,12 @@ LESSON = {
 
 async def fill(url: str) -> None:
     """Leaves a row of Alice and of Bob in every table that holds users' rows, and a tombstone of Carol."""
-    engine = service_engine(url)
-    database, embedder, keyring = Database(engine), WordLlamaEmbedder(), Keyring(os.urandom(32))
+    async with service_database(url) as database:
+        await _fill(database)
+
+
+async def _fill(database: Database) -> None:
+    embedder, keyring = WordLlamaEmbedder(), Keyring(os.urandom(32))
     for user in (A, B, GONE):
         author = Author(user, user, datetime.now(UTC))
         run = {"agent": "gardener", "task": f"water the garden of {user}", "outcome": "success"}
@@ -61,7 +65,6 @@ async def fill(url: str) -> None:
         async with database.as_user(user, author.authorised_at) as connection:
             await give_feedback(connection, user, user, Feedback(1.0, "user", case_id=kept.case_id))
     assert (await erase(database, GONE)).clean
-    await engine.dispose()
 
 
 @dataclass(frozen=True)
@@ -168,14 +171,21 @@ async def test_a_tombstone_cannot_be_changed_or_taken_away(bank: Bank):
 
 
 async def test_the_user_of_a_transaction_is_forgotten_when_it_ends(filled: str):
-    engine = service_engine(filled, pool_size=1)
-    database = Database(engine)
     count = text("SELECT count(*) FROM cases")
-    async with database.as_user(A, datetime.now(UTC)) as connection:
-        assert await connection.scalar(count) == 1
-    async with engine.connect() as connection:
-        assert await connection.scalar(count) == 0
-    await engine.dispose()
+    async with service_database(filled, pool_size=1) as database:
+        async with database.as_user(A, datetime.now(UTC)) as connection:
+            assert await connection.scalar(count) == 1
+        async with database.engine.connect() as connection:
+            assert await connection.scalar(count) == 0
+
+
+async def test_the_user_of_a_hot_statement_is_forgotten_when_it_ends(filled: str):
+    async with service_database(filled, pool_size=1) as database:
+        question = Question(Search(agent_key="gardener", query="garden"))
+        assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
+        async with database.hot(A, datetime.now(UTC)) as connection:
+            assert await connection.driver.fetchval("SELECT count(*) FROM cases") == 0
+            assert await connection.driver.fetchval("SELECT current_setting('synchronous_commit')") == "on"
 
 
 # Roles
@@ -237,11 +247,12 @@ async def test_the_service_may_become_the_worker_and_nobody_else(bank: Bank):
     assert not inherits  # else the queue's policy would open every user's rows to the service
 
 
-async def test_the_engine_of_the_service_is_the_plain_role(filled: str):
-    engine = service_engine(filled)
-    async with engine.connect() as connection:
-        assert await connection.scalar(text("SELECT current_user")) == SERVICE_ROLE
-    await engine.dispose()
+async def test_both_pools_of_the_service_are_the_plain_role(filled: str):
+    async with service_database(filled) as database:
+        async with database.engine.connect() as connection:
+            assert await connection.scalar(text("SELECT current_user")) == SERVICE_ROLE
+        async with database.hot(A, datetime.now(UTC)) as hot:
+            assert await hot.driver.fetchval("SELECT current_user") == SERVICE_ROLE
 
 
 async def test_row_level_security_is_forced_on_every_table(bank: Bank):

@@ -13,7 +13,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from app.db import service_engine
+from app.db import service_database
 from retrieval.database import Database
 from retrieval.schema import USER_TABLES, cases, profiles
 from writer.keys import Keyring
@@ -103,6 +103,5 @@ def user() -> str:
 
 @pytest.fixture
 async def bank(database_url: str) -> AsyncIterator[Bank]:
-    engine = service_engine(database_url)
-    yield Bank(Database(engine), Keyring(os.urandom(32)))
-    await engine.dispose()
+    async with service_database(database_url) as database:
+        yield Bank(database, Keyring(os.urandom(32)))

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, func, select, update
 
-from app.db import service_engine
+from app.db import service_database
 from app.embedded import EmbeddedPostgres
-from retrieval.database import Database
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 from retrieval.schema import case_embeddings, cases, profiles
@@ -161,13 +160,10 @@ async def test_every_profile_is_brought_over(bank: Bank, user: str):
 
 
 async def test_without_pgvector_the_vectors_are_stored_all_the_same(postgres: EmbeddedPostgres, bank: Bank, user: str):
-    engine = service_engine(await new_database(postgres, pgvector="off"))
-    try:
-        plain = Bank(Database(engine), bank.keyring)
+    async with service_database(await new_database(postgres, pgvector="off")) as database:
+        plain = Bank(database, bank.keyring)
         await plain.add(user, {}, {})
         async with plain.database.as_user(user, datetime.now(UTC)) as connection:
             await connection.execute(update(profiles).values(embedding_model=None))
         assert await reembed(plain.database, Space("new"), Profile(user, AGENT, datetime.now(UTC))) == 2
         assert await spaces(plain, user) == {"new": 2}
-    finally:
-        await engine.dispose()

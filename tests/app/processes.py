@@ -1,0 +1,191 @@
+"""A service that runs as a process of its own, as an operator starts it, and what tests ask of it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import httpx
+import psutil
+
+from app import embedded
+from app.auth import issue_token
+from app.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+CASEBANK = str(Path(sys.executable).parent / "casebank")
+PATIENCE = 1200
+"""How often `until` looks, twenty times a second, before it gives up."""
+
+T = TypeVar("T")
+
+
+def until(found: Callable[[], T]) -> T:
+    """Returns the first result that counts as true."""
+    for _ in range(PATIENCE):
+        if result := found():
+            return result
+        time.sleep(0.05)
+    raise AssertionError("it never came")
+
+
+def surroundings(home: Path, **settings: str) -> dict[str, str]:
+    """Returns the environment of a command with these settings and no others."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("CASEBANK_") and k != "DATABASE_URL"}
+    return inherited | {"CASEBANK_HOME": str(home), "COLUMNS": "500"} | settings
+
+
+def casebank(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end."""
+    command = (CASEBANK, *words)
+    return subprocess.run(
+        command, env=surroundings(home, **settings), cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+
+def alive(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def postmaster_pid(home: Path) -> int | None:
+    """Returns the pid of the home's Postgres, or None where none is up."""
+    with suppress(FileNotFoundError):
+        return int((home / "postgres" / "postmaster.pid").read_text().split()[0])
+    return None
+
+
+def postgres_processes(home: Path) -> list[psutil.Process]:
+    """Returns every living process of the home's Postgres: they all work in its data folder."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.name() == "postgres" and process.cwd() == str(home / "postgres"):
+                found.append(process)
+    return found
+
+
+@contextmanager
+def new_home() -> Iterator[Path]:
+    """Yields a place for the state of services, and leaves neither it nor a Postgres behind.
+
+    Not below pytest's own folder: another pytest that starts meanwhile closes that one to Postgres's OS user.
+    """
+    with tempfile.TemporaryDirectory(prefix="casebank-tests-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder).resolve() / "home"
+        try:
+            yield home
+        finally:
+            if (home / "postgres").exists():
+                with embedded.running(home):
+                    pass
+
+
+class Service:
+    """`casebank serve` as a process of its own; a `with` starts it and stops it."""
+
+    program: tuple[str, ...] = (CASEBANK, "serve", "--port")
+
+    def __init__(self, home: Path, **settings: str) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.home = home
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = home.parent / f"service-{self.port}.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self._environment = surroundings(home, **settings)
+
+    def __enter__(self) -> Self:
+        self.start()
+        self.ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.stop()
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                (*self.program, str(self.port)), env=self._environment, cwd=ROOT, stdout=log, stderr=log
+            )
+
+    def ready(self) -> None:
+        until(self._is_ready)
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{self.url}/readyz").status_code == 200
+        return False
+
+    def end(self, number: signal.Signals) -> int:
+        """Sends the signal that is to end the process, and returns what it ended with."""
+        process, self.process = self.process, None
+        process.send_signal(number)
+        return process.wait(timeout=60)
+
+    def stop(self) -> int:
+        return self.end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.end(signal.SIGKILL)
+
+    def bearer(self, user: str) -> dict[str, str]:
+        settings = Settings(home=self.home)
+        token = issue_token(
+            settings.signing_secret,
+            user=user,
+            issuer=settings.jwt_issuer,
+            audience=settings.jwt_audience,
+            ttl=timedelta(hours=1),
+            now=datetime.now(UTC),
+        )
+        return {"Authorization": f"Bearer {token}"}
+
+    def client(self, user: str) -> httpx.Client:
+        return httpx.Client(base_url=self.url, headers=self.bearer(user), timeout=60)
+
+
+def retain(client: httpx.Client, task: str, **more: Any) -> str:
+    """Retains a run and returns the case's id."""
+    answer = client.post("/v1/retain", json={"agent": "a", "task": task, "outcome": "success", **more})
+    assert answer.status_code == 202, answer.text
+    return answer.json()["case_id"]
+
+
+def retrieve(client: httpx.Client, query: str) -> dict[str, Any]:
+    answer = client.post("/v1/retrieve", json={"agent": "a", "query": query})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def worked(client: httpx.Client, case_id: str) -> None:
+    """Waits for the case to be ready."""
+    until(lambda: client.get(f"/v1/cases/{case_id}").json()["status"] == "ready")
+
+
+def pages(client: httpx.Client, path: str, name: str, **filters: str) -> list[dict[str, Any]]:
+    """Returns every entry of a listing, page by page."""
+    found: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = client.get(path, params={"limit": "37", **filters, **cursor}).json()
+        found += page[name]
+        if page["next_cursor"] is None:
+            return found
+        cursor = {"cursor": page["next_cursor"]}
+
+
+def bank(client: httpx.Client, status: str = "any") -> list[dict[str, Any]]:
+    """Returns every case of that status."""
+    return pages(client, "/v1/cases", "cases", status=status)
