@@ -1,0 +1,1 @@
+"""The learned policy measured: against fixed rules, against known truth, against poison."""

@@ -1,0 +1,143 @@
+"""What is evaluated: logged decisions with exact propensities, and the policies to be judged on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class EvaluationError(ValueError):
+    """The log cannot be evaluated as it was given."""
+
+
+class NotFinite(EvaluationError):
+    """A number is NaN or infinite where only a reward may be missing."""
+
+
+class OutOfRange(EvaluationError):
+    """A reward or a probability lies outside its range."""
+
+
+class ShapeMismatch(EvaluationError):
+    """Two columns of the log differ in length."""
+
+
+class IncompleteModel(EvaluationError):
+    """A reward model was given for the logged slates but not for a target's, or the other way round."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logged:
+    """n logged decisions; rows are decisions.
+
+    Attributes:
+        reward: (n,), 0 to 1; NaN is missing, never zero.
+        logged_propensity: (n,), above 0 to 1: of the logged slate, under all that might have served it
+            (`mixture_propensity`).
+        group: (n,), the query; whatever was drawn once for several decisions (a sticky canary) lies within one group.
+        segment: (n,), any partition that must not lose: a kind of task, a language.
+        covariates: (n, k), known before the arm was drawn; None for none. A reward of the same group and log
+            is no such thing under a sticky canary: take it from earlier decisions (`earlier_mean`).
+        q_logged: (n,), a reward model's prediction for the logged slate, fitted without these rows; None for none.
+    """
+
+    reward: Floats
+    logged_propensity: Floats
+    group: Ints
+    segment: Ints
+    covariates: Floats | None = None
+    q_logged: Floats | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what no log can hold."""
+        columns = (self.logged_propensity, self.group, self.segment, self.covariates, self.q_logged)
+        same_length(self.reward, *columns)
+        _finite(self.logged_propensity, self.covariates, self.q_logged)
+        if np.isinf(self.reward).any():
+            raise NotFinite("a reward is infinite")
+        if ((self.reward < 0) | (self.reward > 1)).any():
+            raise OutOfRange("rewards lie within 0 and 1")
+        if ((self.logged_propensity <= 0) | (self.logged_propensity > 1)).any():
+            raise OutOfRange("the propensity of what was logged lies above 0 and at most at 1")
+
+    def take(self, rows: NDArray[np.bool_]) -> "Logged":
+        """Returns the log of these rows only."""
+        return replace(
+            self,
+            reward=self.reward[rows],
+            logged_propensity=self.logged_propensity[rows],
+            group=self.group[rows],
+            segment=self.segment[rows],
+            covariates=None if self.covariates is None else self.covariates[rows],
+            q_logged=None if self.q_logged is None else self.q_logged[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A policy to be judged, on the rows of a log.
+
+    Attributes:
+        target_probability: (n,), 0 to 1, of the logged slate under this policy; 0 or 1 where it does not explore.
+        v_target: (n,), the log's reward model averaged over this policy's own slates; None for none.
+        predicted: (n,), 0 to 1, the reward that this policy promised for the logged slate; NaN where it promised none.
+    """
+
+    target_probability: Floats
+    v_target: Floats | None = None
+    predicted: Floats | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what no policy can be."""
+        same_length(self.target_probability, self.v_target, self.predicted)
+        _finite(self.target_probability, self.v_target)
+        if ((self.target_probability < 0) | (self.target_probability > 1)).any():
+            raise OutOfRange("a policy's probability of a slate lies within 0 and 1")
+        if self.predicted is not None and np.isinf(self.predicted).any():
+            raise NotFinite("a promised reward is infinite")
+
+    def take(self, rows: NDArray[np.bool_]) -> "Target":
+        """Returns the target on these rows only."""
+        return Target(
+            self.target_probability[rows],
+            None if self.v_target is None else self.v_target[rows],
+            None if self.predicted is None else self.predicted[rows],
+        )
+
+
+def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArray[np.int64] | None) -> None:
+    """Raises ShapeMismatch unless every column has the first one's rows."""
+    if first.ndim != 1 or any(other is not None and len(other) != len(first) for other in others):
+        raise ShapeMismatch("every column has one row per decision")
+
+
+def _finite(*columns: Floats | None) -> None:
+    """Raises NotFinite unless every number is one."""
+    if not all(column is None or np.isfinite(column).all() for column in columns):
+        raise NotFinite("only rewards and promised rewards may be missing")
+
+
+def mixture_propensity(shares: Sequence[float], probabilities: Sequence[Floats]) -> Floats:
+    """Returns the propensity of each logged slate, (n,), when policy k serves a share of all decisions.
+
+    The sum over policies, not the term of the one that happened to serve: a slate that all of them give has 1.
+    """
+    return np.asarray(np.asarray(shares, dtype=np.float64) @ np.asarray(probabilities, dtype=np.float64))
+
+
+def earlier_mean(reward: Floats, earlier_group: Ints, group: Ints, strength: float = 2.0) -> Floats:
+    """Returns each row's mean reward of the same group in an earlier log, (n,), shrunk to that log's mean.
+
+    ``strength`` is the number of rewards that the overall mean counts for; missing rewards are left out.
+    """
+    seen = np.isfinite(reward)
+    overall = float(reward[seen].mean()) if seen.any() else 0.5
+    known, place = np.unique(np.concatenate((earlier_group[seen], group)), return_inverse=True)
+    past = place[: int(seen.sum())]
+    total = np.bincount(past, reward[seen], len(known)) + strength * overall
+    count = np.bincount(past, minlength=len(known)) + strength
+    return np.asarray((total / count)[place[int(seen.sum()) :]])
