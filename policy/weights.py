@@ -1,0 +1,51 @@
+"""Weights as bytes: safetensors with a feature version, guarded by a checksum; never pickle.
+
+Format: https://huggingface.co/docs/safetensors.
+"""
+
+import hashlib
+from dataclasses import fields
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from policy.network import Head
+
+
+class WeightsError(ValueError):
+    """The bytes are no weights that this version can serve."""
+
+
+class WeightsCorrupt(WeightsError):
+    """The bytes are not those that were stored, or no weights at all."""
+
+
+class WrongFeatureVersion(WeightsError):
+    """The weights were trained on other features."""
+
+
+def pack(head: Head, feature_version: int) -> tuple[bytes, bytes]:
+    """Returns the weights as bytes, the same for the same weights, and their sha256."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in head.arrays().items()}
+    blob: bytes = save(arrays | {"feature_version": np.array([feature_version], np.int64)})
+    return blob, hashlib.sha256(blob).digest()
+
+
+def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
+    """Returns the weights.
+
+    Raises:
+        WeightsCorrupt: the bytes are not those that were packed.
+        WrongFeatureVersion: they were trained on another version of the features.
+    """
+    if hashlib.sha256(blob).digest() != checksum:
+        raise WeightsCorrupt("the checksum does not match")
+    try:
+        arrays = load(blob)
+        found = int(arrays.pop("feature_version")[0])
+        if found != feature_version:
+            raise WrongFeatureVersion(f"trained on features {found}, serving {feature_version}")
+        return Head(**{field.name: arrays[field.name] for field in fields(Head)})
+    except (SafetensorError, KeyError, IndexError, TypeError) as error:
+        raise WeightsCorrupt(f"no weights: {type(error).__name__}") from error
