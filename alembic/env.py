@@ -10,13 +10,19 @@ from app.db import asyncpg_url
 from app.settings import Settings
 from retrieval.schema import metadata
 
+HNSW_INDEXES = "case_embeddings_hnsw_"
+"""Begins the names of the indexes that only the migrations know: the schema must also fit a bank without pgvector."""
 MIGRATION_LOCK = 0x6361736562616E6B  # "casebank": two processes that start at once migrate one after the other
 
 
 def run(connection: Connection) -> None:
     """Brings the database behind the connection to the wanted revision, in one transaction under a lock."""
     context.configure(
-        connection=connection, target_metadata=metadata, compare_type=True, transaction_per_migration=False
+        connection=connection,
+        target_metadata=metadata,
+        compare_type=True,
+        transaction_per_migration=False,
+        include_name=lambda name, kind, _parents: kind != "index" or not str(name).startswith(HNSW_INDEXES),
     )
     with context.begin_transaction():
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")

@@ -30,6 +30,7 @@ from writer import queue
 from writer.backfill import backfill as backfill_runs
 from writer.erase import erase
 from writer.export import export as export_rows
+from writer.large import index_all
 from writer.prune import prune_all
 from writer.reembed import reembed_all
 from writer.retain import Author
@@ -150,12 +151,14 @@ def token(
 
 @cli.command()
 def prune() -> None:
-    """Take out of every bank what its window, its time limit and its worth leave no room for."""
+    """Take out of every bank what its window, time limit and worth leave no room for; index what is very large."""
 
     async def work() -> Any:
         async with _parts() as runtime:
             kept = timedelta(days=runtime.settings.pruned_kept_days)
-            return await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
+            pruned = await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
+            await index_all(runtime.database)
+            return pruned
 
     pruned = _run(work())
     out.print(f"{pruned.soft} cases taken out of their banks, {pruned.hard} deleted for good")

@@ -1,4 +1,4 @@
-"""What runs by the clock inside the service: pruning."""
+"""What runs by the clock inside the service: pruning, and the index of large profiles."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -6,16 +6,18 @@ from datetime import UTC, datetime
 from app.runtime import Runtime
 from retrieval.errors import CasebankError
 from retrieval.stages import log
+from writer.large import index_all
 from writer.prune import prune_all
 
 
 async def upkeep(runtime: Runtime) -> None:
-    """Prunes every profile, again and again, until cancelled."""
+    """Prunes every profile and sees which are large, again and again, until cancelled."""
     while True:
         await asyncio.sleep(runtime.settings.upkeep_every_s)
         try:
             pruned = await prune_all(runtime.database, now=datetime.now(UTC))
+            moved = await index_all(runtime.database)
         except CasebankError as error:
             log.warning("upkeep.failed", error=type(error).__name__)
         else:
-            log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard)
+            log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard, indexed=moved)

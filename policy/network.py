@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 
+FARTHEST = 5.0
+"""Standard deviations from the centre beyond which an input counts as there: one odd number must not decide."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
@@ -38,13 +41,13 @@ class Head:
 
     def case_part(self, inputs: Array) -> Array:
         """Returns each member's residual for each candidate, (M, n), from inputs (n, D)."""
-        x = (inputs - self.centre) / self.scale
+        x = standardised(inputs, self.centre, self.scale)
         hidden = np.tanh(np.einsum("nd,mdh->mnh", x, self.hidden) + self.hidden_bias[:, None, :])
         return np.asarray(self.linear @ x.T + np.einsum("mnh,mh->mn", hidden, self.output), dtype=np.float32)
 
     def query_part(self, inputs: Array) -> Array:
         """Returns each member's log odds of a reward whatever the case, (M, n), from inputs (n, G)."""
-        x = (inputs - self.query_centre) / self.query_scale
+        x = standardised(inputs, self.query_centre, self.query_scale)
         return np.asarray(self.query_linear @ x.T + self.query_bias[:, None], dtype=np.float32)
 
     def arrays(self) -> dict[str, Array]:
@@ -70,3 +73,8 @@ def untrained(inputs: int, query_inputs: int, members: int = 1, hidden: int = 0)
         query_linear=zeros(members, query_inputs),
         query_bias=zeros(members),
     )
+
+
+def standardised(inputs: Array, centre: Array, scale: Array) -> Array:
+    """Returns the inputs in standard deviations from the centre, at most FARTHEST from it."""
+    return np.asarray(np.clip((inputs - centre) / scale, -FARTHEST, FARTHEST), dtype=np.float32)

@@ -1,5 +1,6 @@
 """Retrieve: embed the query, find candidates in one statement, order them, and log the decision."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -60,6 +61,25 @@ class Slate:
     degraded: list[str] = field(default_factory=list)
 
 
+class LargeProfiles:
+    """The profiles that were last seen in the HNSW index, at most ``capacity`` of them, the latest."""
+
+    def __init__(self, capacity: int = 10_000) -> None:
+        self._capacity = capacity
+        self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def __contains__(self, profile: tuple[str, str]) -> bool:
+        return profile in self._seen
+
+    def learn(self, profile: tuple[str, str], *, large: bool) -> None:
+        """Remembers the profile, or forgets it."""
+        self._seen.pop(profile, None)
+        if large:
+            self._seen[profile] = None
+        if len(self._seen) > self._capacity:
+            self._seen.popitem(last=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """The read side: where the cases are, and what turns a query into a vector."""
@@ -68,6 +88,8 @@ class Reader:
     embedder: Embedder
     pgvector: bool = True
     """Whether the database compares vectors; otherwise the process does."""
+    _large: LargeProfiles = field(default_factory=LargeProfiles)
+    """Learnt from each answer: only the first retrieve of a large profile is exact, and slow."""
 
     async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Slate:
         """Returns up to k cases that may help, and logs the decision with the probability of each place.
@@ -106,10 +128,15 @@ class Reader:
         search: Search,
         degraded: list[str],
     ) -> tuple[Sequence[Any], Search]:
+        profile = connection.user_sub, search.agent_key
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
             search = replace(search, measured=await _measure(connection, search))
-        return await connection.all(*candidates(search)), search
+        elif profile in self._large:
+            search = replace(search, large=True)
+        rows = await connection.all(*candidates(search))
+        self._large.learn(profile, large=bool(rows) and rows[0].approximate)
+        return rows, search
 
 
 async def _measure(connection: HotConnection, search: Search) -> Measured:

@@ -36,6 +36,9 @@ SEARCH_CONFIGURATION = "english"
 MAX_SEARCH_TEXT_CHARS = 100_000
 """Longest searchable text: the tsvector of any such text stays under Postgres' limit of 1 MB."""
 
+INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
+"""The dimensions of vectors for which the migrations make an HNSW index, where pgvector can be had."""
+
 metadata = MetaData(
     naming_convention={
         "pk": "%(table_name)s_pkey",
@@ -81,6 +84,13 @@ profiles = Table(
     Column("semantic_weight", REAL, nullable=False, server_default=text("1")),
     Column("rrf_k", REAL, nullable=False, server_default=text("50")),
     Column("embedding_model", Text, comment="the one vector space that searches of this profile use"),
+    Column(
+        "approximate",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="every vector of the profile is in the HNSW index",
+    ),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key"),
     CheckConstraint("window_size > 0", name="window_size"),
@@ -194,6 +204,7 @@ cases = Table(
     Index("cases_bank_idx", "user_sub", "agent_key", "status", "created_at", "id"),
     Index("cases_queue_idx", "available_at", postgresql_where=text("status = 'pending'")),
     Index("cases_search_vector_idx", "search_vector", postgresql_using="gin"),
+    Index("cases_retrieval_idx", "user_sub", "retrieval_id", postgresql_where=text("retrieval_id IS NOT NULL")),
 )
 
 case_embeddings = Table(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, func, literal, select, text, tuple_
+from sqlalchemy import ScalarSelect, Select, func, literal, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database import Database
@@ -44,6 +44,12 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
 async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
     """Waits until this transaction is the only one that makes cases of the profile ready, merges or prunes them."""
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
+
+
+def is_approximate(user_sub: str, agent_key: str) -> ScalarSelect[bool]:
+    """Returns what a new vector of the profile has as ``approximate``; hold the profile's lock until it is stored."""
+    profile = select(profiles.c.approximate).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+    return profile.scalar_subquery()
 
 
 def _page(after: Profile | None) -> Select[str, str, datetime]:

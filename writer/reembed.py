@@ -12,7 +12,7 @@ from retrieval.database import Database
 from retrieval.errors import UserErased
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.schema import case_embeddings, cases, profiles
-from writer.profiles import Profile, each_profile, lock_profile
+from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 BATCH = 256
 
@@ -93,6 +93,7 @@ async def _store(
 ) -> int:
     """Stores the vectors of the cases that are still there, and returns how many."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be about to be indexed
         there = (await connection.scalars(hold(profile.user_sub, vectors))).all()
         values = [
             {"case_id": case_id, "numbers": vector.tolist()}
@@ -154,6 +155,7 @@ def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Ins
         "dimension": dimension,
         # an array fits the column whether or not it is pgvector's
         "embedding": cast(bindparam("numbers", type_=ARRAY(REAL)), ARRAY(REAL)),
+        "approximate": is_approximate(user_sub, agent_key),
     }
     return insert(case_embeddings).values(values).on_conflict_do_nothing()
 

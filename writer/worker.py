@@ -33,7 +33,7 @@ from writer import queue
 from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring
-from writer.profiles import lock_profile
+from writer.profiles import is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import unseal
@@ -183,6 +183,7 @@ class Worker:
             "case_id": held.case_id,
             "dimension": self.embedder.dimension,
             "embedding": stored(vector.tolist()),
+            "approximate": is_approximate(held.user_sub, held.agent_key),
         }
         await connection.execute(insert(case_embeddings).values(values))
         # The first vector of a profile chooses its space; a later change of model goes through reembed.

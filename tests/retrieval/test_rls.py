@@ -24,6 +24,7 @@ from retrieval.schema import USER_TABLES, metadata
 from tests.conftest import new_database
 from writer.erase import erase
 from writer.keys import Keyring
+from writer.large import index_all
 from writer.retain import Author, retain
 from writer.reward import Feedback, give_feedback
 from writer.run import FinishedRun
@@ -319,6 +320,27 @@ async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgr
     await fill(url)
 
 
+async def test_a_bank_with_indexed_vectors_goes_a_migration_back_and_forth(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    async with service_database(url) as database:
+        assert await index_all(database, large=1) == 2
+    await check(url)
+    await migrate(url, "-1")
+    with pytest.raises(CommandError):
+        await check(url)
+    await migrate(url)
+    await check(url)
+    async with service_database(url) as database:
+        assert await index_all(database, large=1) == 2
+        question = Question(Search(agent_key="gardener", query="garden"))
+        reader = Reader(database, WordLlamaEmbedder())
+        for _ in range(2):
+            (choice,) = (await reader.retrieve(A, datetime.now(UTC), question)).choices
+            assert choice.row.task == f"water the garden of {A}"
+            assert choice.row.approximate
+
+
 async def test_migrating_what_is_up_to_date_changes_nothing(filled: str):
     connection = await asyncpg.connect(filled.replace("+asyncpg", ""))
     before = await connection.fetchval("SELECT count(*) FROM cases")
@@ -333,7 +355,8 @@ async def test_a_drift_is_found(postgres: EmbeddedPostgres):
     drifts: list[Any] = [
         "ALTER TABLE cases ADD COLUMN stray text",
         "ALTER TABLE cases DROP COLUMN stray, ALTER COLUMN task DROP NOT NULL",
-        "ALTER TABLE cases ALTER COLUMN task SET NOT NULL; DROP INDEX cases_bank_idx",
+        "ALTER TABLE cases ALTER COLUMN task SET NOT NULL; DROP INDEX cases_retrieval_idx",
+        "CREATE INDEX cases_retrieval_idx ON cases (user_sub, retrieval_id); DROP INDEX cases_bank_idx",
     ]
     for drift in drifts:
         await connection.execute(drift)

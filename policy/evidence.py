@@ -1,0 +1,207 @@
+"""What similar past runs say about a candidate: how well its plan agrees with theirs, and with the query's own words.
+
+A case helps when its plan is what the query needs. What the query needs is unknown, but its neighbours' successful
+plans are known, so the expected agreement of a candidate with the unknown right plan is a weighted mean over them:
+
+    agreement(c) = (sum_j w_j F1(c, j) + PRIOR_MASS * m(c)) / (sum_j w_j + PRIOR_MASS)
+    w_j = reward_j * ((1 - TYPICAL) / (1 + JITTER - similarity_j)) ^ SHARPNESS * (1 + KEYWORD_BOOST / keyword_place_j)
+
+The kernel is inverse distance (Shepard 1968): it grows without bound as a neighbour becomes the same task, so that a
+task that comes back is answered by its own earlier runs, and a new one by a broad vote. ``m`` is how well the
+names of the candidate's tools fit the query's words; it counts as so many neighbours (PRIOR_MASS) and thus matters only
+where no near neighbour speaks. Nothing here reads text, ids or tool names: the features are content-free numbers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION = 1
+
+NAMES = (
+    "agreement",  # 0 to 1: expected agreement with the right plan, neighbours and tool names together
+    "agreement_kernel",  # 0 to 1: the same by the neighbours alone; 0 without any
+    "agreement_near",  # 0 to 1: by the very nearest, similarity relative to the top one to the 16th power
+    "agreement_broad",  # 0 to 1: by the BROAD nearest, weighted by similarity
+    "agreement_keyword",  # 0 to 1: by keyword places alone, 1 / (1 + place) squared
+    "commonness",  # 0 to 1: mean agreement with all successful peers, near or not
+    "plan_similarity",  # 0 to 1: cosine of the query and the candidate's tool names together
+    "tool_similarity",  # 0 to 1: cosine of the query and the best of its tool names
+    "plan_words",  # 0 to 1: mean share of a tool name's words that the query has
+    "query_words",  # 0 to 1: of the tool words that the query has, the share that this plan's tools stand for
+    "similarity_gap",  # 0 to 2: behind the most similar candidate; 0 without a vector
+    "unknown",  # 0 to 1, same for all candidates of a query: the weight of PRIOR_MASS, 1 when nothing is near
+    "plan_similarity_unknown",  # plan_similarity * unknown
+    "agreement_near_unknown",  # agreement_near * unknown
+    "peer_success",  # 0 to 1: reward of the near peers of a similar plan, failures included, itself left out
+    "relative_steps",  # log of its steps over the peers' median
+    "errors",  # log(1 + errors)
+    "effects",  # log(1 + state-changing calls that succeeded)
+    "distinct_effects",  # log(1 + their distinct tools)
+    "no_effect",  # 1: the run changed nothing
+)
+COLUMN = {name: index for index, name in enumerate(NAMES)}
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+PRIOR_MASS = 16.0
+"""How many neighbours at TYPICAL similarity the fit of the tool names counts for."""
+PRIOR_SCALE = 2.0
+"""The F1 expected of a plan over its cosine to the query."""
+TYPICAL = 0.6
+"""The similarity at which a neighbour counts as one: about that of the nearest other task."""
+JITTER = 0.02
+"""Keeps the weight of an identical text finite."""
+SHARPNESS = 4.0
+KEYWORD_BOOST = 3.0
+BROAD = 40
+NEAR_POWER = 16.0
+PEER_POWER = 8.0
+TINY = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """What is known of n cases before acting; t is the number of state-changing tools of the profile."""
+
+    similarity: Vector
+    """(n,) cosine to the query, -1 to 1; NaN: no vector."""
+    keyword_rank: Vector
+    """(n,) 1-based; NaN: shares no word with the query."""
+    reward: Vector
+    """(n,) 0 to 1; NaN: unknown, which is no evidence."""
+    effects: Matrix
+    """(n, t) how often each state-changing tool succeeded in the run; a row of zeros changed nothing."""
+    steps: Vector
+    """(n,) tool calls of the run."""
+    errors: Vector
+    """(n,) tool calls that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """How the names of the t state-changing tools fit the query; zeros where it is not known."""
+
+    vectors: Matrix
+    """(t, dimension) unit vectors of the names as words."""
+    query: Vector
+    """(dimension,) unit vector of the query; empty dimension: no embedder."""
+    overlap: Vector
+    """(t,) share of the name's words that the query has, 0 to 1."""
+
+
+def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float32]:
+    """Returns the candidates' evidence, (n, len(NAMES)), always finite; peers may be the candidates themselves.
+
+    Peers without reward are no evidence, and of those without a vector only the keyword place counts; when none has a
+    vector all are equally near.
+    """
+    plans = agreement(candidates.effects, peers.effects)  # (n, m)
+    reward = np.nan_to_num(peers.reward, nan=0.0)
+    near = _near(peers.similarity)
+    places = _places(peers.keyword_rank, reward > 0)
+    weight = reward * _kernel(near) * (1 + KEYWORD_BOOST / places)
+    unknown = PRIOR_MASS / (PRIOR_MASS + weight.sum())
+    fit = _fit(candidates.effects, tools)
+    kernel = _mean(plans, weight)
+    sharp = _mean(plans, reward * (near / max(near.max(initial=0.0), TINY)) ** NEAR_POWER)
+    broad = reward * near * (_order(-reward * near) < BROAD)
+    columns = (
+        (1 - unknown) * kernel + unknown * np.minimum(PRIOR_SCALE * fit[0], 1),
+        kernel,
+        sharp,
+        _mean(plans, broad),
+        _mean(plans, reward * (1 / (1 + places)) ** 2),
+        _mean(plans, reward),
+        *fit,
+        _gap(candidates.similarity),
+        np.full(len(plans), unknown),
+        fit[0] * unknown,
+        sharp * unknown,
+        _peer_success(plans, near**PEER_POWER, peers, candidates),
+        np.log1p(candidates.steps) - np.log1p(np.median(peers.steps) if len(peers.steps) else 0),
+        np.log1p(candidates.errors),
+        np.log1p(candidates.effects.sum(1)),
+        np.log1p((candidates.effects > 0).sum(1)),
+        candidates.effects.sum(1) == 0,
+    )
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def agreement(left: Matrix, right: Matrix) -> Matrix:
+    """Returns the F1 between plans as multisets of tools, (n, m); a plan without effects agrees with none."""
+    total = left.sum(1)[:, None] + right.sum(1)[None, :]
+    shared = np.zeros_like(total, dtype=np.float64)
+    for tool in range(left.shape[1]):  # t passes over (n, m) beat one over (n, m, t)
+        shared += np.minimum(left[:, tool, None], right[None, :, tool])
+    f1: Matrix = 2 * shared / np.maximum(total, 1)
+    return f1
+
+
+def _near(similarity: Vector) -> Vector:
+    if not np.isfinite(similarity).any():
+        return np.full(len(similarity), TYPICAL)
+    return np.clip(np.nan_to_num(similarity, nan=0.0), 0, 1)
+
+
+def _kernel(near: Vector) -> Vector:
+    weight: Vector = ((1 - TYPICAL) / (1 + JITTER - near)) ** SHARPNESS
+    return weight
+
+
+def _places(keyword_rank: Vector, counted: NDArray[np.bool_]) -> Vector:
+    """1-based places in the keyword order among the counted; infinite for the others and for those without a rank."""
+    ranked = np.flatnonzero(counted & np.isfinite(keyword_rank))
+    places = np.full(len(keyword_rank), np.inf)
+    places[ranked[np.argsort(keyword_rank[ranked], kind="stable")]] = np.arange(1, len(ranked) + 1)
+    return places
+
+
+def _order(key: Vector) -> NDArray[np.intp]:
+    """0-based places, the smallest key first; ties by position."""
+    places: NDArray[np.intp] = np.argsort(np.argsort(key, kind="stable"), kind="stable")
+    return places
+
+
+def _mean(plans: Matrix, weight: Vector) -> Vector:
+    total = weight.sum()
+    if total <= TINY:
+        return np.zeros(len(plans))
+    mean: Vector = plans @ weight / total
+    return mean
+
+
+def _fit(effects: Matrix, tools: Tools) -> tuple[Vector, Vector, Vector, Vector]:
+    """plan_similarity, tool_similarity, plan_words and query_words."""
+    used = (effects > 0).astype(np.float64)  # (n, t)
+    together = used @ tools.vectors
+    length = np.linalg.norm(together, axis=1)
+    plan = (together @ tools.query) / np.maximum(length, TINY)
+    each = tools.vectors @ tools.query
+    best = (used * np.maximum(each, 0)).max(axis=1, initial=0.0)
+    words = used @ tools.overlap
+    return np.maximum(plan, 0), best, words / np.maximum(used.sum(1), 1), words / max(tools.overlap.sum(), TINY)
+
+
+def _gap(similarity: Vector) -> Vector:
+    top = np.nanmax(similarity) if np.isfinite(similarity).any() else 0.0
+    return np.nan_to_num(top - similarity, nan=0.0)
+
+
+def _peer_success(plans: Matrix, near: Vector, peers: Cases, candidates: Cases) -> Vector:
+    """Kernel-weighted reward of the peers, each counted by its plan's agreement, shrunk to the mean of all peers.
+
+    A candidate among the peers is known by its place when both are the same object; its own reward is left out.
+    """
+    known = np.isfinite(peers.reward)
+    reward, near = np.nan_to_num(peers.reward, nan=0.0), near * known
+    if near.sum() <= TINY:
+        return np.full(len(plans), 0.5)
+    weight = plans * near
+    if peers is candidates:
+        np.fill_diagonal(weight, 0.0)
+    prior = near.sum() / max(known.sum(), 1)
+    success: Vector = (weight @ reward + prior * (near @ reward) / near.sum()) / (weight.sum(1) + prior)
+    return success
