@@ -59,6 +59,8 @@ KEYWORD_BOOST = 3.0
 BROAD = 40
 NEAR_POWER = 16.0
 PEER_POWER = 8.0
+MOST_REPEATS = 8
+"""How often one tool counts in one plan."""
 TINY = 1e-9
 
 
@@ -134,8 +136,9 @@ def agreement(left: Matrix, right: Matrix) -> Matrix:
     """Returns the F1 between plans as multisets of tools, (n, m); a plan without effects agrees with none."""
     total = left.sum(1)[:, None] + right.sum(1)[None, :]
     shared = np.zeros_like(total, dtype=np.float64)
-    for tool in range(left.shape[1]):  # t passes over (n, m) beat one over (n, m, t)
-        shared += np.minimum(left[:, tool, None], right[None, :, tool])
+    # min(a, b) counts the levels that both reach: one product of matrices a level beats a pass a tool
+    for level in range(1, int(min(left.max(initial=0), right.max(initial=0), MOST_REPEATS)) + 1):
+        shared += (left >= level).astype(np.float64) @ (right >= level).astype(np.float64).T
     f1: Matrix = 2 * shared / np.maximum(total, 1)
     return f1
 

@@ -1,4 +1,9 @@
-"""The features of a candidate: their names, their order and their version, for serving and training alike."""
+"""The features of a candidate: their names, their order and their version, for serving and training alike.
+
+Three parts stand side by side: the candidate's OWN record, what similar runs say of it (``policy.evidence``), and what
+came of similar decisions before (``policy.experience``). They are kept, and scored, at half precision: what is logged
+is what was served, to the bit.
+"""
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -6,9 +11,11 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
+from policy import evidence, experience
 
-NAMES = (
+VERSION = 2
+
+OWN = (
     "semantic_rank",  # 1-based; NaN: not in the vector half
     "keyword_rank",  # 1-based; NaN: not in the keyword half
     "similarity",  # cosine, -1 to 1; NaN: no vector
@@ -18,21 +25,42 @@ NAMES = (
     "reuse_reward",  # sum of their rewards
     "occurrences",  # runs merged into the case, itself included
     "age_days",
+    "idle_days",  # since it was last on a rewarded slate, or retained
     "step_count",
     "error_count",
+    "plan_steps",
+    "tag_count",
+    "whole_task",  # 1: the case is a whole run, 0: a subtask or a tool's
     "failed",  # 1: the outcome is failure or aborted
 )
+NAMES = (*OWN, *evidence.NAMES, *experience.NAMES)
 COLUMN = {name: index for index, name in enumerate(NAMES)}
-
-_of = itemgetter(*NAMES)
 
 Features = NDArray[np.float32]
 """(candidates, len(NAMES)), in the order of NAMES."""
 
+_LARGEST = float(np.finfo(np.float16).max)
+_own = itemgetter(*OWN)
 
-def matrix(candidates: Sequence[Mapping[str, float | None]]) -> Features:
-    """Returns the candidates' features, (n, len(NAMES)); a missing number is NaN."""
-    return np.array([_of(row) for row in candidates], dtype=np.float32).reshape(len(candidates), len(NAMES))
+
+def own(candidates: Sequence[Mapping[str, float | None]]) -> NDArray[np.float32]:
+    """Returns the candidates' own record, (n, len(OWN)); a missing number is NaN."""
+    return np.array([_own(row) for row in candidates], dtype=np.float32).reshape(len(candidates), len(OWN))
+
+
+def matrix(*parts: NDArray[np.float32]) -> Features:
+    """Returns the parts side by side, in the order of NAMES, as they come back from the log."""
+    return unpacked(packed(np.concatenate(parts, axis=1)))
+
+
+def packed(features: Features) -> bytes:
+    """Returns the features as they are logged: float16, row by row."""
+    return np.clip(features, -_LARGEST, _LARGEST).astype("<f2").tobytes()
+
+
+def unpacked(logged: bytes) -> Features:
+    """Returns the features that were logged."""
+    return np.frombuffer(logged, dtype="<f2").astype(np.float32).reshape(-1, len(NAMES))
 
 
 def column(features: Features, name: str) -> NDArray[np.float32]:

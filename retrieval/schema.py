@@ -69,6 +69,11 @@ def _unit_interval(column: str) -> CheckConstraint:
 CASE_STATUSES = ("pending", "ready", "merged", "pruned", "dead")
 CASE_KINDS = ("task", "subtask", "tool")
 OUTCOMES = ("success", "failure", "partial", "aborted")
+ARMS = ("default", "serving", "candidate")
+"""Whose order a decision followed: the untrained default's, the promoted policy's, or the one on trial."""
+POLICY_STATUSES = ("candidate", "serving", "retired", "rolled_back", "rejected", "failed")
+SHARED = ""
+"""The ``user_sub`` and ``agent_key`` of the shared prior's row in ``policies``; no user is called so."""
 REWARD_SOURCES = ("heuristic", "user", "judge", "metric")
 
 profiles = Table(
@@ -83,6 +88,10 @@ profiles = Table(
     Column("full_text_weight", REAL, nullable=False, server_default=text("1")),
     Column("semantic_weight", REAL, nullable=False, server_default=text("1")),
     Column("rrf_k", REAL, nullable=False, server_default=text("50")),
+    Column("learning", Boolean, nullable=False, server_default=text("true"), comment="whether a policy is trained"),
+    Column("explore", REAL, nullable=False, server_default=text("0.05"), comment="share of slates with a drawn place"),
+    Column("canary", REAL, nullable=False, server_default=text("0.25"), comment="share of a policy on trial"),
+    Column("share_prior", Boolean, nullable=False, server_default=text("false"), comment="numbers may train the prior"),
     Column("embedding_model", Text, comment="the one vector space that searches of this profile use"),
     Column(
         "approximate",
@@ -95,6 +104,8 @@ profiles = Table(
     PrimaryKeyConstraint("user_sub", "agent_key"),
     CheckConstraint("window_size > 0", name="window_size"),
     CheckConstraint("k BETWEEN 1 AND 50", name="k"),
+    _unit_interval("explore"),
+    CheckConstraint("canary >= 0 AND canary <= 0.9", name="canary"),
 )
 
 user_keys = Table(
@@ -120,15 +131,58 @@ decisions = Table(
     Column("policy_version", Text, nullable=False),
     Column("feature_version", SmallInteger, nullable=False),
     Column("seed", BigInteger, nullable=False),
+    Column("arm", Text, nullable=False),
+    Column("k", SmallInteger, nullable=False),
+    Column("min_similarity", REAL),
+    Column("slate_propensity", REAL, nullable=False, comment="of the whole slate, over every arm and draw"),
     Column("candidate_ids", ARRAY(Uuid), nullable=False),
-    Column("features", ARRAY(REAL), nullable=False, comment="row-major, candidates x features of feature_version"),
-    Column("scores", ARRAY(REAL), nullable=False, comment="what the policy ordered the candidates by"),
+    Column("candidate_groups", ARRAY(SmallInteger), nullable=False, comment="candidates of one group say the same"),
+    Column("features", LargeBinary, nullable=False, comment="float16, candidates x features of feature_version"),
+    Column("scores", ARRAY(REAL), nullable=False, comment="what the arm ordered the candidates by"),
+    Column("query_model", Text),
+    Column("query_vector", ARRAY(REAL), comment="in the space of query_model"),
     Column("tokens", Integer, nullable=False),
     Column("reward", REAL),
     Column("reward_source", Text),
     _created(),
     PrimaryKeyConstraint("user_sub", "id"),
     _unit_interval("reward"),
+    _one_of("arm", ARMS),
+    CheckConstraint("slate_propensity > 0 AND slate_propensity <= 1", name="slate_propensity"),
+    Index("decisions_rewarded_idx", "user_sub", "agent_key", "id", postgresql_where=text("reward IS NOT NULL")),
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    _user(),
+    Column("agent_key", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("feature_version", SmallInteger, nullable=False),
+    Column("weights", LargeBinary, nullable=False, comment="safetensors"),
+    Column("checksum", LargeBinary, nullable=False, comment="sha256 of the weights"),
+    Column("blend", REAL, nullable=False, comment="weight of the learned part, n / (n + n0)"),
+    Column("decisions", Integer, nullable=False, comment="rewarded decisions it was trained on"),
+    Column("metrics", JSONB, nullable=False, comment="losses, calibration, the learning curve"),
+    Column("verdict", JSONB, comment="of the gate, with every number and reason"),
+    Column("prior_version", Integer, comment="the shared prior that it was shrunk to"),
+    Column("contributors", ARRAY(Text), comment="of a shared prior: sha256 of each user whose numbers it saw"),
+    Column("promoted_at", DateTime(timezone=True)),
+    Column("retired_at", DateTime(timezone=True)),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "agent_key", "version"),
+    _one_of("status", POLICY_STATUSES),
+    CheckConstraint("blend >= 0 AND blend <= 1", name="blend"),
+    CheckConstraint("(user_sub = '') = (contributors IS NOT NULL)", name="contributors"),
+    Index(
+        "policies_live_idx",
+        "user_sub",
+        "agent_key",
+        "status",
+        unique=True,
+        postgresql_where=text("status IN ('candidate', 'serving')"),
+    ),
 )
 
 decision_slots = Table(
@@ -158,6 +212,13 @@ cases = Table(
     Column("task", Text, nullable=False),
     Column("plan", ARRAY(Text), nullable=False),
     Column("tools", ARRAY(Text), nullable=False, comment="distinct tool names in order of first use"),
+    Column(
+        "effects",
+        ARRAY(Text),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="tools that changed something, once for each time they succeeded; without traces the plan's steps",
+    ),
     Column("tags", ARRAY(Text), nullable=False),
     Column("outcome", Text, nullable=False),
     Column("reward", REAL),
@@ -282,5 +343,16 @@ erasures = Table(
     PrimaryKeyConstraint("user_sub", "erased_at"),
 )
 
-USER_TABLES = (rewards, procedures, case_embeddings, cases, decision_slots, decisions, audit, user_keys, profiles)
+USER_TABLES = (
+    rewards,
+    procedures,
+    case_embeddings,
+    cases,
+    decision_slots,
+    decisions,
+    policies,
+    audit,
+    user_keys,
+    profiles,
+)
 """The tables that hold a user's data, in the order in which they can be emptied."""

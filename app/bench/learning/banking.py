@@ -1,0 +1,336 @@
+"""Benchmark 1, its world: questions of bank customers, a bank of answers some of which are wrong, and their reuse.
+
+A stored case is a question with the intent that its run answered; reusing it works when that is the query's own
+intent. Nothing but rewards tells a policy a query's intent; a case's stored answer it may see, as it sees a plan.
+
+Data: banking77 (Casanueva et al. 2020, CC BY 4.0), files ``train.csv`` and ``test.csv`` with ``text,category``.
+"""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.explore import TEMPERATURE
+from policy.logged import Floats, Ints
+from policy.slate import DEPTH
+from retrieval.ports import Embedder, Vectors
+from retrieval.queries import HALF
+
+Bools = NDArray[np.bool_]
+
+POOL = 16
+RRF_K = 50.0
+BM25_K1, BM25_B = 1.2, 0.75
+PRIOR = 4.0
+"""Successes and failures that a case starts with: Beta(1, 1) ranks below plain RRF when feedback is scarce."""
+BLOCK = 50
+"""Decisions between two looks of the candidate at the rewards that came in."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """Texts with their intents; rows are questions."""
+
+    texts: tuple[str, ...]
+    intents: Ints  # (n,), 0 .. number of intents - 1
+    vectors: Vectors  # (n, dimension), unit length
+
+    def take(self, rows: Ints) -> "Questions":
+        """Returns these rows, in this order."""
+        return Questions(tuple(self.texts[row] for row in rows.tolist()), self.intents[rows], self.vectors[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """The two files, never mixed."""
+
+    train: Questions
+    test: Questions
+    intents: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bank:
+    """The cases, the oldest first; ``wrong`` is for judging, never for ranking."""
+
+    texts: tuple[str, ...]
+    vectors: Vectors  # (cases, dimension)
+    answers: Ints  # (cases,), the stored intent: what a service sees as the plan
+    wrong: Bools  # (cases,), the stored answer is not the question's intent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pools:
+    """The candidates of each query, (n, size), the highest RRF first; ties go to the newer case."""
+
+    case: Ints
+    similarity: Floats  # cosine
+    relevance: Floats  # BM25, 0: no word in common
+    semantic_rank: Floats  # 1-based in the whole bank
+    keyword_rank: Floats  # 1-based in the whole bank; NaN: no word in common
+    rrf: Floats
+
+    def take(self, rows: Ints | slice) -> "Pools":
+        """Returns the pools of these queries."""
+        return Pools(**{column.name: getattr(self, column.name)[rows] for column in fields(self)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """A bank, the stream of queries whose decisions are logged, and the queries of the test."""
+
+    bank: Bank
+    asked: Questions
+    pools: Pools
+    flipped: Bools  # (asked,), the feedback says the opposite of what is true
+    test: Questions
+    test_pools: Pools
+
+    def works(self) -> Bools:
+        """Returns whether each candidate would help the query of the stream, (asked, POOL)."""
+        return np.asarray(self.bank.answers[self.pools.case] == self.asked.intents[:, None])
+
+    def test_works(self) -> Bools:
+        """Returns whether each candidate would help the query of the test, (test, POOL)."""
+        return np.asarray(self.bank.answers[self.test_pools.case] == self.test.intents[:, None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Log:
+    """The first n decisions of a world's stream, one case each, in the order they were taken."""
+
+    place: Ints  # (n,), the served candidate's place in the pool
+    case: Ints  # (n,), the served candidate
+    reward: Floats  # (n,), 0 or 1 as fed back, flips included
+    propensity: Floats  # (n,), of the served case under default and canary together
+    canary: Bools  # (n,), the candidate policy served
+
+    def first(self, n: int) -> "Log":
+        """Returns the first n decisions."""
+        return Log(**{column.name: getattr(self, column.name)[:n] for column in fields(self)})
+
+
+Scorer = Callable[[World, Questions, Pools, Log], Floats]
+"""Orders candidates by what the log knows: (n, POOL) scores, higher is better; log odds, where the canary explores."""
+
+Fit = Callable[[World, Log], Scorer]
+"""A trainer: it may read the log, the stream's texts, vectors and pools, and the bank; no intents of queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How decisions are taken and logged.
+
+    Attributes:
+        explore: share of either arm's decisions drawn by softmax from the arm's top DEPTH.
+        canary: share of decisions that the candidate policy serves, once there is one.
+        start: decisions before the first candidate is fitted.
+        refit: decisions between fits.
+    """
+
+    explore: float = 0.05
+    canary: float = 0.25
+    start: int = 100
+    refit: int = 250
+
+
+async def read(folder: Path, embedder: Embedder) -> Corpus:
+    """Returns the corpus of the folder's two files, embedded."""
+    files = {name: _rows(folder / f"{name}.csv") for name in ("train", "test")}
+    names = sorted({intent for _, intent in files["train"]})
+    number = {name: index for index, name in enumerate(names)}
+    found = {}
+    for name, rows in files.items():
+        texts = tuple(text for text, _ in rows)
+        intents = np.array([number[intent] for _, intent in rows], dtype=np.int64)
+        found[name] = Questions(texts, intents, await embedder.embed(texts))
+    return Corpus(found["train"], found["test"], len(names))
+
+
+def _rows(path: Path) -> list[tuple[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [(row["text"], row["category"]) for row in csv.DictReader(file)]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The sizes of a world, and the shares of wrong answers and of flipped feedback."""
+
+    cases: int = 1_500
+    decisions: int = 3_000
+    wrong: float = 0.3
+    flipped: float = 0.1
+
+
+def world(corpus: Corpus, scenario: Scenario, rng: np.random.Generator) -> World:
+    """Returns a bank drawn from the training file, and a stream of its other questions, each asked once."""
+    shuffled = rng.permutation(len(corpus.train.texts))
+    stored = corpus.train.take(shuffled[: scenario.cases])
+    asked = corpus.train.take(shuffled[scenario.cases :][: scenario.decisions])
+    bank = stored_bank(stored, scenario.wrong, corpus.intents, rng)
+    search = Search.of(bank)
+    return World(
+        bank=bank,
+        asked=asked,
+        pools=search.pools(asked),
+        flipped=rng.random(len(asked.texts)) < scenario.flipped,
+        test=corpus.test,
+        test_pools=search.pools(corpus.test),
+    )
+
+
+def stored_bank(stored: Questions, share: float, intents: int, rng: np.random.Generator) -> Bank:
+    """Returns every question as a case with its own intent as the answer, but a share of them with any other one."""
+    wrong = np.zeros(len(stored.texts), dtype=bool)
+    wrong[rng.permutation(len(wrong))[: round(share * len(wrong))]] = True
+    other = (stored.intents + rng.integers(1, intents, len(wrong))) % intents
+    return Bank(stored.texts, stored.vectors, np.where(wrong, other, stored.intents), wrong)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """Hybrid search over one bank, as retrieval does it, with BM25 for the keyword half.
+
+    Sources: Robertson & Zaragoza 2009 (BM25); Cormack, Clarke & Büttcher 2009 (RRF).
+    """
+
+    bank: Bank
+    vocabulary: Mapping[str, int]
+    weights: NDArray[np.float32]  # (words, cases), what a word of the query adds to a case
+
+    @classmethod
+    def of(cls, bank: Bank) -> "Search":
+        """Returns the search over the bank."""
+        counts = [Counter(_words(text)) for text in bank.texts]
+        vocabulary = {word: row for row, word in enumerate(sorted({word for count in counts for word in count}))}
+        times = np.zeros((len(vocabulary), len(counts)), dtype=np.float32)
+        for column, count in enumerate(counts):
+            for word, number in count.items():
+                times[vocabulary[word], column] = number
+        holders = (times > 0).sum(axis=1, keepdims=True)
+        rarity = np.log1p((len(counts) - holders + 0.5) / (holders + 0.5))
+        length = times.sum(axis=0, keepdims=True)
+        damped = times + BM25_K1 * (1 - BM25_B + BM25_B * length / length.mean())
+        return cls(bank, vocabulary, (rarity * times * (BM25_K1 + 1) / damped).astype(np.float32))
+
+    def pools(self, questions: Questions, size: int = POOL) -> Pools:
+        """Returns each question's candidates."""
+        similarity = (questions.vectors @ self.bank.vectors.T).astype(np.float64)
+        relevance = self._relevance(questions.texts)
+        semantic, keyword = _ranks(similarity), _ranks(relevance)
+        keyword = np.where(relevance > 0, keyword, np.nan)
+        rrf = _part(semantic) + _part(keyword)
+        case = best(rrf, size)
+        columns = (similarity, relevance, semantic, keyword, rrf)
+        return Pools(case, *(np.take_along_axis(column, case, axis=1) for column in columns))
+
+    def _relevance(self, texts: Sequence[str]) -> Floats:
+        asked = np.zeros((len(texts), len(self.vocabulary)), dtype=np.float32)
+        for row, text in enumerate(texts):
+            asked[row, [self.vocabulary[word] for word in _words(text) if word in self.vocabulary]] = 1
+        return (asked @ self.weights).astype(np.float64)
+
+
+def _part(ranks: Floats) -> Floats:
+    return np.where(ranks <= HALF, 1 / (RRF_K + ranks), 0.0)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def best(scores: Floats, size: int) -> Ints:
+    """Returns the columns of the highest scores of each row, (n, size), ties to the later column."""
+    last = scores.shape[1] - 1
+    return np.asarray(last - np.argsort(-scores[:, ::-1], axis=1, kind="stable")[:, :size])
+
+
+def _ranks(scores: Floats) -> Floats:
+    """Returns 1-based ranks within each row, the highest score first, ties to the later column."""
+    ranks = np.empty(scores.shape)
+    np.put_along_axis(ranks, best(scores, scores.shape[1]), np.arange(1.0, scores.shape[1] + 1)[None], axis=1)
+    return ranks
+
+
+def posterior(bank: Bank, log: Log, prior: float = PRIOR) -> Floats:
+    """Returns each case's expected reward, (cases,), from the log's rewards of its reuse."""
+    total = np.bincount(log.case, log.reward, len(bank.answers))
+    count = np.bincount(log.case, minlength=len(bank.answers))
+    return np.asarray((total + prior) / (count + 2 * prior))
+
+
+def earlier_posterior(world: World, log: Log, prior: float = PRIOR) -> Floats:
+    """Returns what `posterior` was for each decision's candidates when it was taken, (n, POOL).
+
+    Leaving only the decision's own reward out would let later decisions tell it: the default stops serving what failed.
+    """
+    total, count = np.full(len(world.bank.answers), prior), np.full(len(world.bank.answers), 2 * prior)
+    found = np.empty((len(log.case), world.pools.case.shape[1]))
+    for now, case in enumerate(log.case.tolist()):
+        candidates = world.pools.case[now]
+        found[now] = total[candidates] / count[candidates]
+        total[case] += log.reward[now]
+        count[case] += 1
+    return found
+
+
+def default(world: World, _questions: Questions, pools: Pools, log: Log) -> Floats:
+    """Returns the untrained policy's scores: the log of RRF times the posterior."""
+    return np.asarray(np.log(pools.rrf * posterior(world.bank, log)[pools.case]))
+
+
+def serve(world: World, serving: Serving, fit: Fit | None, rng: np.random.Generator) -> Log:
+    """Returns the log of the whole stream, served by the default and, on the canary's share, by fit's candidates.
+
+    Every reward is known before the next decision of the default; the candidate sees those up to its BLOCK.
+    """
+    n = len(world.asked.texts)
+    works, log = world.works(), _blank(n)
+    total, count = np.full(len(world.bank.answers), PRIOR), np.full(len(world.bank.answers), 2 * PRIOR)
+    candidate: Scorer | None = None
+    scored = np.empty((0, POOL))
+    for now in range(n):
+        since = now - serving.start
+        if fit and serving.canary and since >= 0 and since % serving.refit == 0:
+            candidate = fit(world, log.first(now))
+        if candidate and since % BLOCK == 0:
+            rows = np.arange(now, min(n, now + BLOCK))
+            scored = candidate(world, world.asked.take(rows), world.pools.take(rows), log.first(now))
+        case = world.pools.case[now]
+        arms = [_chances(np.log(world.pools.rrf[now] * total[case] / count[case]), serving.explore)]
+        if candidate:
+            arms.append(_chances(scored[since % BLOCK], serving.explore))
+        share = np.array([1 - serving.canary, serving.canary]) if candidate else np.ones(1)
+        arm = int(rng.random() < share[-1]) if candidate else 0
+        place = int(rng.choice(len(case), p=arms[arm]))
+        log.place[now], log.case[now], log.canary[now] = place, case[place], arm
+        log.propensity[now] = share @ np.array(arms)[:, place]
+        log.reward[now] = works[now, place] != world.flipped[now]
+        total[case[place]] += log.reward[now]
+        count[case[place]] += 1
+    return log
+
+
+def _blank(n: int) -> Log:
+    return Log(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n), np.zeros(n), np.zeros(n, np.bool_))
+
+
+def _chances(scores: Floats, explore: float) -> Floats:
+    """Returns each candidate's propensity, (POOL,): the best, or with chance ``explore`` one of the top DEPTH."""
+    order = np.argsort(-scores, kind="stable")[:DEPTH]
+    weight = np.exp((scores[order] - scores[order[0]]) / TEMPERATURE)
+    chances = np.zeros(len(scores))
+    chances[order] = explore * weight / weight.sum()
+    chances[order[0]] += 1 - explore
+    return chances
+
+
+def earned(world: World, scores: Floats) -> Floats:
+    """Returns the true reward, (test,), of each test query's first case; ties go to the higher RRF."""
+    return np.asarray(world.test_works()[np.arange(len(scores)), scores.argmax(axis=1)], dtype=np.float64)

@@ -1,0 +1,83 @@
+"""Logged slates as training sees them, and the rule that shares a slate's outcome among its cases."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examples:
+    """n rewarded decisions of one profile, in the order of time; K places, D inputs of a case, G of a query.
+
+    Attributes:
+        inputs: (n, K, D), of the case in each place; anything finite where the place is empty.
+        prior: (n, K), the default's log odds of the case.
+        credit: (n, K), each place's share of the outcome; sums to 1, or to 0 for an empty slate.
+        query: (n, G).
+        reward: (n,), 0 to 1, never missing: a missing reward is no example.
+        weight: (n,), inverse propensity, clipped, with mean 1.
+        group: (n,), the query; rows of one group are drawn, split and left out together.
+    """
+
+    inputs: Array
+    prior: Array
+    credit: Array
+    query: Array
+    reward: Array
+    weight: Array
+    group: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Examples":
+        """Returns the examples of these rows."""
+        return Examples(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+
+def joined(parts: Sequence[Examples]) -> Examples:
+    """Returns all examples as those of one profile; groups of different parts stay apart."""
+    columns = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Examples)}
+    sizes = np.cumsum([0, *(int(part.group.max(initial=-1)) + 1 for part in parts)])
+    group = np.concatenate([part.group + start for part, start in zip(parts, sizes, strict=False)])
+    return Examples(**{**columns, "group": group})
+
+
+def shared_credit(on_slate: NDArray[np.bool_], used: NDArray[np.bool_], told: NDArray[np.bool_]) -> Array:
+    """Returns each place's share of the outcome, (n, K).
+
+    What the backend says it used shares the outcome equally. Where it did not say, all places do: the outcome is
+    one bit about the slate, and copying it to each case would count it K times. Where it says that it used none,
+    nothing on the slate earned or lost anything, as on an empty slate.
+
+    Args:
+        on_slate: (n, K), whether the place is filled.
+        used: (n, K), whether the backend said that it used the case.
+        told: (n,), whether it said anything.
+    """
+    sharing = np.where(told[:, None], used & on_slate, on_slate)
+    count = sharing.sum(axis=1, keepdims=True)
+    return np.asarray(sharing / np.maximum(count, 1), dtype=np.float32)
+
+
+def importance(propensity: NDArray[np.float64], clip: float = 5.0) -> Array:
+    """Returns inverse propensities, (n,), clipped at ``clip`` times their median, with mean 1."""
+    raw = 1 / propensity
+    clipped = np.minimum(raw, clip * np.median(raw)) if len(raw) else raw
+    return (clipped / clipped.mean()).astype(np.float32) if len(raw) else clipped.astype(np.float32)
+
+
+def split(group: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
+    """Returns which rows are held out, (n,): about ``share`` of them, the latest queries, and no query on both sides.
+
+    A query goes with its first row, so that every held-out query is one that was new at the time.
+    """
+    if not len(group):
+        return np.zeros(0, dtype=bool)
+    _, first, place = np.unique(group, return_index=True, return_inverse=True)
+    cut = np.quantile(first[place], 1 - share)
+    return np.asarray(first[place] > cut)

@@ -1,0 +1,82 @@
+"""What came of similar decisions before: kernel-weighted success of plans on similar past states.
+
+A past decision speaks for the plans that it used when it was rewarded, and against them when it was not, the louder the
+nearer its query lies to this one. Only decisions rewarded before this one are given, so nothing leaks from a reward
+into the decision that earned it.
+
+Source: kernel regression (Nadaraya 1964; Watson 1964), on states as the kernel case-based rule of Memento has it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.evidence import TINY, Cases, Matrix, Vector, agreement
+
+NAMES = (
+    "past_vote",  # -1 to 1: near candidates of the same plan, and past decisions for and against it
+    "past_vote_wide",  # the same with a wider kernel
+    "past_odds",  # log odds of success of the plan on near states
+    "past_odds_wide",
+    "past_mass",  # log(1 + weight of the past decisions that used the plan)
+    "past_odds_case",  # log odds of success of the case itself on near states
+)
+
+NEAR, WIDE = 16.0, 8.0
+"""Powers of the similarity, relative to the most similar candidate's."""
+FEW = 0.2
+"""Successes and failures that every plan begins with, in the odds."""
+LEAST_MASS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The m uses of a case on the states nearest to this one, by place of the slate.
+
+    Attributes:
+        similarity: (m,), cosine of that query and this one, -1 to 1.
+        reward: (m,), 0 to 1.
+        credit: (m,), the use's share of the outcome, 0 to 1.
+        effects: (m, t), the plan of the case used, in the columns of the candidates' plans.
+        candidate: (m,), the place of the case used among the candidates; -1: it is not one of them.
+    """
+
+    similarity: Vector
+    reward: Vector
+    credit: Vector
+    effects: Matrix
+    candidate: NDArray[np.int64]
+
+
+def nothing(tools: int) -> Past:
+    """Returns the past of a profile that was never rewarded."""
+    none = np.zeros(0)
+    return Past(none, none, none, np.zeros((0, tools)), np.zeros(0, np.int64))
+
+
+def features(candidates: Cases, past: Past) -> NDArray[np.float32]:
+    """Returns what the past says of each candidate, (n, len(NAMES)), always finite."""
+    near = np.clip(np.nan_to_num(candidates.similarity, nan=0.0), 0, 1)
+    top = max(near.max(initial=0.0), TINY)
+    plans = agreement(candidates.effects, candidates.effects)
+    np.fill_diagonal(plans, 0.0)
+    used = agreement(candidates.effects, past.effects)  # (n, m)
+    itself = past.candidate[None, :] == np.arange(len(near))[:, None]
+    columns: dict[str, Vector] = {}
+    for name, power in (("", NEAR), ("_wide", WIDE)):
+        mates = (near / top) ** power
+        weight = np.minimum(np.clip(past.similarity, 0, 1) / top, 1) ** power * past.credit
+        won, lost = weight * past.reward, weight * (1 - past.reward)
+        votes = plans @ mates + used @ (won - lost)
+        columns["past_vote" + name] = votes / (np.maximum(mates.sum() - mates, 0) + LEAST_MASS + weight.sum())
+        columns["past_odds" + name] = _log_odds(used @ won, used @ lost)
+        if power == NEAR:
+            columns["past_mass"] = np.log1p(used @ weight)
+            columns["past_odds_case"] = _log_odds(itself @ won, itself @ lost)
+    return np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
+
+
+def _log_odds(won: Vector, lost: Vector) -> Vector:
+    odds: Vector = np.log((won + FEW) / (lost + FEW))
+    return odds

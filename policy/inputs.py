@@ -1,0 +1,102 @@
+"""From features to what the network takes: log scales, filled gaps, and the default's log odds as the prior."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy import default
+from policy.evidence import NAMES as EVIDENCE
+from policy.experience import NAMES as EXPERIENCE
+from policy.features import COLUMN, Features, column
+from policy.network import Head, untrained
+
+Array = NDArray[np.float32]
+
+LAST_RANK = 65.0
+"""Where a case stands that is not in a half of the search."""
+LEAST_AGREEMENT = 0.02
+
+_KEPT = [name for name in EVIDENCE if name != "agreement"]
+CASE = (
+    "log_rrf",  # relative to the best candidate's
+    "log_agreement",
+    "log_posterior",
+    "log_semantic_rank",
+    "log_keyword_rank",
+    "similarity",
+    "log_age",
+    "log_idle",
+    "log_occurrences",
+    "log_reuses",
+    "log_plan_steps",
+    "tag_count",
+    "whole_task",
+    "reward_unknown",
+    *_KEPT,
+    *EXPERIENCE,
+)
+QUERY = ("unknown", "top_similarity", "top_agreement", "top_vote", "mean_log_posterior", "log_candidates")
+
+_FACTORY = {"log_agreement": 1.0, "log_rrf": -0.8}
+"""Where training begins: the default with most of its RRF exchanged for the agreement of plans. No user's number is in
+it; it was found on public runs of two domains, and like everything learned it serves only where it proves itself."""
+
+
+def prior(features: Features) -> Array:
+    """Returns the default's log odds of each candidate, up to a constant of the query, (n,)."""
+    return np.asarray(_log_rrf(features) + np.log(default.posterior_mean(features)), dtype=np.float32)
+
+
+def case_inputs(features: Features) -> Array:
+    """Returns the case part's inputs, (n, len(CASE)), always finite."""
+    table = {
+        "log_rrf": _log_rrf(features),
+        "log_agreement": np.log(column(features, "agreement") + LEAST_AGREEMENT),
+        "log_posterior": np.log(default.posterior_mean(features)),
+        "log_semantic_rank": np.log(_filled(features, "semantic_rank", LAST_RANK)),
+        "log_keyword_rank": np.log(_filled(features, "keyword_rank", LAST_RANK)),
+        "similarity": _filled(features, "similarity", 0.0),
+        "log_age": np.log1p(np.maximum(column(features, "age_days"), 0)),
+        "log_idle": np.log1p(np.maximum(column(features, "idle_days"), 0)),
+        "log_occurrences": np.log(np.maximum(column(features, "occurrences"), 1)),
+        "log_reuses": np.log1p(column(features, "reuse_count")),
+        "log_plan_steps": np.log1p(column(features, "plan_steps")),
+        "tag_count": column(features, "tag_count"),
+        "whole_task": column(features, "whole_task"),
+        "reward_unknown": np.isnan(column(features, "reward")),
+    }
+    plain = [table[name] if name in table else column(features, name) for name in CASE]
+    return np.stack(plain, axis=1).astype(np.float32)
+
+
+def query_inputs(features: Features) -> Array:
+    """Returns the query part's inputs, (1, len(QUERY)): what the candidates together say of how hard the query is."""
+    if not len(features):
+        return np.zeros((1, len(QUERY)), np.float32)
+    table = {
+        "unknown": column(features, "unknown")[0],
+        "top_similarity": _filled(features, "similarity", 0.0).max(),
+        "top_agreement": column(features, "agreement").max(),
+        "top_vote": column(features, "past_vote").max(),
+        "mean_log_posterior": np.log(default.posterior_mean(features)).mean(),
+        "log_candidates": np.log(len(features)),
+    }
+    return np.array([[table[name] for name in QUERY]], dtype=np.float32)
+
+
+def factory(members: int, hidden: int) -> Head:
+    """Returns the head that training starts from when no shared prior was trained."""
+    head = untrained(len(CASE), len(QUERY), members, hidden)
+    linear = head.linear.copy()
+    for name, weight in _FACTORY.items():
+        linear[:, CASE.index(name)] = weight
+    return Head(**(head.arrays() | {"linear": linear}))
+
+
+def _log_rrf(features: Features) -> Array:
+    rrf = column(features, "rrf")
+    return np.asarray(np.log(rrf / rrf.max(initial=0.0)), dtype=np.float32) if len(rrf) else rrf
+
+
+def _filled(features: Features, name: str, missing: float) -> Array:
+    values = features[:, COLUMN[name]]
+    return np.where(np.isnan(values), np.float32(missing), values)

@@ -1,0 +1,240 @@
+"""Training: many profiles' heads at once, as one tensor program; the only module that imports torch.
+
+The outcome of a slate is one draw with log odds query(s) + sum over places of credit * (prior + case part): an additive
+slate model (Swaminathan et al. 2017), fitted by binary cross-entropy with clipped inverse propensities. Each member of
+an ensemble sees another bootstrap of the queries (Osband et al. 2016), and is drawn towards the shared prior (or zero,
+which is the untrained default) by ridge penalties: the fewer decisions, the less it moves.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from policy.examples import Examples, joined
+from policy.network import Head, standardised
+
+LEAST_SPREAD = 1e-6
+TRAINED = ("linear", "hidden", "hidden_bias", "output", "query_linear", "query_bias")
+"""The weights that move; centre and scale only describe the inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How heads are trained; the same plan, seed and examples give the same bytes.
+
+    Attributes:
+        steps, rate: of Adam, on all examples at once.
+        ridge: pull of the case part towards where it began, in decisions: so many decisions weigh as much.
+        query_ridge: the same for the query part.
+        batch: profiles trained at once.
+        device: "cpu" or "cuda".
+    """
+
+    steps: int = 200
+    rate: float = 0.03
+    ridge: float = 100.0
+    query_ridge: float = 30.0
+    batch: int = 64
+    device: str = "cpu"
+
+
+def train(
+    profiles: Sequence[Examples],
+    plan: Plan,
+    seeds: Sequence[int],
+    start: Head,
+    progress: Callable[[int], object] = lambda _count: None,
+) -> list[Head]:
+    """Returns a head for each profile, trained from ``start``: the factory's, or a shared prior.
+
+    A profile's head depends on its own examples, its seed, the plan and ``start`` alone, whoever else is in the
+    batch. ``progress`` is told how many more profiles are done. Profiles without examples keep ``start``.
+    """
+    heads: list[Head] = []
+    for first in range(0, len(profiles), plan.batch):
+        part = profiles[first : first + plan.batch]
+        heads += _train_together(part, plan, seeds[first : first + plan.batch], start)
+        progress(len(part))
+    return heads
+
+
+def train_prior(profiles: Sequence[Examples], plan: Plan, seed: int, start: Head, cap: float = 0.1) -> Head:
+    """Returns the shared prior of these profiles (one a user), each weighing at most ``cap`` of the whole.
+
+    Only content-free numbers enter it. A single user's pull on everybody else's start is bounded by the cap.
+    """
+    sizes = np.array([len(examples) for examples in profiles], dtype=np.float64)
+    shares = capped_shares(sizes, cap)
+    total = sizes.sum()
+    scaled = [
+        replace(examples, weight=(examples.weight * share * total / max(len(examples), 1)).astype(np.float32))
+        for examples, share in zip(profiles, shares, strict=True)
+    ]
+    return train([joined(scaled)], plan, [seed], start)[0]
+
+
+def capped_shares(sizes: np.ndarray, cap: float) -> np.ndarray:
+    """Returns each user's share of the whole, by size but at most ``cap``; with too few users, equal shares."""
+    if len(sizes) * cap <= 1:
+        return np.full(len(sizes), 1 / max(len(sizes), 1))
+    shares = sizes / sizes.sum()
+    over = np.zeros(len(sizes), dtype=bool)
+    while (shares > cap + 1e-12).any():
+        over |= shares > cap
+        rest = 1 - cap * over.sum()
+        shares = np.where(over, cap, sizes / sizes[~over].sum() * rest)
+    return np.asarray(shares)
+
+
+def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
+    """Trains P profiles with M members each as tensors that begin (P, M, ...)."""
+    begun = [_begin(examples, seed, start) for examples, seed in zip(profiles, seeds, strict=True)]
+    fixed = {name: _stack([head.arrays()[name] for head in begun], plan) for name in begun[0].arrays()}
+    moved = {name: fixed[name].clone().requires_grad_() for name in TRAINED}
+    batch = _batch(profiles, begun, plan, seeds)
+    optimiser = torch.optim.Adam(list(moved.values()), lr=plan.rate)
+    for _ in range(plan.steps):
+        optimiser.zero_grad()
+        loss = _data_loss(moved, batch) + _penalty(moved, fixed, batch.size, plan)
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    return [
+        Head(**{**head.arrays(), **{name: moved[name][p].detach().cpu().numpy() for name in TRAINED}})
+        for p, head in enumerate(begun)
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """P profiles padded to N decisions; a padded decision weighs nothing."""
+
+    inputs: Tensor  # (P, N, K, D), standardised; K is 0 where no hidden unit looks at single places
+    shared: Tensor  # (P, N, D): credit-weighted sum of the inputs
+    prior: Tensor  # (P, N): credit-weighted
+    credit: Tensor  # (P, N, K)
+    query: Tensor  # (P, N, G), standardised
+    reward: Tensor  # (P, N)
+    weight: Tensor  # (P, M, N): propensity weight times bootstrap count
+    size: Tensor  # (P,): decisions
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """What standardises some inputs."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+
+def _standard(rows: np.ndarray) -> _Units | None:
+    """Returns the rows' mean and spread; an input that is constant keeps its unit."""
+    if not len(rows):
+        return None
+    scale = rows.std(axis=0)
+    return _Units(rows.mean(axis=0).astype(np.float32), np.where(scale > LEAST_SPREAD, scale, 1).astype(np.float32))
+
+
+def _begin(examples: Examples, seed: int, start: Head) -> Head:
+    """Returns the head before training: ``start``, in units of these inputs, with hidden units that can learn."""
+    scaled = _rescaled(start, _standard(examples.inputs[examples.credit > 0]), _standard(examples.query))
+    if scaled.hidden.any() or not scaled.hidden.size:
+        return scaled
+    spread = 1 / np.sqrt(scaled.centre.size)
+    hidden = np.random.default_rng([seed, 1]).normal(0, spread, scaled.hidden.shape)
+    return replace(scaled, hidden=hidden.astype(np.float32))
+
+
+def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
+    """Returns the head that computes the same from inputs in other units, up to a constant of the query."""
+    if case is not None:
+        ratio = (case.scale / head.scale).astype(np.float32)
+        shift = np.einsum("d,mdh->mh", (case.centre - head.centre) / head.scale, head.hidden)
+        head = replace(
+            head,
+            centre=case.centre,
+            scale=case.scale,
+            linear=head.linear * ratio,
+            hidden=head.hidden * ratio[None, :, None],
+            hidden_bias=head.hidden_bias + shift.astype(np.float32),
+        )
+    if query is not None:
+        shift = head.query_linear @ ((query.centre - head.query_centre) / head.query_scale)
+        head = replace(
+            head,
+            query_centre=query.centre,
+            query_scale=query.scale,
+            query_linear=head.query_linear * (query.scale / head.query_scale).astype(np.float32),
+            query_bias=head.query_bias + shift,
+        )
+    return head
+
+
+def _stack(arrays: Sequence[np.ndarray], plan: Plan) -> Tensor:
+    return torch.tensor(np.stack(arrays), device=plan.device)
+
+
+def _batch(profiles: Sequence[Examples], begun: Sequence[Head], plan: Plan, seeds: Sequence[int]) -> _Batch:
+    longest = max(1, *(len(examples) for examples in profiles)) if profiles else 1
+
+    def padded(rows: Sequence[np.ndarray]) -> Tensor:
+        full = np.zeros((len(rows), longest, *rows[0].shape[1:]), np.float32)
+        for place, row in enumerate(rows):
+            full[place, : len(row)] = row
+        return torch.tensor(full, device=plan.device)
+
+    members = len(begun[0].query_bias)
+    drawn = [_bootstrap(examples, members, seed) for examples, seed in zip(profiles, seeds, strict=True)]
+    inputs = [standardised(e.inputs, h.centre, h.scale) for e, h in zip(profiles, begun, strict=True)]
+    places = slice(None) if begun[0].output.size else slice(0)
+    return _Batch(
+        inputs=padded([rows[:, places] for rows in inputs]),
+        shared=padded([np.einsum("nk,nkd->nd", e.credit, rows) for e, rows in zip(profiles, inputs, strict=True)]),
+        prior=padded([(e.credit * e.prior).sum(axis=1) for e in profiles]),
+        credit=padded([e.credit for e in profiles]),
+        query=padded(
+            [standardised(e.query, h.query_centre, h.query_scale) for e, h in zip(profiles, begun, strict=True)]
+        ),
+        reward=padded([e.reward for e in profiles]),
+        weight=padded([(e.weight[:, None] * draw).astype(np.float32) for e, draw in zip(profiles, drawn, strict=True)])
+        .transpose(1, 2)
+        .contiguous(),
+        size=torch.tensor([max(len(e), 1) for e in profiles], dtype=torch.float32, device=plan.device),
+    )
+
+
+def _bootstrap(examples: Examples, members: int, seed: int) -> np.ndarray:
+    """Returns how much each decision counts for each member, (n, M): the same for all of one query, mean 1."""
+    if not len(examples):
+        return np.zeros((0, members))
+    _, place = np.unique(examples.group, return_inverse=True)
+    counts = np.random.default_rng([seed, 2]).exponential(size=(place.max() + 1, members))  # Rubin 1981
+    drawn = counts[place]
+    return np.asarray(drawn / drawn.mean(axis=0))
+
+
+def _data_loss(moved: dict[str, Tensor], batch: _Batch) -> Tensor:
+    """Returns the mean weighted cross-entropy of each profile and member, (P, M)."""
+    odds = torch.einsum("png,pmg->pmn", batch.query, moved["query_linear"]) + moved["query_bias"][:, :, None]
+    odds = odds + batch.prior[:, None] + torch.einsum("pnd,pmd->pmn", batch.shared, moved["linear"])
+    if moved["output"].numel():
+        before = torch.einsum("pnkd,pmdh->pmnkh", batch.inputs, moved["hidden"])
+        hidden = torch.tanh(before + moved["hidden_bias"][:, :, None, None, :])
+        odds = odds + torch.einsum("pmnkh,pmh,pnk->pmn", hidden, moved["output"], batch.credit)
+    entropy = binary_cross_entropy_with_logits(odds, batch.reward[:, None].expand_as(odds), reduction="none")
+    return (entropy * batch.weight).sum(dim=2) / batch.size[:, None]
+
+
+def _penalty(moved: dict[str, Tensor], fixed: dict[str, Tensor], size: Tensor, plan: Plan) -> Tensor:
+    """Returns the ridge penalty of each profile and member, (P, M), in units of the mean loss."""
+    total = torch.zeros(len(size), moved["query_bias"].shape[1], device=size.device)
+    for name in TRAINED:
+        if name == "query_bias":
+            continue
+        strength = plan.query_ridge if name == "query_linear" else plan.ridge
+        gap = (moved[name] - fixed[name]).square().flatten(2).sum(dim=2)
+        total = total + strength * gap / (2 * size[:, None])
+    return total
