@@ -1,6 +1,7 @@
 """The front door: every command that a person or cron runs."""
 
 import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -31,6 +32,7 @@ from writer.backfill import backfill as backfill_runs
 from writer.erase import erase
 from writer.export import export as export_rows
 from writer.large import index_all
+from writer.promote import roll_back, versions
 from writer.prune import prune_all
 from writer.reembed import reembed_all
 from writer.retain import Author
@@ -41,6 +43,8 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+policy = typer.Typer(no_args_is_help=True, help="Look at what was learned, and take it out of service.")
+cli.add_typer(policy, name="policy")
 out = Console()
 
 User = Annotated[str, typer.Option("--user", help="whose memory (the token's subject)")]
@@ -198,6 +202,40 @@ def export(user: User) -> None:
                 sys.stdout.write(json.dumps(row) + "\n")
 
     _run(work())
+
+
+@cli.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def train(context: typer.Context) -> None:
+    """Train candidate policies from the logs, judge those on trial, watch over those that serve (--help for more)."""
+    # a process of its own: torch has no place in the others
+    raise typer.Exit(subprocess.run([sys.executable, "-m", "app.training", *context.args], check=False).returncode)  # noqa: S603
+
+
+@policy.command()
+def rollback(user: User, agent: Agent) -> None:
+    """Take the serving policy out of service; the untrained default goes on."""
+
+    async def work() -> int:
+        async with _parts() as runtime, runtime.database.as_user(_checked(user), datetime.now(UTC)) as connection:
+            return await roll_back(connection, user, agent)
+
+    out.print(f"q-{_run(work())} serves no more")
+
+
+@policy.command()
+def show(user: User, agent: Agent) -> None:
+    """Show the versions of a profile's policy, and the gate's reasons."""
+
+    async def work() -> Any:
+        async with _parts() as runtime, runtime.database.as_user(_checked(user), datetime.now(UTC)) as connection:
+            return (await connection.execute(versions(user, agent))).all()
+
+    table = Table("policy", "status", "decisions", "blend", "trained", "why")
+    for row in _run(work()):
+        why = "\n".join(row.verdict["reasons"]) if row.verdict else ""
+        blend = f"{row.blend:.2f}"
+        table.add_row(f"q-{row.version}", row.status, str(row.decisions), blend, f"{row.created_at:%F %R}", why)
+    out.print(table)
 
 
 @cli.command()

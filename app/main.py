@@ -10,9 +10,10 @@ from fastapi import FastAPI
 from app import embedded, problems
 from app.jobs import upkeep
 from app.limits import BodyLimit
-from app.routes import bank, health, loop
+from app.routes import bank, health, loop, policy
 from app.runtime import Runtime, make_verifier, running
 from app.settings import Settings
+from app.trainings import Trainings
 from retrieval.errors import DatabaseUnavailable
 from retrieval.stages import log
 
@@ -31,14 +32,18 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with running(settings) as runtime, _background(_jobs(settings, runtime)):
             app.state.runtime = runtime
+            app.state.trainings = Trainings(settings)
             gc.freeze()  # what was made so far stays: the collector need not look at it again
-            yield
+            try:
+                yield
+            finally:
+                await app.state.trainings.close()
 
     app = FastAPI(title="casebank", version="0.1.0", description=DESCRIPTION, lifespan=lifespan)
     app.state.verifier = make_verifier(settings)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     problems.install(app)
-    for routes in (loop, bank, health):
+    for routes in (loop, bank, policy, health):
         app.include_router(routes.router)
     return app
 

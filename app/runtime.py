@@ -80,7 +80,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 database=database,
                 embedder=embedder,
                 keyring=keyring,
-                reader=Reader(database, embedder, pgvector),
+                reader=Reader(database, embedder, pgvector, settings.explore),
                 worker=Worker(database, embedder, keyring, pgvector, _pace(settings)),
             )
     finally:

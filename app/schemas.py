@@ -200,6 +200,10 @@ class ProfilePatch(Strict):
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
+    learning: bool | None = Field(default=None, description="whether a policy is trained from this profile's log")
+    explore: float | None = Field(default=None, ge=0, le=0.5, description="share of slates with a drawn place")
+    canary: float | None = Field(default=None, ge=0, le=0.9, description="share that follows a policy on trial")
+    share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
 
 
 class ProfileOut(BaseModel):
@@ -213,9 +217,57 @@ class ProfileOut(BaseModel):
     full_text_weight: float
     semantic_weight: float
     rrf_k: float
+    learning: bool
+    explore: float
+    canary: float
+    share_prior: bool
+    approximate: bool = Field(description="whether vectors are searched through the HNSW index")
     embedding_model: str | None
     cases: dict[str, int] = Field(description="how many cases there are of each status")
     created_at: datetime
+
+
+class PolicyOut(BaseModel):
+    """One version of a profile's learned policy, and why it has its status."""
+
+    version: int
+    status: Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]
+    feature_version: int
+    blend: float = Field(description="weight of the learned part in the order: n / (n + n0)")
+    decisions: int = Field(description="rewarded decisions that it was trained on")
+    metrics: dict[str, Any]
+    verdict: dict[str, Any] | None = Field(description="of the gate: every number and every reason")
+    prior_version: int | None
+    created_at: datetime
+    promoted_at: datetime | None
+    retired_at: datetime | None
+
+
+class PoliciesOut(BaseModel):
+    """The policies of a profile, the newest first; ``serving`` is what most decisions follow."""
+
+    serving: str
+    policies: list[PolicyOut]
+
+
+class AgentIn(Strict):
+    """Names an agent."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"agent": "db-operator"}]})
+
+    agent: AgentKey
+
+
+class TrainingOut(BaseModel):
+    """Whether a training was started, or one of this profile waits or runs already."""
+
+    status: Literal["started", "running"]
+
+
+class RollbackOut(BaseModel):
+    """The version that serves no more; the untrained default goes on."""
+
+    version: int
 
 
 class AuditEntry(BaseModel):

@@ -56,6 +56,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """``debug``: every stage of every retrieve, retain and work, with its time."""
 
+    explore: bool = True
+    """``false``: nothing is tried out, whatever the profiles' budgets say."""
+
     worker_in_service: bool = True
     worker_batch: int = Field(default=16, ge=1)
     worker_poll_s: float = Field(default=0.2, gt=0)
@@ -84,6 +87,15 @@ class Settings(BaseSettings):
         """Returns the 32 bytes that wrap the users' keys."""
         text = self.master_key.get_secret_value() if self.master_key else self.home_secrets.master_key
         return bytes.fromhex(text)
+
+    def as_environment(self) -> dict[str, str]:
+        """Returns the environment under which another process of casebank reaches the same bank."""
+        known = {"CASEBANK_HOME": str(self.home), "CASEBANK_PGVECTOR": self.pgvector}
+        if self.database_url is not None:
+            known["DATABASE_URL"] = self.database_url
+        if self.master_key is not None:
+            known["CASEBANK_MASTER_KEY"] = self.master_key.get_secret_value()
+        return {**os.environ, **known}
 
 
 def _load_or_make_secrets(path: Path) -> HomeSecrets:

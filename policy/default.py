@@ -10,6 +10,8 @@ VERSION = "default-1"
 PRIOR_SUCCESSES = 1.0
 PRIOR_FAILURES = 1.0
 """Beta(1, 1): a case of which nothing is known is as likely to help as not."""
+LEAST = 1e-9
+"""What stands for zero in a logarithm."""
 
 
 def posterior_mean(features: Features) -> NDArray[np.float32]:
@@ -19,11 +21,31 @@ def posterior_mean(features: Features) -> NDArray[np.float32]:
     """
     own = column(features, "reward")
     seen = np.isfinite(own)
-    successes = PRIOR_SUCCESSES + np.where(seen, own, 0) + column(features, "reuse_reward")
-    trials = PRIOR_SUCCESSES + PRIOR_FAILURES + seen + column(features, "reuse_count")
+    successes = PRIOR_SUCCESSES + np.where(seen, own, 0) + counted(features, "reuse_reward")
+    trials = PRIOR_SUCCESSES + PRIOR_FAILURES + seen + counted(features, "reuse_count")
     return (successes / trials).astype(np.float32)
 
 
+def counted(features: Features, name: str) -> NDArray[np.float32]:
+    """Returns a feature that is never below zero, (n,); where it is not known nothing was counted."""
+    return np.maximum(np.nan_to_num(column(features, name)), 0)
+
+
+def log_rrf(features: Features) -> NDArray[np.float32]:
+    """Returns the log of each case's RRF over the best one's, (n,), always finite."""
+    rrf = np.maximum(counted(features, "rrf"), LEAST)
+    return np.asarray(np.log(rrf / rrf.max(initial=LEAST)), dtype=np.float32)
+
+
+def log_posterior(features: Features) -> NDArray[np.float32]:
+    """Returns the log of the posterior mean, (n,), always finite."""
+    return np.asarray(np.log(np.maximum(posterior_mean(features), LEAST)), dtype=np.float32)
+
+
 def scores(features: Features) -> NDArray[np.float32]:
-    """Returns what the default orders by, (n,), higher is better: RRF times the posterior mean."""
-    return (column(features, "rrf") * posterior_mean(features)).astype(np.float32)
+    """Returns what the default orders by, (n,), higher is better: the log of RRF times the posterior mean.
+
+    Up to a constant of the query. What is learned adds to these very numbers: were the product ordered here and
+    its logarithm there, rounding would part them wherever two cases are nearly equal.
+    """
+    return log_rrf(features) + log_posterior(features)

@@ -22,7 +22,7 @@ VERSION = 1
 NAMES = (
     "agreement",  # 0 to 1: expected agreement with the right plan, neighbours and tool names together
     "agreement_kernel",  # 0 to 1: the same by the neighbours alone; 0 without any
-    "agreement_near",  # 0 to 1: by the very nearest, similarity relative to the top one to the 16th power
+    "agreement_near",  # 0 to 1: by the very nearest, similarity relative to the top success to the 16th power
     "agreement_broad",  # 0 to 1: by the BROAD nearest, weighted by similarity
     "agreement_keyword",  # 0 to 1: by keyword places alone, 1 / (1 + place) squared
     "commonness",  # 0 to 1: mean agreement with all successful peers, near or not
@@ -108,7 +108,8 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
     unknown = PRIOR_MASS / (PRIOR_MASS + weight.sum())
     fit = _fit(candidates.effects, tools)
     kernel = _mean(plans, weight)
-    sharp = _mean(plans, reward * (near / max(near.max(initial=0.0), TINY)) ** NEAR_POWER)
+    top = max(near[reward > 0].max(initial=0.0), TINY)  # of those that count: a nearer failure dims no success
+    sharp = _mean(plans, reward * np.minimum(near / top, 1) ** NEAR_POWER)
     broad = reward * near * (_order(-reward * near) < BROAD)
     columns = (
         (1 - unknown) * kernel + unknown * np.minimum(PRIOR_SCALE * fit[0], 1),
@@ -134,10 +135,11 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
 
 def agreement(left: Matrix, right: Matrix) -> Matrix:
     """Returns the F1 between plans as multisets of tools, (n, m); a plan without effects agrees with none."""
+    left, right = np.minimum(left, MOST_REPEATS), np.minimum(right, MOST_REPEATS)
     total = left.sum(1)[:, None] + right.sum(1)[None, :]
     shared = np.zeros_like(total, dtype=np.float64)
     # min(a, b) counts the levels that both reach: one product of matrices a level beats a pass a tool
-    for level in range(1, int(min(left.max(initial=0), right.max(initial=0), MOST_REPEATS)) + 1):
+    for level in range(1, int(min(left.max(initial=0), right.max(initial=0))) + 1):
         shared += (left >= level).astype(np.float64) @ (right >= level).astype(np.float64).T
     f1: Matrix = 2 * shared / np.maximum(total, 1)
     return f1

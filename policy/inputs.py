@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy import default
+from policy.default import counted
 from policy.evidence import NAMES as EVIDENCE
 from policy.experience import NAMES as EXPERIENCE
 from policy.features import COLUMN, Features, column
@@ -43,28 +44,25 @@ it; it was found on public runs of two domains, and like everything learned it s
 
 def prior(features: Features) -> Array:
     """Returns the default's log odds of each candidate, up to a constant of the query, (n,)."""
-    return np.asarray(_log_rrf(features) + np.log(default.posterior_mean(features)), dtype=np.float32)
+    return default.scores(features)
 
 
 def case_inputs(features: Features) -> Array:
     """Returns the case part's inputs, (n, len(CASE)), always finite."""
     table = {
-        "log_rrf": _log_rrf(features),
-        "log_agreement": np.log(column(features, "agreement") + LEAST_AGREEMENT),
-        "log_posterior": np.log(default.posterior_mean(features)),
-        "log_semantic_rank": np.log(_filled(features, "semantic_rank", LAST_RANK)),
-        "log_keyword_rank": np.log(_filled(features, "keyword_rank", LAST_RANK)),
-        "similarity": _filled(features, "similarity", 0.0),
-        "log_age": np.log1p(np.maximum(column(features, "age_days"), 0)),
-        "log_idle": np.log1p(np.maximum(column(features, "idle_days"), 0)),
-        "log_occurrences": np.log(np.maximum(column(features, "occurrences"), 1)),
-        "log_reuses": np.log1p(column(features, "reuse_count")),
-        "log_plan_steps": np.log1p(column(features, "plan_steps")),
-        "tag_count": column(features, "tag_count"),
-        "whole_task": column(features, "whole_task"),
+        "log_rrf": default.log_rrf(features),
+        "log_agreement": np.log(counted(features, "agreement") + LEAST_AGREEMENT),
+        "log_posterior": default.log_posterior(features),
+        "log_semantic_rank": np.log(np.maximum(_filled(features, "semantic_rank", LAST_RANK), 1)),
+        "log_keyword_rank": np.log(np.maximum(_filled(features, "keyword_rank", LAST_RANK), 1)),
+        "log_age": np.log1p(counted(features, "age_days")),
+        "log_idle": np.log1p(counted(features, "idle_days")),
+        "log_occurrences": np.log(np.maximum(counted(features, "occurrences"), 1)),
+        "log_reuses": np.log1p(counted(features, "reuse_count")),
+        "log_plan_steps": np.log1p(counted(features, "plan_steps")),
         "reward_unknown": np.isnan(column(features, "reward")),
     }
-    plain = [table[name] if name in table else column(features, name) for name in CASE]
+    plain = [table[name] if name in table else _filled(features, name, 0.0) for name in CASE]
     return np.stack(plain, axis=1).astype(np.float32)
 
 
@@ -73,11 +71,11 @@ def query_inputs(features: Features) -> Array:
     if not len(features):
         return np.zeros((1, len(QUERY)), np.float32)
     table = {
-        "unknown": column(features, "unknown")[0],
+        "unknown": _filled(features, "unknown", 0.0)[0],
         "top_similarity": _filled(features, "similarity", 0.0).max(),
-        "top_agreement": column(features, "agreement").max(),
-        "top_vote": column(features, "past_vote").max(),
-        "mean_log_posterior": np.log(default.posterior_mean(features)).mean(),
+        "top_agreement": _filled(features, "agreement", 0.0).max(),
+        "top_vote": _filled(features, "past_vote", 0.0).max(),
+        "mean_log_posterior": default.log_posterior(features).mean(),
         "log_candidates": np.log(len(features)),
     }
     return np.array([[table[name] for name in QUERY]], dtype=np.float32)
@@ -90,11 +88,6 @@ def factory(members: int, hidden: int) -> Head:
     for name, weight in _FACTORY.items():
         linear[:, CASE.index(name)] = weight
     return Head(**(head.arrays() | {"linear": linear}))
-
-
-def _log_rrf(features: Features) -> Array:
-    rrf = column(features, "rrf")
-    return np.asarray(np.log(rrf / rrf.max(initial=0.0)), dtype=np.float32) if len(rrf) else rrf
 
 
 def _filled(features: Features, name: str, missing: float) -> Array:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from policy.examples import Examples, joined
+from policy.examples import Examples, pooled
 from policy.network import Head, standardised
 
 LEAST_SPREAD = 1e-6
@@ -67,27 +67,7 @@ def train_prior(profiles: Sequence[Examples], plan: Plan, seed: int, start: Head
 
     Only content-free numbers enter it. A single user's pull on everybody else's start is bounded by the cap.
     """
-    sizes = np.array([len(examples) for examples in profiles], dtype=np.float64)
-    shares = capped_shares(sizes, cap)
-    total = sizes.sum()
-    scaled = [
-        replace(examples, weight=(examples.weight * share * total / max(len(examples), 1)).astype(np.float32))
-        for examples, share in zip(profiles, shares, strict=True)
-    ]
-    return train([joined(scaled)], plan, [seed], start)[0]
-
-
-def capped_shares(sizes: np.ndarray, cap: float) -> np.ndarray:
-    """Returns each user's share of the whole, by size but at most ``cap``; with too few users, equal shares."""
-    if len(sizes) * cap <= 1:
-        return np.full(len(sizes), 1 / max(len(sizes), 1))
-    shares = sizes / sizes.sum()
-    over = np.zeros(len(sizes), dtype=bool)
-    while (shares > cap + 1e-12).any():
-        over |= shares > cap
-        rest = 1 - cap * over.sum()
-        shares = np.where(over, cap, sizes / sizes[~over].sum() * rest)
-    return np.asarray(shares)
+    return train([pooled(profiles, cap)], plan, [seed], start)[0] if profiles else start
 
 
 def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
@@ -130,17 +110,21 @@ class _Units:
     scale: np.ndarray
 
 
-def _standard(rows: np.ndarray) -> _Units | None:
-    """Returns the rows' mean and spread; an input that is constant keeps its unit."""
-    if not len(rows):
+def _standard(rows: np.ndarray, weight: np.ndarray) -> _Units | None:
+    """Returns the rows' mean and spread, each row by its weight; an input that is constant keeps its unit."""
+    if not weight.any():
         return None
-    scale = rows.std(axis=0)
-    return _Units(rows.mean(axis=0).astype(np.float32), np.where(scale > LEAST_SPREAD, scale, 1).astype(np.float32))
+    weight = weight.astype(np.float64)  # (rows,)
+    centre = np.average(rows, axis=0, weights=weight)
+    scale = np.sqrt(np.average(np.square(rows - centre), axis=0, weights=weight))
+    return _Units(centre.astype(np.float32), np.where(scale > LEAST_SPREAD, scale, 1).astype(np.float32))
 
 
 def _begin(examples: Examples, seed: int, start: Head) -> Head:
     """Returns the head before training: ``start``, in units of these inputs, with hidden units that can learn."""
-    scaled = _rescaled(start, _standard(examples.inputs[examples.credit > 0]), _standard(examples.query))
+    row, place = np.nonzero(examples.credit)
+    case = _standard(examples.inputs[row, place], examples.weight[row])
+    scaled = _rescaled(start, case, _standard(examples.query, examples.weight))
     if scaled.hidden.any() or not scaled.hidden.size:
         return scaled
     spread = 1 / np.sqrt(scaled.centre.size)

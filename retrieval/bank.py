@@ -10,6 +10,7 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     Float,
+    ScalarSelect,
     Text,
     Uuid,
     any_,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     case,
     cast,
     column,
+    exists,
     func,
     literal,
     literal_column,
@@ -28,12 +30,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
-from retrieval.schema import SEARCH_CONFIGURATION, case_embeddings, cases, profiles
+from retrieval.schema import SEARCH_CONFIGURATION, SHARED, case_embeddings, cases, decisions, policies, profiles
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Settings of the profile that a request may override."""
-SETTINGS = ("enabled", "k", "embedding_model", "approximate", *OVERRIDES)
+SETTINGS = ("enabled", "k", "embedding_model", "approximate", "learning", "explore", "canary", *OVERRIDES)
 """Settings of the profile that stand beside each candidate."""
+
+STATE = ("serving", "candidate", "rewarded")
+"""What else stands there: the versions of the live policies, and whether any decision was rewarded."""
 
 USER_SUB = bindparam("user_sub", type_=Text)
 AGENT_KEY = bindparam("agent_key", type_=Text)
@@ -57,11 +62,37 @@ def profile_settings() -> CTE:
     overridden = [
         func.coalesce(cast(bindparam(name), Float), cast(profiles.c[name], Float)).label(name) for name in OVERRIDES
     ]
+    state: dict[str, Any] = {
+        "serving": live_version("serving"),
+        "candidate": live_version("candidate"),
+        "rewarded": exists().where(
+            decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None)
+        ),
+    }
+    columns = [profiles.c[name] for name in SETTINGS if name not in OVERRIDES]
     return (
-        select(*(profiles.c[name] for name in SETTINGS if name not in OVERRIDES), *overridden)
+        select(*columns, *overridden, *(state[name].label(name) for name in STATE))
         .where(profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
         .cte("profile")
         .prefix_with("MATERIALIZED")
+    )
+
+
+def live_version(status: str) -> ScalarSelect[int]:
+    """Returns the version of the profile's policy of this status; none whose shared prior has since been erased."""
+    prior = policies.alias("prior")
+    standing = exists().where(
+        prior.c.user_sub == SHARED, prior.c.agent_key == SHARED, prior.c.version == policies.c.prior_version
+    )
+    return (
+        select(policies.c.version)
+        .where(
+            policies.c.user_sub == USER_SUB,
+            policies.c.agent_key == AGENT_KEY,
+            policies.c.status == literal_column(f"'{status}'"),
+            or_(policies.c.prior_version.is_(None), standing),
+        )
+        .scalar_subquery()
     )
 
 
@@ -119,7 +150,7 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
     """
     words, near = _words(), _near_in_database(profile)
     depth: ColumnElement[int] = literal_column(str(half))
-    function = func.casebank_nearest(USER_SUB, AGENT_KEY, MODEL, _vector(), profile.c.approximate, depth)
+    function = func.casebank_nearest(USER_SUB, AGENT_KEY, MODEL, vector(), profile.c.approximate, depth)
     indexed = function.table_valued(column("id", Uuid), name="indexed").render_derived().lateral()
     nearest = select(indexed.c.id).select_from(profile.join(indexed, profile.c.embedding_model == MODEL))
     matching = (
@@ -150,7 +181,7 @@ def _near_in_database(profile: CTE) -> CTE:
 
     A bank that is being re-embedded has vectors of two spaces: only the one that the profile has chosen counts.
     """
-    distance = case_embeddings.c.embedding.op("<=>")(cast(_vector(), Vector))
+    distance = case_embeddings.c.embedding.op("<=>")(cast(vector(), Vector))
     return (
         select(case_embeddings.c.case_id, distance.label("distance"))
         .select_from(case_embeddings.join(profile, profile.c.embedding_model == MODEL))
@@ -163,7 +194,8 @@ def _near_in_database(profile: CTE) -> CTE:
     )
 
 
-def _vector() -> ColumnElement[Any]:
+def vector() -> ColumnElement[Any]:
+    """Returns the query's vector as the statement takes it."""
     return cast(bindparam("vector", type_=ARRAY(REAL)), ARRAY(REAL))
 
 

@@ -19,9 +19,16 @@ _LOGGED = (
     "policy_version",
     "feature_version",
     "seed",
+    "arm",
+    "k",
+    "min_similarity",
+    "slate_propensity",
     "candidate_ids",
+    "candidate_groups",
     "features",
     "scores",
+    "query_model",
+    "query_vector",
     "tokens",
 )
 

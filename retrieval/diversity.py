@@ -1,50 +1,32 @@
-"""Which of the ordered candidates go on the slate: no two that say the same, and at most one failure."""
+"""Which candidates say the same: equal plans, equal fate, and nearly equal words."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 NEAR_DUPLICATE = 0.8
 """Share of common words (Jaccard) from which two cases of one plan count as the same."""
-FAILURES_ON_SLATE = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What the rules look at: the words of the task, the plan, and whether the case failed."""
+def groups(candidates: Sequence[Any]) -> NDArray[np.int16]:
+    """Returns each candidate's group, (n,): that of the first before it that says the same, or a new one.
 
-    words: frozenset[str]
-    plan: tuple[str, ...]
-    failed: bool
-
-
-def entry(task: str, plan: Sequence[str], *, failed: bool) -> Entry:
-    """Returns the candidate as the rules see it."""
-    return Entry(frozenset(task.casefold().split()), tuple(plan), failed)
-
-
-def pick(ordered: Iterable[Entry], k: int) -> list[int]:
-    """Returns the indices of the slate, at most k, in the order given.
-
-    A near-duplicate of a case that is already on the slate is passed over, and so is every failure after the
-    first. A slate may end up shorter than k: an empty place is worth more than a place that misleads.
+    A candidate has ``task``, ``plan`` and ``failed``. The order is that of retrieval, whatever a policy makes of it.
     """
-    slate: dict[int, Entry] = {}
-    if k == 0:
-        return []
-    for index, candidate in enumerate(ordered):
-        failures = sum(taken.failed for taken in slate.values())
-        if candidate.failed and failures >= FAILURES_ON_SLATE:
-            continue
-        if any(_same(candidate, taken) for taken in slate.values()):
-            continue
-        slate[index] = candidate
-        if len(slate) == k:
-            break
-    return list(slate)
+    leaders: dict[tuple[object, ...], list[tuple[int, frozenset[str]]]] = {}
+    found = []
+    for index, row in enumerate(candidates):
+        words = frozenset(row.task.casefold().split())
+        same_plan = leaders.setdefault((*row.plan, bool(row.failed)), [])
+        group = next((leader for leader, said in same_plan if _nearly_equal(words, said)), index)
+        if group == index:
+            same_plan.append((index, words))
+        found.append(group)
+    return np.array(found, dtype=np.int16)
 
 
-def _same(one: Entry, other: Entry) -> bool:
-    if one.plan != other.plan or one.failed != other.failed:
-        return False
-    union = len(one.words | other.words)
-    return union == 0 or len(one.words & other.words) / union >= NEAR_DUPLICATE
+def _nearly_equal(one: frozenset[str], other: frozenset[str]) -> bool:
+    union = len(one | other)
+    return union == 0 or len(one & other) / union >= NEAR_DUPLICATE

@@ -28,6 +28,7 @@ from retrieval.bank import (
     MODEL,
     OVERRIDES,
     SETTINGS,
+    STATE,
     USER_SUB,
     Nearness,
     bank,
@@ -126,7 +127,7 @@ def _indexed() -> HotStatement:
 def _statement(profile: CTE, bank: CTE) -> HotStatement:
     """Built once: a statement of this size takes longer to build than to run."""
     best = fused(bank, profile, half=HALF, pool=POOL)
-    settings = [profile.c[name] for name in SETTINGS]
+    settings = [profile.c[name] for name in (*SETTINGS, *STATE)]
     statement = (
         select(*settings, *best.c, *_contents())
         .select_from(
@@ -184,6 +185,7 @@ def _contents() -> list[ColumnElement[object]]:
         "kind",
         "task",
         "plan",
+        "effects",
         "tags",
         "outcome",
         "reward",
@@ -194,9 +196,17 @@ def _contents() -> list[ColumnElement[object]]:
         "reuse_count",
         "reuse_reward",
     )
-    age_days = func.extract("epoch", func.now() - cases.c.created_at) / 86400.0
-    failed = case((cases.c.outcome.in_([literal_column("'failure'"), literal_column("'aborted'")]), 1.0), else_=0.0)
-    return [*(cases.c[name] for name in names), cast(age_days, Float).label("age_days"), failed.label("failed")]
+    failures: list[ColumnElement[str]] = [literal_column("'failure'"), literal_column("'aborted'")]
+    last_used = func.greatest(cases.c.created_at, cases.c.last_used_at)  # which passes over NULL
+    numbers = {
+        "age_days": func.extract("epoch", func.now() - cases.c.created_at) / 86400.0,
+        "idle_days": func.extract("epoch", func.now() - last_used) / 86400.0,
+        "plan_steps": func.cardinality(cases.c.plan),
+        "tag_count": func.cardinality(cases.c.tags),
+        "whole_task": case((cases.c.kind == literal_column("'task'"), 1.0), else_=0.0),
+        "failed": case((cases.c.outcome.in_(failures), 1.0), else_=0.0),
+    }
+    return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
 
 
 _STATEMENTS = {nearness: _exact(nearness) for nearness in Nearness}

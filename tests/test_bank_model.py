@@ -17,11 +17,12 @@ from sqlalchemy import func, select
 from app.db import service_database
 from app.embedded import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.answer import Question
 from retrieval.database import Database
 from retrieval.errors import NotFound
 from retrieval.listing import page_of_cases
 from retrieval.queries import Search
-from retrieval.retrieve import Question, Reader
+from retrieval.retrieve import Reader
 from retrieval.schema import USER_TABLES
 from tests.conftest import new_database
 from writer.edit import delete_case, set_tags

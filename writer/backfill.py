@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from sqlalchemy import Select, select
 from retrieval.database import Database
 from retrieval.errors import NotFound
 from retrieval.schema import cases
+from writer.effects import changes_state
 from writer.errors import IdempotencyConflict
 from writer.keys import Keyring
 from writer.retain import Author, retain
@@ -26,7 +26,6 @@ STEP_CHARS = 500
 """Longest step of a plan that is made from a call."""
 VALUE_CHARS = 80
 
-_READS_ONLY = re.compile(r"(get|find|list|search|check)_|(calculate|think)$")
 _PLAN_STEPS = 200
 
 
@@ -170,7 +169,7 @@ def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:
     The plan is the calls that changed something and succeeded, in order, or, where there were none, all calls.
     """
     steps = run["steps"]
-    changes = [step for step in steps if not step["error"] and not _READS_ONLY.match(step["tool"])]
+    changes = [step for step in steps if not step["error"] and changes_state(step["tool"])]
     return {
         "task": run["task_text"],
         "plan": [call(step["tool"], step["input"]) for step in changes or steps][:_PLAN_STEPS],

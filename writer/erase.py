@@ -11,6 +11,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 
 from retrieval.database import Database
 from retrieval.schema import USER_TABLES, decisions, erasures
+from writer.prior import forget
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Receipt:
     """By the database's clock; whoever was authorised up to then is refused from now on."""
     rows: dict[str, int]
     residue: dict[str, int]
+    priors_dropped: int = 0
+    """Shared priors that the user weighed in on; heads that began there stop serving until they are trained anew."""
 
     @property
     def keys_destroyed(self) -> int:
@@ -40,6 +43,7 @@ class Receipt:
             "erased_at": self.erased_at.isoformat(),
             "rows": self.rows,
             "keys_destroyed": self.keys_destroyed,
+            "priors_dropped": self.priors_dropped,
             "residue": self.residue,
             "clean": self.clean,
         }
@@ -68,6 +72,7 @@ async def erase(database: Database, user_sub: str) -> Receipt:
     digest = hashlib.sha256(user_sub.encode()).hexdigest()
     async with database.as_eraser(user_sub) as connection:
         rows = {table.name: (await connection.execute(everything(user_sub, table))).rowcount for table in USER_TABLES}
+        priors = await forget(connection, user_sub)
         # last, for its time must be later than every look that anybody took at these rows
         erased_at = (await connection.execute(tombstone(digest, rows))).scalar_one()
     async with database.as_eraser(user_sub) as connection:
@@ -75,7 +80,7 @@ async def erase(database: Database, user_sub: str) -> Receipt:
             table.name: (await connection.execute(left_over(user_sub, table, erased_at))).scalar_one()
             for table in USER_TABLES
         }
-    return Receipt(digest, erased_at, rows, residue)
+    return Receipt(digest, erased_at, rows, residue, priors)
 
 
 def everything(user_sub: str, table: Table) -> Delete:

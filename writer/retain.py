@@ -18,6 +18,7 @@ from retrieval.errors import NotFound
 from retrieval.hot import HotStatement
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
 from retrieval.stages import stage
+from writer.effects import effects
 from writer.errors import IdempotencyConflict
 from writer.keys import Keyring, UserKey
 from writer.redact import Redaction, redact
@@ -100,6 +101,7 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
         "task": clean["task"],
         "plan": clean["plan"],
         "tools": tools,
+        "effects": effects(((trace["tool"], trace["status"] == "ok") for trace in clean["tool_traces"]), clean["plan"]),
         "tags": clean["tags"],
         "outcome": run.outcome,
         "reward": reward,
@@ -161,6 +163,7 @@ INSERTED = (
     "task",
     "plan",
     "tools",
+    "effects",
     "tags",
     "outcome",
     "reward",

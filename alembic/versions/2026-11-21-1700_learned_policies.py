@@ -17,6 +17,8 @@ depends_on = None
 
 CURRENT_USER_SUB = "nullif(current_setting('app.user_sub', true), '')"
 DIGEST = f"encode(sha256(convert_to({CURRENT_USER_SUB}, 'UTF8')), 'hex')"
+OWN = f"user_sub = {CURRENT_USER_SUB}"
+WEIGHED_IN = f"user_sub = '' AND {DIGEST} = ANY (contributors)"
 LIVE = "status IN ('candidate', 'serving')"
 
 # The rows of a shared prior belong to nobody: everybody may read them, for they hold content-free numbers; whoever
@@ -24,11 +26,9 @@ LIVE = "status IN ('candidate', 'serving')"
 POLICIES = (
     "ALTER TABLE policies ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE policies FORCE ROW LEVEL SECURITY",
-    f"CREATE POLICY own_rows ON policies TO casebank_service"
-    f" USING (user_sub = {CURRENT_USER_SUB}) WITH CHECK (user_sub = {CURRENT_USER_SUB})",
+    f"CREATE POLICY own_rows ON policies TO casebank_service USING ({OWN}) WITH CHECK ({OWN})",
     "CREATE POLICY shared_prior ON policies FOR SELECT TO casebank_service USING (user_sub = '')",
-    f"CREATE POLICY contributor ON policies FOR DELETE TO casebank_service"
-    f" USING (user_sub = '' AND {DIGEST} = ANY (contributors))",
+    f"CREATE POLICY contributor ON policies FOR DELETE TO casebank_service USING ({WEIGHED_IN})",
     "CREATE POLICY trainer ON policies TO casebank_worker USING (user_sub = '') WITH CHECK (user_sub = '')",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON policies TO casebank_service",
     "GRANT SELECT, INSERT, DELETE ON policies TO casebank_worker",

@@ -17,9 +17,8 @@ from app.schemas import (
     RetrieveOut,
     SlotOut,
 )
-from policy import features
+from retrieval.answer import Choice, Question, Slate
 from retrieval.queries import Filters, Search
-from retrieval.retrieve import Choice, Question, Slate
 from writer.redact import redact_text
 from writer.retain import retain as retain_run
 from writer.reward import Feedback, give_feedback
@@ -100,7 +99,6 @@ def _question(asked: RetrieveIn) -> Question:
 
 def _slot(choice: Choice, *, explain: bool) -> SlotOut:
     row = choice.row
-    terms = {name: float(getattr(row, name)) if getattr(row, name) is not None else None for name in _TERMS}
     return SlotOut(
         case_id=row.id,
         kind=row.kind,
@@ -113,11 +111,8 @@ def _slot(choice: Choice, *, explain: bool) -> SlotOut:
         semantic_rank=row.semantic_rank,
         keyword_rank=row.keyword_rank,
         rrf=row.rrf,
-        q_value=None,
+        q_value=choice.q_value,
         propensity=choice.propensity,
         why=choice.why,
-        explain={**terms, "posterior_mean": choice.posterior, "score": choice.score} if explain else None,
+        explain=choice.terms if explain else None,
     )
-
-
-_TERMS = features.NAMES

@@ -117,6 +117,7 @@ async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
         master_key=os.urandom(32).hex(),
         worker_poll_s=0.02,
         worker_backoff_s=0.01,
+        explore=False,  # a test asks for what it wants to see; tests of exploration ask for that
     )
     app = create_app(settings)
     async with AsyncExitStack() as clients, app.router.lifespan_context(app):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,6 +11,8 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from tests.app.conftest import AGENT, Service, User
+from tests.policies import stored
+from writer import promote
 
 MARK = "xylophone"
 """A word of Alice's that no answer to anybody else may hold."""
@@ -36,13 +38,14 @@ class Endpoint:
     path: str
     status: int
     body: Body | None = None
+    query: str = ""
     names: str = "nothing"  # nothing | a thing, which must then be the caller's own
 
     def __str__(self) -> str:
         return f"{self.method} {self.path} {self.names}"
 
     async def call(self, http: httpx.AsyncClient, things: Things) -> httpx.Response:
-        path = self.path.format(case_id=things.case_id, agent=things.agent)
+        path = self.path.format(case_id=things.case_id, agent=things.agent) + self.query.format(agent=things.agent)
         return await http.request(self.method, path, json=self.body(things) if self.body else None)
 
 
@@ -52,10 +55,12 @@ def run(things: Things, **more: Any) -> dict[str, Any]:
 
 CLOSED = [
     Endpoint("POST", "/v1/retain", 202, run),
-    Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id), "retrieval"),
+    Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id), names="retrieval"),
     Endpoint("POST", "/v1/retrieve", 200, lambda it: {"agent": it.agent, "query": MARK}),
-    Endpoint("POST", "/v1/feedback", 200, lambda it: {"case_id": it.case_id, "thumb": "up"}, "case"),
-    Endpoint("POST", "/v1/feedback", 200, lambda it: {"retrieval_id": it.retrieval_id, "reward": 0.5}, "retrieval"),
+    Endpoint("POST", "/v1/feedback", 200, lambda it: {"case_id": it.case_id, "thumb": "up"}, names="case"),
+    Endpoint(
+        "POST", "/v1/feedback", 200, lambda it: {"retrieval_id": it.retrieval_id, "reward": 0.5}, names="retrieval"
+    ),
     Endpoint(
         "POST",
         "/functions/v1/hybrid-search-context-eng",
@@ -64,10 +69,13 @@ CLOSED = [
     ),
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
-    Endpoint("PATCH", "/v1/cases/{case_id}", 200, lambda _: {"tags": ["seen"]}, "case"),
+    Endpoint("PATCH", "/v1/cases/{case_id}", 200, lambda _: {"tags": ["seen"]}, names="case"),
     Endpoint("DELETE", "/v1/cases/{case_id}", 204, names="case"),
     Endpoint("GET", "/v1/profiles/{agent}", 200, names="profile"),
     Endpoint("PUT", "/v1/profiles/{agent}", 200, lambda _: {"k": 3}),
+    Endpoint("GET", "/v1/policy", 200, query="?agent={agent}"),
+    Endpoint("POST", "/v1/policy/train", 202, lambda it: {"agent": it.agent}),
+    Endpoint("POST", "/v1/policy/rollback", 200, lambda it: {"agent": it.agent}, names="policy"),
     Endpoint("GET", "/v1/audit", 200),
 ]
 OPEN = [Endpoint("GET", path, 200) for path in ("/healthz", "/readyz", "/metrics")]
@@ -83,6 +91,8 @@ async def hers(alice: User) -> Things:
     await alice.settle()
     answer = await alice.http.post("/v1/retrieve", json={"agent": agent, "query": MARK})
     assert [slot["case_id"] for slot in answer.json()["cases"]] == [case_id]
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await promote.add(connection, alice.name, agent, stored("serving"))
     return Things(case_id, answer.json()["retrieval_id"], agent)
 
 

@@ -16,9 +16,9 @@ from app.embedded import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.runtime import Runtime, running
 from app.settings import Settings
+from retrieval.answer import Question, Slate
 from retrieval.ports import Embedder
 from retrieval.queries import Search
-from retrieval.retrieve import Question, Slate
 from retrieval.schema import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer

@@ -15,8 +15,9 @@ from sqlalchemy import delete, select, update
 from app.db import service_database
 from app.embedded import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.answer import Question, Slate
 from retrieval.queries import HALF, Filters, Search, candidates
-from retrieval.retrieve import LargeProfiles, Question, Reader, Slate
+from retrieval.retrieve import LargeProfiles, Reader
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank

@@ -17,11 +17,14 @@ from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
 from app.embedded import EmbeddedPostgres
 from app.migrate import check, migrate
 from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.answer import Question
 from retrieval.database import Database
 from retrieval.queries import Search
-from retrieval.retrieve import Question, Reader
+from retrieval.retrieve import Reader
 from retrieval.schema import USER_TABLES, metadata
 from tests.conftest import new_database
+from tests.policies import stored
+from writer import promote
 from writer.erase import erase
 from writer.keys import Keyring
 from writer.large import index_all
@@ -61,10 +64,11 @@ async def _fill(database: Database) -> None:
         while await Worker(database, embedder, keyring).run_once():
             pass
         question = Question(Search(agent_key="gardener", query="garden"))
-        slate = await Reader(database, embedder).retrieve(user, author.authorised_at, question)
+        slate = await Reader(database, embedder, explore=False).retrieve(user, author.authorised_at, question)
         assert [choice.row.id for choice in slate.choices] == [kept.case_id]
         async with database.as_user(user, author.authorised_at) as connection:
             await give_feedback(connection, user, user, Feedback(1.0, "user", case_id=kept.case_id))
+            await promote.add(connection, user, "gardener", stored())
     assert (await erase(database, GONE)).clean
 
 

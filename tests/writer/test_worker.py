@@ -19,8 +19,9 @@ from prometheus_client import REGISTRY
 from sqlalchemy import select
 
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
+from retrieval.answer import Question
 from retrieval.queries import Search
-from retrieval.retrieve import Question, Reader
+from retrieval.retrieve import Reader
 from retrieval.schema import case_embeddings, cases, rewards
 from tests.fakes.openai_server import Fault, OpenAIServer, vector
 from tests.writer.conftest import AGENT, Bank

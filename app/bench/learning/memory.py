@@ -1,0 +1,121 @@
+"""What a made-up service remembers: scenes as a query meets them, and the features that rewarded decisions add.
+
+Everything that a policy sees goes through the product: the candidates' own record, ``policy.evidence``,
+``policy.experience`` over the uses on the nearest of the latest decisions, and ``policy.features.matrix``, which rounds
+as the log does.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy import evidence, experience, features
+from policy.examples import Array
+from policy.inputs import case_inputs, prior, query_inputs
+from policy.logged import Floats, Ints
+from policy.slate import Field, Slate
+from retrieval.past import NEAREST, RECENT
+
+_COUNT = features.OWN.index("reuse_count")
+_TOTAL = features.OWN.index("reuse_reward")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """One query with its n candidates, before anything was learned.
+
+    Attributes:
+        query: decisions of one query are drawn and split together.
+        vector: (dimension,), of the query, unit length or zero.
+        case: (n,), which cases of the bank are the candidates, the untrained default's first choice first.
+        own: (n, len(features.OWN)), without any reuse.
+        cases: the same candidates as evidence takes them.
+        said: (n, len(evidence.NAMES)), what similar runs say of each.
+    """
+
+    query: int
+    vector: Floats
+    case: Ints
+    own: NDArray[np.float32]
+    cases: evidence.Cases
+    said: NDArray[np.float32]
+
+    @property
+    def field(self) -> Field:
+        """Returns what a slate's rules look at."""
+        n = len(self.case)
+        failed = self.own[:, features.OWN.index("failed")] > 0
+        return Field(np.arange(n, dtype=np.int16), failed, np.ones(n, dtype=np.bool_))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """A decision as policies see it: the default's log odds (n,), inputs of each case (n, D), of the query (G,)."""
+
+    prior: Array
+    inputs: Array
+    query: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """One logged decision with its reward, 0 to 1; ``chance`` is the propensity of the whole slate."""
+
+    scene: Scene
+    seen: Seen
+    slate: Slate
+    chance: float
+    reward: float
+    canary: bool
+
+
+class Memory:
+    """Each case's record of reuse, and the uses on past states; of one profile, as of one moment."""
+
+    def __init__(self, effects: Floats, decisions: Iterable[Decision] = ()) -> None:
+        """Takes each case's plan, (cases, tools), and what was decided so far."""
+        self._effects = effects
+        self._total, self._count = np.zeros(len(effects)), np.zeros(len(effects))
+        self._vectors: list[Floats] = []
+        self._slates: list[Ints] = []
+        self._rewards: list[float] = []
+        for decision in decisions:
+            self.learn(decision.scene, decision.slate, decision.reward)
+
+    def learn(self, scene: Scene, slate: Slate, reward: float) -> None:
+        """Adds one rewarded decision; the backend did not say what it used, so its places share the outcome."""
+        used = scene.case[list(slate)]
+        self._count[used] += 1 / max(len(used), 1)
+        self._total[used] += reward / max(len(used), 1)
+        self._vectors.append(scene.vector)
+        self._slates.append(used)
+        self._rewards.append(reward)
+
+    def seen(self, scene: Scene) -> Seen:
+        """Returns what a policy sees of the scene now."""
+        own = scene.own.copy()
+        own[:, _COUNT], own[:, _TOTAL] = self._count[scene.case], self._total[scene.case]
+        learned = experience.features(scene.cases, self._past(scene))
+        row = features.matrix(own, scene.said, learned)
+        return Seen(prior(row), case_inputs(row), query_inputs(row)[0])
+
+    def _past(self, scene: Scene) -> experience.Past:
+        if not self._rewards:
+            return experience.nothing(self._effects.shape[1])
+        first = max(0, len(self._rewards) - RECENT)
+        similarity = np.asarray(self._vectors[first:]) @ scene.vector
+        near = np.argsort(-similarity, kind="stable")[:NEAREST]
+        slates = [self._slates[first + row] for row in near]
+        sizes = np.array([len(slate) for slate in slates])
+        used = np.concatenate(slates).astype(np.int64)
+        place = np.full(len(self._effects), -1, np.int64)
+        place[scene.case] = np.arange(len(scene.case))
+        return experience.Past(
+            similarity=np.repeat(similarity[near], sizes),
+            reward=np.repeat(np.array(self._rewards[first:])[near], sizes),
+            credit=np.repeat(1 / np.maximum(sizes, 1), sizes),
+            effects=self._effects[used],
+            candidate=place[used],
+        )

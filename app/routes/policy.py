@@ -1,0 +1,39 @@
+"""The learned policy: what was trained, with what verdict; start a training; take a policy out of service."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from app.deps import Caller, Parts
+from app.problems import DOCUMENTED
+from app.schemas import AgentIn, PoliciesOut, PolicyOut, RollbackOut, TrainingOut
+from app.trainings import Trainings
+from policy import default
+from writer import promote
+from writer.run import AgentKey
+
+router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED)
+
+
+@router.get("")
+async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: Caller) -> PoliciesOut:
+    """Returns every version of the profile's policy with its metrics and its verdict, the newest first."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(promote.versions(caller.user_sub, agent))).all()
+    found = [PolicyOut.model_validate(row, from_attributes=True) for row in rows]
+    serving = next((f"q-{row.version}" for row in found if row.status == "serving"), default.VERSION)
+    return PoliciesOut(serving=serving, policies=found)
+
+
+@router.post("/train", status_code=202)
+async def train_policy(wanted: AgentIn, request: Request, caller: Caller) -> TrainingOut:
+    """Starts a training of this profile in a process of its own; ``GET /v1/policy`` shows what became of it."""
+    trainings: Trainings = request.app.state.trainings
+    return TrainingOut(status=trainings.start(caller.user_sub, wanted.agent))
+
+
+@router.post("/rollback")
+async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
+    """Takes the serving policy out of service, and any trial with it; the untrained default goes on."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        return RollbackOut(version=await promote.roll_back(connection, caller.user_sub, wanted.agent))

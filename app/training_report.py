@@ -1,0 +1,49 @@
+"""What a training says of itself: JSON for machines, and a picture of each verdict for people."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from policy.gate import Verdict
+from writer.learn import Learnt
+
+
+def as_json(learnt: Learnt) -> dict[str, Any]:
+    """Returns everything that is known of the training, as plain JSON values."""
+    verdict = learnt.verdict.as_json() if learnt.verdict else None
+    return {**asdict(learnt), "verdict": verdict}
+
+
+def draw(learnt: Sequence[Learnt], folder: Path) -> list[Path]:
+    """Writes one picture a verdict, uplift with its interval and the calibration, and returns the files."""
+    return [_draw(each, each.verdict, folder) for each in learnt if each.verdict and each.verdict.estimates]
+
+
+def _draw(learnt: Learnt, verdict: Verdict, folder: Path) -> Path:
+    import matplotlib as mpl  # noqa: PLC0415 - an extra that a server lacks
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    names = [name for name in verdict.estimates if " - " in name]
+    for place, name in enumerate(names):
+        seen = verdict.estimates[name].dr
+        left.plot([seen.low, seen.high], [place, place], color="tab:blue")
+        left.plot(seen.estimate, place, "o", color="tab:blue")
+    left.axvline(0, color="grey", linewidth=0.8)
+    left.set_yticks(range(len(names)), names)
+    left.set_xlabel(f"reward gained, one-sided {verdict.settings.level:.0%} bounds")
+    left.set_title(f"q-{learnt.version}: {verdict.outcome}")
+    if verdict.calibration is not None:
+        bins = verdict.calibration.bins
+        right.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+        right.plot([part.predicted for part in bins], [part.observed for part in bins], "o-", color="tab:orange")
+        right.set_title(f"calibration error {verdict.calibration.ece:.3f}")
+    right.set_xlabel("promised reward")
+    right.set_ylabel("reward")
+    file = folder / f"verdict-q-{learnt.version}.png"
+    figure.savefig(file, dpi=120)
+    plt.close(figure)
+    return file

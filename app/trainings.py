@@ -1,0 +1,47 @@
+"""Trainings that the API starts: processes of their own, one at a time, one a profile."""
+
+import asyncio
+import sys
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.settings import Settings
+from retrieval.stages import log
+
+
+@dataclass(slots=True)
+class Trainings:
+    """The trainings under way."""
+
+    settings: Settings
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _running: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
+
+    def start(self, user_sub: str, agent_key: str) -> Literal["started", "running"]:
+        """Starts a training of the profile, unless one waits or runs."""
+        profile = user_sub, agent_key
+        if profile in self._running:
+            return "running"
+        self._running[profile] = task = asyncio.create_task(self._train(user_sub, agent_key))
+        task.add_done_callback(lambda _ended: self._running.pop(profile, None))
+        return "started"
+
+    async def close(self) -> None:
+        """Ends every training; what had not been stored is as if it had never begun."""
+        for task in list(self._running.values()):
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _train(self, user_sub: str, agent_key: str) -> None:
+        command = [sys.executable, "-m", "app.training", f"--user={user_sub}", f"--agent={agent_key}"]
+        quiet = asyncio.subprocess.DEVNULL
+        async with self._turn:
+            environment = self.settings.as_environment()
+            process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet, env=environment)
+            try:
+                status = await process.wait()
+            except asyncio.CancelledError:
+                process.kill()
+                await process.wait()
+                raise
+        log.info("training.ended", status=status)

@@ -1,0 +1,176 @@
+"""The answer to a question: from candidates to a slate with its reasons, and to the entry that logs the decision."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import uuid_utils.compat as uuids
+
+from policy import default, features
+from policy.decide import Budget, Decision, Policy, Trial, decide
+from retrieval.context import MemoryContext, Remembered, memory_context
+from retrieval.pool import Pool
+from retrieval.queries import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a backend asks before it acts."""
+
+    search: Search
+    k: int | None = None
+    token_budget: int = 1500
+    min_similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One place of the slate: the case as it was read, what the policy knew of it, and why it is there."""
+
+    row: Any
+    propensity: float
+    q_value: float | None
+    """Expected reward, 0 to 1; None of the untrained default, which promises none."""
+    why: str
+    terms: dict[str, float | None]
+    """Every feature, and every term of the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slate:
+    """The answer to a question, as it was logged."""
+
+    retrieval_id: UUID
+    choices: list[Choice]
+    context: MemoryContext
+    mode: str
+    policy_version: str = default.VERSION
+    degraded: list[str] = field(default_factory=list)
+
+
+LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows of the candidates' statement, and what was missing when they were searched for."""
+
+    rows: Sequence[Any]
+    degraded: list[str]
+
+    @property
+    def settings(self) -> Any:
+        """The profile's settings; None where there is no such profile."""
+        return self.rows[0] if self.rows else None
+
+    @property
+    def cases(self) -> Sequence[Any]:
+        """The candidates; none of a profile without cases, or one whose memory is off."""
+        return [row for row in self.rows if row.id is not None] if self.rows and self.rows[0].enabled else []
+
+
+def answer(
+    question: Question, found: Found, pool: Pool, arms: Mapping[str, Policy | None], *, explore: bool
+) -> tuple[Slate, dict[str, Any]]:
+    """Returns the slate, and the parameters of ``retrieval.decisions.log_decision`` for it."""
+    settings, with_vector = found.settings, question.search.vector is not None
+    degraded = list(found.degraded)
+    if pool.ids and with_vector and settings.embedding_model != question.search.model:
+        degraded.append("embedding_model")
+    retrieval_id = uuids.uuid7()
+    seed = retrieval_id.int & LARGEST_SEED
+    k = question.k or (settings.k if settings else 0)
+    nearest = question.min_similarity if with_vector else None
+    budget = Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
+    decision = decide(pool.features, pool.field(nearest), k, Trial(arms, budget, seed))
+    by_id = {row.id: row for row in found.cases}
+    chosen = [by_id[pool.ids[index]] for index in decision.slate]
+    told = [Remembered(row.task, row.plan, row.outcome, row.reward) for row in chosen]
+    policy = arms[decision.arm]
+    slate = Slate(
+        retrieval_id=retrieval_id,
+        choices=[_choice(row, place, pool, decision) for place, row in enumerate(chosen)],
+        context=memory_context(told, question.token_budget),
+        mode=_mode(found, degraded),
+        policy_version=default.VERSION if policy is None else policy.version,
+        degraded=degraded,
+    )
+    return slate, {
+        **_asked(question),
+        **_offered(pool),
+        "id": retrieval_id,
+        "mode": slate.mode,
+        "degraded": degraded,
+        "policy_version": slate.policy_version,
+        "seed": seed,
+        "arm": decision.arm,
+        "k": k,
+        "slate_propensity": decision.lottery.chance(decision.slate),
+        "scores": decision.scores.total.tolist(),
+        "tokens": slate.context.tokens,
+        "case_ids": [row.id for row in chosen],
+        "propensities": [choice.propensity for choice in slate.choices],
+    }
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    search = question.search
+    with_vector = search.vector is not None
+    return {
+        "agent_key": search.agent_key,
+        "query": search.query,
+        "query_model": search.model if with_vector else None,
+        "query_vector": search.vector,
+        "min_similarity": question.min_similarity if with_vector else None,
+    }
+
+
+def _offered(pool: Pool) -> dict[str, Any]:
+    return {
+        "candidate_ids": pool.ids,
+        "candidate_groups": pool.group.tolist(),
+        "feature_version": features.VERSION,
+        "features": features.packed(pool.features),
+    }
+
+
+def _choice(row: Any, place: int, found: Pool, decision: Decision) -> Choice:
+    scores, index = decision.scores, decision.slate[place]
+    terms = {
+        "posterior_mean": float(default.posterior_mean(found.features[index : index + 1])[0]),
+        "prior": float(scores.prior[index]),
+        "residual": float(scores.residual[index]),
+        "spread": float(scores.spread[index]),
+        "score": float(scores.total[index]),
+    }
+    own = dict(zip(features.NAMES, map(float, found.features[index]), strict=True))
+    return Choice(
+        row=row,
+        propensity=decision.lottery.place_chance(place, index),
+        q_value=None if scores.q is None else float(scores.q[index]),
+        why=_why(row, terms["posterior_mean"], drawn=decision.slate != decision.slates[decision.arm]),
+        terms={name: None if np.isnan(value) else value for name, value in (own | terms).items()},
+    )
+
+
+def _mode(found: Found, degraded: list[str]) -> str:
+    if found.rows and not found.rows[0].enabled:
+        return "off"
+    if not found.cases:
+        return "empty"
+    return "keyword" if set(degraded) - {"pgvector"} else "hybrid"
+
+
+def _why(row: Any, posterior: float, *, drawn: bool) -> str:
+    """Returns in one line which half found the case, what its record is, and whether its slate was tried out."""
+    halves = [
+        f"{name} match {rank}"
+        for name, rank in (("semantic", row.semantic_rank), ("keyword", row.keyword_rank))
+        if rank is not None
+    ]
+    record = f"{row.outcome}, expected reward {posterior:.2f}"
+    kept = "; kept as a warning: this run failed" if row.failed else ""
+    tried = "; on a slate that was tried out" if drawn else ""
+    return f"{' and '.join(halves)}; {record}{kept}{tried}"

@@ -1,0 +1,72 @@
+"""The statement that reads what came of similar decisions before, for a hot connection."""
+
+from typing import Any
+
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import Float, and_, case, cast, func, literal_column, select
+
+from retrieval.bank import AGENT_KEY, MODEL, USER_SUB, vector
+from retrieval.database import entered
+from retrieval.hot import HotStatement
+from retrieval.queries import Search
+from retrieval.schema import cases, decision_slots, decisions
+
+RECENT = 1_000
+"""How many of the latest rewarded decisions are looked at."""
+NEAREST = 64
+
+
+def past(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+    """Returns the statement for the uses of cases on the NEAREST of the RECENT rewarded decisions, and its parameters.
+
+    A use's credit is its share of the outcome by the rule of ``policy.examples.shared_credit``. Needs pgvector, and a
+    query with a vector; decisions whose queries lie in another space are left out.
+    """
+    return _PAST, {"agent_key": search.agent_key, "model": search.model, "vector": search.vector}
+
+
+def _statement() -> HotStatement:
+    recent = (
+        select(decisions.c.id, decisions.c.reward, decisions.c.query_vector)
+        .where(
+            select(entered().c.entered).scalar_subquery(),
+            decisions.c.user_sub == USER_SUB,
+            decisions.c.agent_key == AGENT_KEY,
+            decisions.c.reward.is_not(None),
+            decisions.c.query_model == MODEL,
+        )
+        .order_by(decisions.c.id.desc())
+        .limit(literal_column(str(RECENT)))
+        .cte("recent")
+        .prefix_with("MATERIALIZED")
+    )
+    distance = cast(recent.c.query_vector, Vector).op("<=>")(cast(vector(), Vector))
+    nearest = (
+        select(recent.c.id, recent.c.reward, (1 - cast(distance, Float)).label("similarity"))
+        .order_by(distance, recent.c.id.desc())
+        .limit(literal_column(str(NEAREST)))
+        .cte("nearest")
+    )
+    slot = decision_slots.c
+    told = func.bool_or(slot.used.is_not(None)).over(partition_by=nearest.c.id)
+    places = func.count().over(partition_by=nearest.c.id)
+    used = func.count().filter(slot.used).over(partition_by=nearest.c.id)
+    credit = case((~told, 1.0 / cast(places, Float)), (slot.used, 1.0 / cast(used, Float)), else_=0.0)
+    statement = (
+        select(
+            slot.case_id,
+            nearest.c.similarity,
+            nearest.c.reward,
+            cast(credit, Float).label("credit"),
+            cases.c.effects,
+            cases.c.plan,
+        )
+        .select_from(nearest)
+        .join(decision_slots, and_(slot.user_sub == USER_SUB, slot.decision_id == nearest.c.id))
+        .join(cases, and_(cases.c.user_sub == USER_SUB, cases.c.id == slot.case_id))
+        .order_by(nearest.c.similarity.desc(), nearest.c.id.desc(), slot.place)
+    )
+    return HotStatement.of(statement)
+
+
+_PAST = _statement()

@@ -1,0 +1,85 @@
+"""The default orders by rank and record, and an untrained head leaves that order exactly as it is."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policy import default, features, inputs
+from policy.network import Head, untrained
+from tests.policy.builders import pool, unhurried, wild
+
+
+def candidate(**known: float) -> features.Features:
+    table = np.zeros((1, len(features.NAMES)), np.float32)
+    for name, value in ({"rrf": 0.03, "reward": np.nan} | known).items():
+        table[0, features.COLUMN[name]] = value
+    return table
+
+
+def ordered(scores: np.ndarray) -> list[int]:
+    return np.argsort(-scores, kind="stable").tolist()
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({}, 1 / 2),
+        ({"reward": 1.0}, 2 / 3),
+        ({"reward": 0.0}, 1 / 3),
+        ({"reward": 0.5}, 1 / 2),
+        ({"reuse_count": 3.0, "reuse_reward": 2.0}, 3 / 5),
+        ({"reward": 1.0, "reuse_count": 2.0, "reuse_reward": 0.0}, 2 / 5),
+        ({"reuse_count": 0.25, "reuse_reward": 0.25}, 1.25 / 2.25),
+    ],
+)
+def test_the_posterior_counts_the_cases_own_reward_and_those_of_its_reuses(known: dict[str, float], expected: float):
+    assert default.posterior_mean(candidate(**known))[0] == pytest.approx(expected)
+
+
+def test_a_missing_reward_is_not_a_failure():
+    unknown, failed = default.posterior_mean(candidate()), default.posterior_mean(candidate(reward=0.0))
+    assert unknown[0] > failed[0]
+
+
+@unhurried
+@given(st.floats(0, 1), st.floats(0, 100), st.floats(0, 1))
+def test_the_posterior_mean_lies_between_zero_and_one(reward: float, count: float, share: float):
+    mean = default.posterior_mean(candidate(reward=reward, reuse_count=count, reuse_reward=count * share))
+    assert 0 < mean[0] < 1
+
+
+def test_the_default_orders_by_rrf_times_the_posterior_mean():
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        seen = pool(rng)
+        product = features.column(seen, "rrf").astype(float) * default.posterior_mean(seen).astype(float)
+        scores = default.scores(seen)
+        assert scores - scores.max() == pytest.approx(np.log(product / product.max()), abs=1e-5)
+
+
+@unhurried
+@given(wild())
+def test_the_defaults_scores_are_finite_whatever_was_logged(seen: features.Features):
+    assert np.isfinite(default.scores(seen)).all()
+
+
+@pytest.mark.parametrize("hidden", [0, 5])
+def test_cold_start_is_the_default_order_on_a_thousand_slates(hidden: int):
+    rng = np.random.default_rng(2)
+    head = untrained(len(inputs.CASE), len(inputs.QUERY), members=3, hidden=hidden)
+    for _ in range(1_000):
+        seen = pool(rng)
+        cold = inputs.prior(seen) + head.case_part(inputs.case_inputs(seen)).mean(axis=0)
+        assert ordered(cold) == ordered(default.scores(seen))
+
+
+def test_cold_start_keeps_the_default_order_though_the_hidden_units_were_drawn():
+    rng = np.random.default_rng(3)
+    blank = untrained(len(inputs.CASE), len(inputs.QUERY), members=2, hidden=4)
+    drawn = rng.normal(size=blank.hidden.shape).astype(np.float32)
+    head = Head(**(blank.arrays() | {"hidden": drawn}))
+    for _ in range(100):
+        seen = pool(rng)
+        cold = inputs.prior(seen) + head.case_part(inputs.case_inputs(seen)).mean(axis=0)
+        assert ordered(cold) == ordered(default.scores(seen))

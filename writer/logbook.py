@@ -1,0 +1,192 @@
+"""The log of decisions as training and the gate read it: numbers only, in the order of time."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row, Select, func, select
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from policy import features
+from policy.decide import Policy, score
+from policy.examples import Examples, importance, shared_credit
+from policy.features import Features, column
+from policy.inputs import CASE, QUERY, case_inputs, prior, query_inputs
+from policy.logged import Logged, Target
+from policy.slate import Field, Slate, choose, order
+from retrieval.schema import decision_slots, decisions
+
+MOST_DECISIONS = 5_000
+"""The latest decisions that are read; older ones were taken on another bank."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One logged decision.
+
+    Attributes:
+        group: the query; equal queries are one group.
+        slate: indices of the candidates served, by place; a case that is no candidate cannot be.
+        told, used: whether the backend said which cases it used, and for each place whether this one.
+        reward: 0 to 1; NaN is missing, never zero.
+    """
+
+    group: int
+    features: Features
+    field: Field
+    k: int
+    slate: Slate
+    told: bool
+    used: tuple[bool, ...]
+    propensity: float
+    arm: str
+    version: str
+    reward: float
+    at: datetime
+
+    @property
+    def rewarded(self) -> bool:
+        """Whether the reward is known."""
+        return bool(np.isfinite(self.reward))
+
+
+async def read(connection: AsyncConnection, user_sub: str, agent_key: str) -> list[Entry]:
+    """Returns the latest decisions of the profile that offered candidates, the oldest first."""
+    rows = (await connection.execute(entries(user_sub, agent_key))).all()
+    return [_entry(row) for row in reversed(rows)]
+
+
+def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the latest decisions of this version of the features, each with its slots in order."""
+    slot = decision_slots.c
+    slots = (
+        select(
+            func.array_agg(aggregate_order_by(slot.case_id, slot.place)).label("case_ids"),
+            func.array_agg(aggregate_order_by(slot.used, slot.place)).label("used"),
+        )
+        .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
+        .lateral("slots")
+    )
+    names = (
+        "query",
+        "features",
+        "candidate_ids",
+        "candidate_groups",
+        "k",
+        "min_similarity",
+        "slate_propensity",
+        "arm",
+        "policy_version",
+        "reward",
+        "created_at",
+    )
+    return (
+        select(*(decisions.c[name] for name in names), slots.c.case_ids, slots.c.used)
+        .outerjoin(slots, decisions.c.id.is_not(None))
+        .where(
+            decisions.c.user_sub == user_sub,
+            decisions.c.agent_key == agent_key,
+            decisions.c.feature_version == features.VERSION,
+            func.cardinality(decisions.c.candidate_ids) > 0,
+        )
+        .order_by(decisions.c.id.desc())
+        .limit(MOST_DECISIONS)
+    )
+
+
+def _entry(row: Row[Any]) -> Entry:
+    seen = features.unpacked(row.features)
+    place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
+    near = np.ones(len(seen), dtype=bool)
+    if row.min_similarity is not None:
+        near = column(seen, "similarity") >= np.float32(row.min_similarity)
+    return Entry(
+        group=group_of(row.query),
+        features=seen,
+        field=Field(np.array(row.candidate_groups, np.int16), column(seen, "failed") > 0, near),
+        k=row.k,
+        slate=tuple(place[case_id] for case_id in row.case_ids or ()),
+        told=any(used is not None for used in row.used or ()),
+        used=tuple(bool(used) for used in row.used or ()),
+        propensity=row.slate_propensity,
+        arm=row.arm,
+        version=row.policy_version,
+        reward=np.nan if row.reward is None else row.reward,
+        at=row.created_at,
+    )
+
+
+def group_of(query: str) -> int:
+    """Returns the number of the query's group: the same for texts that differ in case and white space alone."""
+    digest = hashlib.sha256(" ".join(query.casefold().split()).encode()).digest()
+    return int.from_bytes(digest[:7], "big")
+
+
+def examples(log: Sequence[Entry]) -> Examples:
+    """Returns the rewarded decisions as training sees them."""
+    known = [entry for entry in log if entry.rewarded]
+    places = max([len(entry.slate) for entry in known], default=1) or 1
+    count = len(known)
+    inputs = np.zeros((count, places, len(CASE)), np.float32)
+    odds = np.zeros((count, places), np.float32)
+    filled, used = np.zeros((count, places), bool), np.zeros((count, places), bool)
+    for row, entry in enumerate(known):
+        if chosen := list(entry.slate):
+            inputs[row, : len(chosen)] = case_inputs(entry.features)[chosen]
+            odds[row, : len(chosen)] = prior(entry.features)[chosen]
+            filled[row, : len(chosen)] = True
+            used[row, : len(chosen)] = entry.used
+    return Examples(
+        inputs=inputs,
+        prior=odds,
+        credit=shared_credit(filled, used, np.array([entry.told for entry in known], dtype=bool)),
+        query=_queries(known),
+        reward=np.array([entry.reward for entry in known], dtype=np.float32),
+        weight=importance(np.array([entry.propensity for entry in known], dtype=np.float64)),
+        group=np.array([entry.group for entry in known], dtype=np.int64),
+    )
+
+
+def _queries(log: Sequence[Entry]) -> NDArray[np.float32]:
+    rows = [query_inputs(entry.features) for entry in log]
+    return np.concatenate(rows) if rows else np.zeros((0, len(QUERY)), np.float32)
+
+
+def logged(log: Sequence[Entry]) -> Logged:
+    """Returns the decisions as the gate sees them; the segment is whether the bank knew a similar task."""
+    queries = _queries(log).astype(np.float64)
+    known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
+    return Logged(
+        reward=np.array([entry.reward for entry in log], dtype=np.float64),
+        logged_propensity=np.array([entry.propensity for entry in log], dtype=np.float64),
+        group=np.array([entry.group for entry in log], dtype=np.int64),
+        segment=(known > (np.median(known) if len(known) else 0)).astype(np.int64),
+        covariates=queries if len(log) else None,
+    )
+
+
+def target(log: Sequence[Entry], policy: Policy | None) -> Target:
+    """Returns a policy on the rows of the log: whether it would have served each slate, and what it promised for it."""
+    chance, promised = [], []
+    for entry in log:
+        scores = score(policy, entry.features)
+        mine = choose(entry.field, order(entry.field, scores.total), entry.k)
+        chance.append(float(mine == entry.slate))
+        promised.append(_promise(policy, entry))
+    return Target(np.array(chance, dtype=np.float64), predicted=np.array(promised, dtype=np.float64))
+
+
+def _promise(policy: Policy | None, entry: Entry) -> float:
+    """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN of the default: it promises none."""
+    if policy is None:
+        return float("nan")
+    odds = float(policy.head.query_part(query_inputs(entry.features)).mean())
+    if chosen := list(entry.slate):
+        parts = policy.head.case_part(case_inputs(entry.features)[chosen]).mean(axis=0) + prior(entry.features)[chosen]
+        odds += float(parts.mean())
+    return float(1 / (1 + np.exp(-odds)))
