@@ -30,14 +30,15 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with running(settings) as runtime, _background(_jobs(settings, runtime)):
+        trainings = Trainings(settings)
+        async with running(settings) as runtime, _background(_jobs(settings, runtime, trainings)):
             app.state.runtime = runtime
-            app.state.trainings = Trainings(settings)
+            app.state.trainings = trainings
             gc.freeze()  # what was made so far stays: the collector need not look at it again
             try:
                 yield
             finally:
-                await app.state.trainings.close()
+                await trainings.close()
 
     app = FastAPI(title="casebank", version="0.1.0", description=DESCRIPTION, lifespan=lifespan)
     app.state.verifier = make_verifier(settings)
@@ -48,8 +49,8 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def _jobs(settings: Settings, runtime: Runtime) -> list[Callable[[], Awaitable[None]]]:
-    jobs: list[Callable[[], Awaitable[None]]] = [lambda: upkeep(runtime)]
+def _jobs(settings: Settings, runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
+    jobs: list[Callable[[], Awaitable[None]]] = [lambda: upkeep(runtime), trainings.nightly]
     if settings.worker_in_service:
         jobs.append(runtime.worker.run)
     if settings.database_url is None:

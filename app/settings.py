@@ -70,6 +70,8 @@ class Settings(BaseSettings):
     """How long a stopping service waits for the requests under way."""
     upkeep_every_s: float = Field(default=3600.0, gt=0)
     pruned_kept_days: int = Field(default=30, ge=0)
+    train_every_s: float = Field(default=86_400.0, ge=0)
+    """How often policies are trained and judged; 0: only by ``casebank train`` and the API."""
     max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
 
     @cached_property

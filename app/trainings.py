@@ -26,6 +26,12 @@ class Trainings:
         task.add_done_callback(lambda _ended: self._running.pop(profile, None))
         return "started"
 
+    async def nightly(self) -> None:
+        """Trains every profile that has learned enough, again and again, until cancelled."""
+        while self.settings.train_every_s:
+            await asyncio.sleep(self.settings.train_every_s)
+            await self._run()
+
     async def close(self) -> None:
         """Ends every training; what had not been stored is as if it had never begun."""
         for task in list(self._running.values()):
@@ -33,11 +39,18 @@ class Trainings:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def _train(self, user_sub: str, agent_key: str) -> None:
-        command = [sys.executable, "-m", "app.training", f"--user={user_sub}", f"--agent={agent_key}"]
+        await self._run(f"--user={user_sub}", f"--agent={agent_key}")
+
+    async def _run(self, *options: str) -> None:
+        """Runs one training to its end; a cancelled one is killed, and had stored nothing or everything."""
         quiet = asyncio.subprocess.DEVNULL
         async with self._turn:
-            environment = self.settings.as_environment()
-            process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet, env=environment)
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "app.training", *options),
+                stdout=quiet,
+                stderr=quiet,
+                env=self.settings.as_environment(),
+            )
             try:
                 status = await process.wait()
             except asyncio.CancelledError:

@@ -32,6 +32,7 @@ OWN = (
     "tag_count",
     "whole_task",  # 1: the case is a whole run, 0: a subtask or a tool's
     "failed",  # 1: the outcome is failure or aborted
+    "proven",  # 1: somebody but the run itself judged it, it was reused well, it came again, or it admits its failure
 )
 NAMES = (*OWN, *evidence.NAMES, *experience.NAMES)
 COLUMN = {name: index for index, name in enumerate(NAMES)}

@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from policy.examples import Examples, pooled
+from policy.examples import Examples, pooled, split
 from policy.network import Head, standardised
 
 LEAST_SPREAD = 1e-6
 TRAINED = ("linear", "hidden", "hidden_bias", "output", "query_linear", "query_bias")
 """The weights that move; centre and scale only describe the inputs."""
+HELD_OUT = 0.25
+"""Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Plan:
     Attributes:
         steps, rate: of Adam, on all examples at once.
         ridge: pull of the case part towards where it began, in decisions: so many decisions weigh as much.
+        ridges: where given, what each profile's own ridge is chosen from, on its later decisions (``chosen_ridges``).
         query_ridge: the same for the query part.
         batch: profiles trained at once.
         device: "cpu" or "cuda".
@@ -37,6 +40,7 @@ class Plan:
     steps: int = 200
     rate: float = 0.03
     ridge: float = 100.0
+    ridges: tuple[float, ...] = ()
     query_ridge: float = 30.0
     batch: int = 64
     device: str = "cpu"
@@ -56,10 +60,31 @@ def train(
     """
     heads: list[Head] = []
     for first in range(0, len(profiles), plan.batch):
-        part = profiles[first : first + plan.batch]
-        heads += _train_together(part, plan, seeds[first : first + plan.batch], start)
+        part, drawn = profiles[first : first + plan.batch], seeds[first : first + plan.batch]
+        pull = chosen_ridges(part, plan, drawn, start) if plan.ridges else [plan.ridge] * len(part)
+        heads += _train_together(part, replace(plan, ridges=tuple(pull)), drawn, start)
         progress(len(part))
     return heads
+
+
+def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[float]:
+    """Returns each profile's ridge: the largest of the plan's that predicts its later decisions about as well as any.
+
+    About as well: within one standard error, clustered by query, of the least loss on the held-out decisions; what
+    the log cannot tell apart stays nearer to where it began. A log too small to hold anything out gets the largest.
+
+    Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
+    """
+    held_out = [split(examples.group, HELD_OUT) for examples in profiles]
+    early = [examples.take(~later) for examples, later in zip(profiles, held_out, strict=True)]
+    losses = []
+    for ridge in sorted(plan.ridges):
+        heads = _train_together(early, replace(plan, ridges=(ridge,) * len(early)), seeds, start)
+        losses.append([_losses(head, e.take(later)) for head, e, later in zip(heads, profiles, held_out, strict=True)])
+    return [
+        _pulled(np.stack([loss[p] for loss in losses]), examples.group[held_out[p]], sorted(plan.ridges))
+        for p, examples in enumerate(profiles)
+    ]
 
 
 def train_prior(profiles: Sequence[Examples], plan: Plan, seed: int, start: Head, cap: float = 0.1) -> Head:
@@ -70,8 +95,27 @@ def train_prior(profiles: Sequence[Examples], plan: Plan, seed: int, start: Head
     return train([pooled(profiles, cap)], plan, [seed], start)[0] if profiles else start
 
 
+def _losses(head: Head, examples: Examples) -> np.ndarray:
+    """Returns the weighted cross-entropy of each decision, (n,), under the mean of the members' log odds."""
+    n, places, width = examples.inputs.shape
+    part = head.case_part(examples.inputs.reshape(n * places, width)).mean(axis=0).reshape(n, places)
+    odds = head.query_part(examples.query).mean(axis=0) + (examples.credit * (examples.prior + part)).sum(axis=1)
+    return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
+
+
+def _pulled(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
+    """Returns the largest ridge, of losses (ridges, n), that loses no more than a standard error against the best."""
+    if not len(group):
+        return ridges[-1]
+    _, place = np.unique(group, return_inverse=True)
+    behind = losses - losses[losses.mean(axis=1).argmin()]
+    sums = np.stack([np.bincount(place, row - row.mean()) for row in behind])
+    error = np.sqrt(np.square(sums).sum(axis=1)) / len(group)
+    return ridges[int(np.flatnonzero(behind.mean(axis=1) <= error).max())]
+
+
 def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
-    """Trains P profiles with M members each as tensors that begin (P, M, ...)."""
+    """Trains P profiles, whose ridges are the plan's, with M members each as tensors that begin (P, M, ...)."""
     begun = [_begin(examples, seed, start) for examples, seed in zip(profiles, seeds, strict=True)]
     fixed = {name: _stack([head.arrays()[name] for head in begun], plan) for name in begun[0].arrays()}
     moved = {name: fixed[name].clone().requires_grad_() for name in TRAINED}
@@ -215,10 +259,11 @@ def _data_loss(moved: dict[str, Tensor], batch: _Batch) -> Tensor:
 def _penalty(moved: dict[str, Tensor], fixed: dict[str, Tensor], size: Tensor, plan: Plan) -> Tensor:
     """Returns the ridge penalty of each profile and member, (P, M), in units of the mean loss."""
     total = torch.zeros(len(size), moved["query_bias"].shape[1], device=size.device)
+    ridge = torch.tensor(plan.ridges, device=size.device)[:, None]
     for name in TRAINED:
         if name == "query_bias":
             continue
-        strength = plan.query_ridge if name == "query_linear" else plan.ridge
+        strength = plan.query_ridge if name == "query_linear" else ridge
         gap = (moved[name] - fixed[name]).square().flatten(2).sum(dim=2)
         total = total + strength * gap / (2 * size[:, None])
     return total

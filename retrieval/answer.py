@@ -1,7 +1,8 @@
 """The answer to a question: from candidates to a slate with its reasons, and to the entry that logs the decision."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as with_default
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ import uuid_utils.compat as uuids
 
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
+from policy.slate import field_of
 from retrieval.context import MemoryContext, Remembered, memory_context
 from retrieval.pool import Pool
 from retrieval.queries import Search
@@ -47,7 +49,7 @@ class Slate:
     context: MemoryContext
     mode: str
     policy_version: str = default.VERSION
-    degraded: list[str] = field(default_factory=list)
+    degraded: list[str] = with_default(default_factory=list)
 
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
@@ -84,7 +86,8 @@ def answer(
     k = question.k or (settings.k if settings else 0)
     nearest = question.min_similarity if with_vector else None
     budget = Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
-    decision = decide(pool.features, pool.field(nearest), k, Trial(arms, budget, seed))
+    field = field_of(pool.features, pool.group, pool.source, nearest)
+    decision = decide(pool.features, field, k, Trial(arms, budget, seed))
     by_id = {row.id: row for row in found.cases}
     chosen = [by_id[pool.ids[index]] for index in decision.slate]
     told = [Remembered(row.task, row.plan, row.outcome, row.reward) for row in chosen]
@@ -131,6 +134,7 @@ def _offered(pool: Pool) -> dict[str, Any]:
     return {
         "candidate_ids": pool.ids,
         "candidate_groups": pool.group.tolist(),
+        "candidate_sources": pool.source.tolist(),
         "feature_version": features.VERSION,
         "features": features.packed(pool.features),
     }

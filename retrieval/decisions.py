@@ -25,6 +25,7 @@ _LOGGED = (
     "slate_propensity",
     "candidate_ids",
     "candidate_groups",
+    "candidate_sources",
     "features",
     "scores",
     "query_model",

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy import evidence, experience, features
-from policy.features import Features, column
-from policy.slate import Field
+from policy.features import Features
 from retrieval.diversity import groups
 
 STEM_CHARS = 5
@@ -26,13 +25,7 @@ class Pool:
     ids: list[UUID]
     features: Features
     group: NDArray[np.int16]
-
-    def field(self, min_similarity: float | None) -> Field:
-        """Returns the candidates for a slate's rules; with a threshold, only those that are known to be as near."""
-        near = np.ones(len(self.ids), dtype=bool)
-        if min_similarity is not None:
-            near = column(self.features, "similarity") >= np.float32(min_similarity)  # False where there is none
-        return Field(self.group, column(self.features, "failed") > 0, near)
+    source: NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +65,13 @@ def pool(rows: Sequence[Any], uses: Sequence[Any], query: Query, names: "ToolVec
         evidence.features(cases, cases, _tools(items, query, names)),
         experience.features(cases, past),
     )
-    return Pool([row.id for row in rows], seen, groups(rows))
+    return Pool([row.id for row in rows], seen, groups(rows), _numbered([row.source for row in rows]))
+
+
+def _numbered(names: Sequence[str]) -> NDArray[np.int16]:
+    """Returns a number for each name, (n,), the same for the same name."""
+    first = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([first[name] for name in names], dtype=np.int16)
 
 
 class ToolVectors:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    or_,
     select,
     true,
 )
@@ -192,6 +193,7 @@ def _contents() -> list[ColumnElement[object]]:
         "reward_source",
         "step_count",
         "error_count",
+        "source",
         "occurrences",
         "reuse_count",
         "reuse_reward",
@@ -204,9 +206,20 @@ def _contents() -> list[ColumnElement[object]]:
         "plan_steps": func.cardinality(cases.c.plan),
         "tag_count": func.cardinality(cases.c.tags),
         "whole_task": case((cases.c.kind == literal_column("'task'"), 1.0), else_=0.0),
+        "proven": case((_proven(failures), 1.0), else_=0.0),
         "failed": case((cases.c.outcome.in_(failures), 1.0), else_=0.0),
     }
     return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
+
+
+def _proven(failures: list[ColumnElement[str]]) -> ColumnElement[bool]:
+    """Whether more than the run's own word speaks for its outcome."""
+    return or_(
+        cases.c.reward_source != literal_column("'heuristic'"),
+        cases.c.occurrences > 1,
+        cases.c.reuse_reward >= literal_column("0.5"),
+        cases.c.outcome.in_(failures),
+    )
 
 
 _STATEMENTS = {nearness: _exact(nearness) for nearness in Nearness}

@@ -15,10 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy import features
 from policy.decide import Policy, score
 from policy.examples import Examples, importance, shared_credit
-from policy.features import Features, column
+from policy.features import Features
 from policy.inputs import CASE, QUERY, case_inputs, prior, query_inputs
 from policy.logged import Logged, Target
-from policy.slate import Field, Slate, choose, order
+from policy.slate import Field, Slate, choose, field_of, order
 from retrieval.schema import decision_slots, decisions
 
 MOST_DECISIONS = 5_000
@@ -77,6 +77,7 @@ def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
         "features",
         "candidate_ids",
         "candidate_groups",
+        "candidate_sources",
         "k",
         "min_similarity",
         "slate_propensity",
@@ -102,13 +103,15 @@ def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
 def _entry(row: Row[Any]) -> Entry:
     seen = features.unpacked(row.features)
     place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
-    near = np.ones(len(seen), dtype=bool)
-    if row.min_similarity is not None:
-        near = column(seen, "similarity") >= np.float32(row.min_similarity)
     return Entry(
         group=group_of(row.query),
         features=seen,
-        field=Field(np.array(row.candidate_groups, np.int16), column(seen, "failed") > 0, near),
+        field=field_of(
+            seen,
+            np.array(row.candidate_groups, np.int16),
+            np.array(row.candidate_sources, np.int16),
+            row.min_similarity,
+        ),
         k=row.k,
         slate=tuple(place[case_id] for case_id in row.case_ids or ()),
         told=any(used is not None for used in row.used or ()),

@@ -150,6 +150,7 @@ def _row(draft: _Draft, author: Author, key: UserKey) -> dict[str, object]:
         "payload": sealed,
         "audit_id": uuids.uuid7(),
         "actor": author.actor,
+        "source": author.actor,
     }
 
 
@@ -178,6 +179,7 @@ INSERTED = (
     "request_hash",
     "key_id",
     "payload",
+    "source",
 )
 """The columns of a case that a retain fills; the others begin with their defaults."""
 

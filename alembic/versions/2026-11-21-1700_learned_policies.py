@@ -54,6 +54,13 @@ DECISION_COLUMNS = (
         server_default="{}",
         comment="candidates of one group say the same",
     ),
+    sa.Column(
+        "candidate_sources",
+        sa.ARRAY(sa.SmallInteger()),
+        nullable=False,
+        server_default="{}",
+        comment="one number for each source",
+    ),
     sa.Column("query_model", sa.Text(), nullable=True),
     sa.Column("query_vector", sa.ARRAY(sa.REAL()), nullable=True, comment="in the space of query_model"),
 )
@@ -87,6 +94,16 @@ def upgrade() -> None:
             nullable=False,
             server_default=sa.text("'{}'"),
             comment="tools that changed something, once for each time they succeeded; without traces the plan's steps",
+        ),
+    )
+    op.add_column(
+        "cases",
+        sa.Column(
+            "source",
+            sa.Text(),
+            nullable=False,
+            server_default=sa.text("''"),
+            comment="who wrote it: the actor of the retain",
         ),
     )
     op.add_column(
@@ -183,6 +200,7 @@ def downgrade() -> None:
     op.drop_table("policies")
     for name in ("share_prior", "canary", "explore", "learning"):
         op.drop_column("profiles", name)
+    op.drop_column("cases", "source")
     op.drop_column("cases", "effects")
     op.drop_index("decisions_rewarded_idx", table_name="decisions")
     for column in reversed(DECISION_COLUMNS):

@@ -9,7 +9,12 @@ from functools import partial
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number; ``aim`` is the largest (or, with ``at_least``, the smallest) that is good."""
+    """One number; ``aim`` is the largest (or, with ``at_least``, the smallest) that is good.
+
+    Attributes:
+        interval: 95 %, low and high; None where none was computed.
+        proven: the interval's end on the worse side must reach the aim, not only the number itself.
+    """
 
     name: str
     value: float
@@ -17,18 +22,23 @@ class Measurement:
     detail: str
     aim: float | None = None
     at_least: bool = False
+    interval: tuple[float, float] | None = None
+    proven: bool = False
 
     @property
     def reached(self) -> bool | None:
         """Returns whether the aim is reached; None where there is none."""
         if self.aim is None:
             return None
-        return self.value >= self.aim if self.at_least else self.value <= self.aim
+        low, high = self.interval if self.proven and self.interval else (self.value, self.value)
+        return low >= self.aim if self.at_least else high <= self.aim
 
     @property
     def aim_text(self) -> str:
         """Returns the aim for a table."""
-        return "" if self.aim is None else f"{'>=' if self.at_least else '<='} {self.aim:g}"
+        if self.aim is None:
+            return ""
+        return f"{'>=' if self.at_least else '<='} {self.aim:g}{', proven' if self.proven else ''}"
 
 
 async def timed_ms(act: Callable[[], Awaitable[object]]) -> float:

@@ -14,6 +14,7 @@ from app.demo.operator import Operator
 from app.demo.report import Arm, DemoReport, Record, print_report, write_files
 from app.demo.scratch import Scratch, scratch_database
 
+AGENT = "database-operator"
 BUDGET = 14  # steps a task; enough for about four in five without memory
 
 
@@ -33,7 +34,7 @@ async def run_demo(  # noqa: PLR0913 (each is a choice of the command line)
     seed: int = 1,
     tasks: int = 120,
     out_dir: Path = Path("demo-out"),
-    agent: str = "database-operator",
+    agent: str = AGENT,
     budget: int = BUDGET,
     console: Console | None = None,
 ) -> DemoReport:
@@ -59,6 +60,19 @@ async def run_demo(  # noqa: PLR0913 (each is a choice of the command line)
     for kind, path in report.files.items():
         console.print(f"  {kind}: {path}")
     return report
+
+
+async def run_with_memory(  # noqa: PLR0913 (each is a choice of the caller)
+    base_url: str, token: str, scratch_dsn: str, *, name: str, seed: int, tasks: int, console: Console | None = None
+) -> Arm:
+    """Runs one stream on casebank as it is, and returns its records."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        scratch_database(scratch_dsn, budget=BUDGET) as scratch,
+        httpx.AsyncClient(base_url=base_url, headers=headers, timeout=30) as client,
+    ):
+        memory = HttpMemory(client, agent=AGENT)
+        return await run_arm(name, memory, stream(seed, tasks), scratch, seed=seed, console=console)
 
 
 async def run_arm(  # noqa: PLR0913 (the arm's name, memory and work, and where they run)

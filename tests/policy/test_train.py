@@ -175,7 +175,10 @@ def test_training_begins_with_what_the_start_computes_whatever_the_units_of_the_
     shifted = replace(rows, inputs=rows.inputs * 1.5 + 0.3, query=rows.query - 2)
     (head,) = train([shifted], replace(QUICK, steps=0), [1], begin)
     assert residual(head, PROBE) == pytest.approx(residual(begin, PROBE), abs=1e-4)
+    asked = rng(30).uniform(-2, 2, (9, 1)).astype(np.float32)
+    assert head.query_part(asked) == pytest.approx(begin.query_part(asked), abs=1e-4)
     assert not np.array_equal(head.centre, begin.centre)
+    assert not np.array_equal(head.query_scale, begin.query_scale)
 
 
 @pytest.mark.parametrize("hidden", [0, 3])

@@ -16,9 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.explore import TEMPERATURE
 from policy.logged import Floats, Ints
-from policy.slate import DEPTH
 from retrieval.ports import Embedder, Vectors
 from retrieval.queries import HALF
 
@@ -28,9 +26,7 @@ POOL = 16
 RRF_K = 50.0
 BM25_K1, BM25_B = 1.2, 0.75
 PRIOR = 4.0
-"""Successes and failures that a case starts with: Beta(1, 1) ranks below plain RRF when feedback is scarce."""
-BLOCK = 50
-"""Decisions between two looks of the candidate at the rewards that came in."""
+"""Successes and failures that a case starts with, in the rules written down here; the product begins with Beta(1, 1)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,41 +99,19 @@ class World:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
-    """The first n decisions of a world's stream, one case each, in the order they were taken."""
+    """n decisions that served a case, in the order they were taken."""
 
+    row: Ints  # (n,), the query's place in the stream
     place: Ints  # (n,), the served candidate's place in the pool
     case: Ints  # (n,), the served candidate
     reward: Floats  # (n,), 0 or 1 as fed back, flips included
-    propensity: Floats  # (n,), of the served case under default and canary together
-    canary: Bools  # (n,), the candidate policy served
-
-    def first(self, n: int) -> "Log":
-        """Returns the first n decisions."""
-        return Log(**{column.name: getattr(self, column.name)[:n] for column in fields(self)})
 
 
 Scorer = Callable[[World, Questions, Pools, Log], Floats]
-"""Orders candidates by what the log knows: (n, POOL) scores, higher is better; log odds, where the canary explores."""
+"""Orders candidates by what the log knows: (n, POOL) scores, higher is better."""
 
 Fit = Callable[[World, Log], Scorer]
 """A trainer: it may read the log, the stream's texts, vectors and pools, and the bank; no intents of queries."""
-
-
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """How decisions are taken and logged.
-
-    Attributes:
-        explore: share of either arm's decisions drawn by softmax from the arm's top DEPTH.
-        canary: share of decisions that the candidate policy serves, once there is one.
-        start: decisions before the first candidate is fitted.
-        refit: decisions between fits.
-    """
-
-    explore: float = 0.05
-    canary: float = 0.25
-    start: int = 100
-    refit: int = 250
 
 
 async def read(folder: Path, embedder: Embedder) -> Corpus:
@@ -272,63 +246,12 @@ def earlier_posterior(world: World, log: Log, prior: float = PRIOR) -> Floats:
     """
     total, count = np.full(len(world.bank.answers), prior), np.full(len(world.bank.answers), 2 * prior)
     found = np.empty((len(log.case), world.pools.case.shape[1]))
-    for now, case in enumerate(log.case.tolist()):
-        candidates = world.pools.case[now]
+    for now, (row, case) in enumerate(zip(log.row.tolist(), log.case.tolist(), strict=True)):
+        candidates = world.pools.case[row]
         found[now] = total[candidates] / count[candidates]
         total[case] += log.reward[now]
         count[case] += 1
     return found
-
-
-def default(world: World, _questions: Questions, pools: Pools, log: Log) -> Floats:
-    """Returns the untrained policy's scores: the log of RRF times the posterior."""
-    return np.asarray(np.log(pools.rrf * posterior(world.bank, log)[pools.case]))
-
-
-def serve(world: World, serving: Serving, fit: Fit | None, rng: np.random.Generator) -> Log:
-    """Returns the log of the whole stream, served by the default and, on the canary's share, by fit's candidates.
-
-    Every reward is known before the next decision of the default; the candidate sees those up to its BLOCK.
-    """
-    n = len(world.asked.texts)
-    works, log = world.works(), _blank(n)
-    total, count = np.full(len(world.bank.answers), PRIOR), np.full(len(world.bank.answers), 2 * PRIOR)
-    candidate: Scorer | None = None
-    scored = np.empty((0, POOL))
-    for now in range(n):
-        since = now - serving.start
-        if fit and serving.canary and since >= 0 and since % serving.refit == 0:
-            candidate = fit(world, log.first(now))
-        if candidate and since % BLOCK == 0:
-            rows = np.arange(now, min(n, now + BLOCK))
-            scored = candidate(world, world.asked.take(rows), world.pools.take(rows), log.first(now))
-        case = world.pools.case[now]
-        arms = [_chances(np.log(world.pools.rrf[now] * total[case] / count[case]), serving.explore)]
-        if candidate:
-            arms.append(_chances(scored[since % BLOCK], serving.explore))
-        share = np.array([1 - serving.canary, serving.canary]) if candidate else np.ones(1)
-        arm = int(rng.random() < share[-1]) if candidate else 0
-        place = int(rng.choice(len(case), p=arms[arm]))
-        log.place[now], log.case[now], log.canary[now] = place, case[place], arm
-        log.propensity[now] = share @ np.array(arms)[:, place]
-        log.reward[now] = works[now, place] != world.flipped[now]
-        total[case[place]] += log.reward[now]
-        count[case[place]] += 1
-    return log
-
-
-def _blank(n: int) -> Log:
-    return Log(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n), np.zeros(n), np.zeros(n, np.bool_))
-
-
-def _chances(scores: Floats, explore: float) -> Floats:
-    """Returns each candidate's propensity, (POOL,): the best, or with chance ``explore`` one of the top DEPTH."""
-    order = np.argsort(-scores, kind="stable")[:DEPTH]
-    weight = np.exp((scores[order] - scores[order[0]]) / TEMPERATURE)
-    chances = np.zeros(len(scores))
-    chances[order] = explore * weight / weight.sum()
-    chances[order[0]] += 1 - explore
-    return chances
 
 
 def earned(world: World, scores: Floats) -> Floats:

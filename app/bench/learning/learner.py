@@ -1,131 +1,110 @@
-"""The learned policy in a made-up service: it serves a canary, is logged with exact chances, and trains on the log."""
+"""The learned policy in a made-up service: it serves a canary, is logged with exact chances, and trains on the log.
+
+Deciding, exploring, crediting and training are the product's: ``policy.decide``, ``policy.examples``, ``policy.train``.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.bench.learning.memory import Decision, Memory, Scene, Seen
+from app.bench.learning.memory import Memory, Scene
+from policy.decide import CANDIDATE, Budget, Policy, Trial, decide
+from policy.decide import DEFAULT as BY_DEFAULT
 from policy.examples import Array, Examples, importance, shared_credit
-from policy.explore import Lottery, explored, mixture
-from policy.inputs import factory
+from policy.features import Features
+from policy.inputs import CASE, case_inputs, factory, prior, query_inputs
+from policy.logged import Floats
 from policy.network import Head
-from policy.slate import Slate, choose, order
+from policy.slate import Slate
 from policy.train import Plan, train
 
-EVIDENCE = 100.0
+HALF = 100.0
 """n0 of the blend: decisions at which the learned part counts half."""
 MEMBERS = 5
+PLAN = Plan(ridges=(10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0))
+"""Each log's own ridge, chosen on its later decisions, never on a test."""
+START, REFIT = 100, 250
+"""Decisions before the first candidate, and between two."""
+
+UNTRAINED = Policy("factory", factory(1, 0), 1.0)
+"""Where training begins, fully blended in: what it gains over the default was not learned from the log."""
+
 Outcome = Callable[[int, Slate], float]
-"""Answers the reward of a slate on a scene of the stream, by its number."""
+"""Answers the reward, 0 to 1, of a slate on a scene of the stream, by its number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Policy:
-    """The default, or with a head the blend of both: score = prior + n / (n + n0) * mean of the case parts."""
+class Decision:
+    """One logged decision with its reward; ``chance`` is the propensity of the whole slate."""
 
-    head: Head | None = None
-    share: float = 1.0
-    """How much the head counts: n / (n + n0)."""
-
-    def scores(self, seen: Seen) -> Array:
-        """Returns the log odds by which the candidates are ordered, (n,), up to a constant of the query."""
-        if self.head is None:
-            return seen.prior
-        part = self.head.case_part(seen.inputs).mean(axis=0)
-        return np.asarray(seen.prior + np.float32(self.share) * part, dtype=np.float32)
-
-    def slate(self, scene: Scene, seen: Seen, places: int) -> Slate:
-        """Returns what it serves when it does not explore."""
-        return choose(scene.field, order(scene.field, self.scores(seen)), places)
-
-
-DEFAULT = Policy()
-UNTRAINED = Policy(factory(1, 0))
-"""Where training begins: what it gains over the default was not learned from the log."""
+    scene: Scene
+    features: Features
+    slate: Slate
+    chance: float
+    reward: float
+    canary: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the policy is trained; ``start`` is the factory's head unless a reference needs another."""
+    """How a policy is trained; ``start`` is the factory's head unless a reference needs another."""
 
     hidden: int = 0
     members: int = MEMBERS
-    plan: Plan = Plan()
+    plan: Plan = PLAN
     start: Head | None = None
 
-    def fit(self, examples: Examples, seed: int) -> Policy:
-        """Returns the policy that these decisions teach."""
-        return self.fit_all([examples], [seed])[0]
-
-    def fit_all(self, profiles: Sequence[Examples], seeds: Sequence[int]) -> list[Policy]:
-        """Returns a policy for each profile, trained together."""
+    def fit(self, profiles: Sequence[Examples], seeds: Sequence[int]) -> list[Policy]:
+        """Returns the policy that each profile's decisions teach; they are trained together."""
         start = self.start or factory(self.members, self.hidden)
         heads = train(profiles, self.plan, seeds, start)
-        return [Policy(head, len(e) / (len(e) + EVIDENCE)) for head, e in zip(heads, profiles, strict=True)]
+        return [Policy("learned", head, len(e) / (len(e) + HALF)) for head, e in zip(heads, profiles, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """How decisions are taken.
+class Service:
+    """A stream of scenes, decided by the default and, on the canary's share, by the candidate of the moment."""
 
-    Attributes:
-        places: of a slate.
-        explore: share of either arm's decisions whose last place is drawn.
-        canary: share of decisions that the candidate serves, once there is one.
-        start: decisions before the first candidate is trained.
-        refit: decisions between trainings.
+    def __init__(
+        self, scenes: Sequence[Scene], outcome: Outcome, effects: Floats, places: int, rng: np.random.Generator
+    ) -> None:
+        """Takes the stream, what answers its rewards, and the plans of the bank's cases, (cases, tools)."""
+        self.log: list[Decision] = []
+        self.candidate: Policy | None = None
+        self.places = places
+        self._scenes, self._outcome, self._rng = scenes, outcome, rng
+        self._memory = Memory(effects)
+
+    def advance(self, decisions: int) -> None:
+        """Decides until so many are logged; every reward is known before the next decision."""
+        arms = {BY_DEFAULT: None} | ({CANDIDATE: self.candidate} if self.candidate else {})
+        for now in range(len(self.log), decisions):
+            scene = self._scenes[now]
+            features = self._memory.features(scene)
+            trial = Trial(arms, Budget(), int(self._rng.integers(2**63)))
+            decided = decide(features, scene.field, self.places, trial)
+            reward = self._outcome(now, decided.slate)
+            chance = decided.lottery.chance(decided.slate)
+            self.log.append(Decision(scene, features, decided.slate, chance, reward, decided.arm == CANDIDATE))
+            self._memory.learn(scene, decided.slate, reward)
+
+
+def served(services: Sequence[Service], recipe: Recipe, marks: Sequence[int]) -> dict[int, list[Policy]]:
+    """Serves all streams up to the last mark, and returns the policies trained on the first so many decisions.
+
+    The candidates of all streams are trained together, as a night's training does; none sees another's log.
     """
-
-    places: int
-    explore: float = 0.05
-    canary: float = 0.25
-    start: int = 100
-    refit: int = 250
-
-    def trains(self, now: int) -> bool:
-        """Returns whether a candidate is trained before this decision, 0-based."""
-        return now == self.start or (now > self.start and now % self.refit == 0)
-
-
-def serve(
-    scenes: Iterable[Scene],
-    outcome: Outcome,
-    memory: Memory,
-    fit: Callable[[list[Decision]], Policy],
-    serving: Serving,
-    rng: np.random.Generator,
-) -> list[Decision]:
-    """Returns the log of the stream: by the default, and on the canary's share by the candidate of the moment.
-
-    Every reward is known before the next decision. Nothing but ``outcome`` knows what a slate is worth.
-    """
-    log: list[Decision] = []
-    candidate: Policy | None = None
-    for now, scene in enumerate(scenes):
-        if serving.canary and serving.trains(now):
-            candidate = fit(log)
-        seen = memory.seen(scene)
-        arms = [lottery(DEFAULT, scene, seen, serving)]
-        if candidate:
-            arms.append(lottery(candidate, scene, seen, serving))
-        canary = candidate is not None and bool(rng.random() < serving.canary)
-        slate = arms[canary].draw(rng)
-        chance = (
-            mixture([1 - serving.canary, serving.canary], arms).chance(slate) if candidate else arms[0].chance(slate)
-        )
-        reward = outcome(now, slate)
-        log.append(Decision(scene, seen, slate, chance, reward, canary))
-        memory.learn(scene, slate, reward)
-    return log
-
-
-def lottery(policy: Policy, scene: Scene, seen: Seen, serving: Serving) -> Lottery:
-    """Returns the slates that the policy may serve, and their chances."""
-    scores, field = policy.scores(seen), scene.field
-    ordered = order(field, scores)
-    return explored(field, scores, ordered, choose(field, ordered, serving.places), serving.explore)
+    last = max(marks)
+    trained: dict[int, list[Policy]] = {}
+    for stop in sorted({START, *range(REFIT, last + 1, REFIT), *marks}):
+        for service in services:
+            service.advance(stop)
+        fitted = recipe.fit([examples(service.log, service.places) for service in services], range(len(services)))
+        for service, policy in zip(services, fitted, strict=True):
+            service.candidate = policy
+        if stop in marks:
+            trained[stop] = fitted
+    return trained
 
 
 def examples(log: Sequence[Decision], places: int) -> Examples:
@@ -134,21 +113,53 @@ def examples(log: Sequence[Decision], places: int) -> Examples:
     slate = np.array([[*d.slate, *[0] * (places - len(d.slate))] for d in log])
     rows = np.arange(len(log))[:, None]
     return Examples(
-        inputs=np.stack([d.seen.inputs for d in log])[rows, slate],
-        prior=np.stack([d.seen.prior for d in log])[rows, slate],
+        inputs=np.stack([case_inputs(d.features) for d in log])[rows, slate],
+        prior=np.stack([prior(d.features) for d in log])[rows, slate],
         credit=shared_credit(filled, np.zeros_like(filled), np.zeros(len(log), dtype=np.bool_)),
-        query=np.stack([d.seen.query for d in log]),
+        query=np.concatenate([query_inputs(d.features) for d in log]),
         reward=np.array([d.reward for d in log], dtype=np.float32),
         weight=importance(np.array([d.chance for d in log])),
         group=np.unique([d.scene.query for d in log], return_inverse=True)[1].astype(np.int64),
     )
 
 
-def permuted(log: Sequence[Decision], effects: NDArray[np.float64], rng: np.random.Generator) -> list[Decision]:
-    """Returns the log with its rewards shuffled, and what was seen of earlier rewards with it: nothing to learn."""
+def remembered(effects: Floats, log: Iterable[Decision]) -> Memory:
+    """Returns what the log leaves behind."""
+    return Memory(effects, ((d.scene, d.slate, d.reward) for d in log))
+
+
+def permuted(log: Sequence[Decision], effects: Floats, rng: np.random.Generator) -> list[Decision]:
+    """Returns the log with its rewards shuffled, and with what was then seen of earlier ones: nothing to learn."""
     memory = Memory(effects)
     shuffled = []
     for decision, reward in zip(log, rng.permutation([d.reward for d in log]).tolist(), strict=True):
-        shuffled.append(replace(decision, reward=reward, seen=memory.seen(decision.scene)))
+        shuffled.append(replace(decision, reward=reward, features=memory.features(decision.scene)))
         memory.learn(decision.scene, decision.slate, reward)
     return shuffled
+
+
+def query_only(rows: Examples) -> Examples:
+    """Returns the examples with nothing left of the cases but the default's log odds."""
+    return replace(rows, inputs=np.zeros_like(rows.inputs))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """Scenes of equally many candidates, ready for any policy: prior (queries, n), inputs (queries * n, D)."""
+
+    prior: Array
+    inputs: Array
+
+    @classmethod
+    def of(cls, memory: Memory, scenes: Iterable[Scene]) -> "Prepared":
+        """Returns the scenes as they look with this memory."""
+        seen = [memory.features(scene) for scene in scenes]
+        inputs = np.stack([case_inputs(features) for features in seen])
+        return cls(np.stack([prior(features) for features in seen]), inputs.reshape(-1, len(CASE)))
+
+    def scores(self, policy: Policy | None) -> Array:
+        """Returns what the policy orders by, (queries, n): ``policy.decide.score`` for all queries at once."""
+        if policy is None:
+            return self.prior
+        part = policy.head.case_part(self.inputs).mean(axis=0).reshape(self.prior.shape)
+        return np.asarray(self.prior + policy.blend * part, dtype=np.float32)

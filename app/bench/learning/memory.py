@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy import evidence, experience, features
-from policy.examples import Array
-from policy.inputs import case_inputs, prior, query_inputs
 from policy.logged import Floats, Ints
 from policy.slate import Field, Slate
 from retrieval.past import NEAREST, RECENT
 
 _COUNT = features.OWN.index("reuse_count")
 _TOTAL = features.OWN.index("reuse_reward")
+_FAILED = features.OWN.index("failed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +28,7 @@ class Scene:
     Attributes:
         query: decisions of one query are drawn and split together.
         vector: (dimension,), of the query, unit length or zero.
-        case: (n,), which cases of the bank are the candidates, the untrained default's first choice first.
+        case: (n,), which cases of the bank are the candidates.
         own: (n, len(features.OWN)), without any reuse.
         cases: the same candidates as evidence takes them.
         said: (n, len(evidence.NAMES)), what similar runs say of each.
@@ -46,43 +45,21 @@ class Scene:
     def field(self) -> Field:
         """Returns what a slate's rules look at."""
         n = len(self.case)
-        failed = self.own[:, features.OWN.index("failed")] > 0
-        return Field(np.arange(n, dtype=np.int16), failed, np.ones(n, dtype=np.bool_))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """A decision as policies see it: the default's log odds (n,), inputs of each case (n, D), of the query (G,)."""
-
-    prior: Array
-    inputs: Array
-    query: Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Decision:
-    """One logged decision with its reward, 0 to 1; ``chance`` is the propensity of the whole slate."""
-
-    scene: Scene
-    seen: Seen
-    slate: Slate
-    chance: float
-    reward: float
-    canary: bool
+        return Field(np.arange(n, dtype=np.int16), self.own[:, _FAILED] > 0, np.ones(n, dtype=np.bool_))
 
 
 class Memory:
     """Each case's record of reuse, and the uses on past states; of one profile, as of one moment."""
 
-    def __init__(self, effects: Floats, decisions: Iterable[Decision] = ()) -> None:
-        """Takes each case's plan, (cases, tools), and what was decided so far."""
+    def __init__(self, effects: Floats, past: Iterable[tuple[Scene, Slate, float]] = ()) -> None:
+        """Takes each case's plan, (cases, tools), and the decisions so far with their rewards."""
         self._effects = effects
         self._total, self._count = np.zeros(len(effects)), np.zeros(len(effects))
         self._vectors: list[Floats] = []
         self._slates: list[Ints] = []
         self._rewards: list[float] = []
-        for decision in decisions:
-            self.learn(decision.scene, decision.slate, decision.reward)
+        for scene, slate, reward in past:
+            self.learn(scene, slate, reward)
 
     def learn(self, scene: Scene, slate: Slate, reward: float) -> None:
         """Adds one rewarded decision; the backend did not say what it used, so its places share the outcome."""
@@ -93,15 +70,14 @@ class Memory:
         self._slates.append(used)
         self._rewards.append(reward)
 
-    def seen(self, scene: Scene) -> Seen:
-        """Returns what a policy sees of the scene now."""
+    def features(self, scene: Scene) -> features.Features:
+        """Returns what a policy sees of the scene now, as it is logged."""
         own = scene.own.copy()
         own[:, _COUNT], own[:, _TOTAL] = self._count[scene.case], self._total[scene.case]
-        learned = experience.features(scene.cases, self._past(scene))
-        row = features.matrix(own, scene.said, learned)
-        return Seen(prior(row), case_inputs(row), query_inputs(row)[0])
+        return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.Past:
+        """The uses on the NEAREST of the RECENT decisions, as the service's own statement finds them."""
         if not self._rewards:
             return experience.nothing(self._effects.shape[1])
         first = max(0, len(self._rewards) - RECENT)

@@ -1,7 +1,7 @@
 """Benchmark 1, what the learned policy is measured against: fixed rules, LinUCB, the oracle, and negative controls."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from app.bench.learning.banking import (
     Questions,
     Scorer,
     World,
-    default,
     earlier_posterior,
     earned,
     posterior,
@@ -83,8 +82,8 @@ def _standard(values: Floats) -> Floats:
 
 def lin_ucb(world: World, log: Log) -> Scorer:
     """Returns LinUCB (Li et al. 2010, disjoint arms made one) over ranks, similarities and the reuse record."""
-    rows = np.arange(len(log.case))
-    seen = _context(world, world.pools.take(rows), earlier_posterior(world, log))[rows, log.place]
+    context = _context(world, world.pools.take(log.row), earlier_posterior(world, log))
+    seen = context[np.arange(len(log.row)), log.place]
     inverse = np.linalg.inv(seen.T @ seen + LINUCB_RIDGE * np.eye(seen.shape[1]))
     weights = inverse @ seen.T @ log.reward
 
@@ -114,7 +113,6 @@ RULES: Mapping[str, Scorer] = {
     "plan consensus": plan_consensus,
     "reuse posterior alone": reuse_posterior,
     "fixed blend of similarity and Q": blend,
-    "untrained default": default,
 }
 
 
@@ -130,11 +128,6 @@ def rewards(world: World, log: Log, learners: Mapping[str, Fit]) -> dict[str, Fl
     for name, scorer in scorers.items():
         found[name] = earned(world, scorer(world, world.test, world.test_pools, log))
     return found
-
-
-def permuted(log: Log, rng: np.random.Generator) -> Log:
-    """Returns the log with its rewards shuffled: nothing is left to learn."""
-    return replace(log, reward=rng.permutation(log.reward))
 
 
 def interval(by_seed: Sequence[Floats], seed: int = 0, level: float = 0.95) -> Interval:
