@@ -16,16 +16,37 @@ def as_json(learnt: Learnt) -> dict[str, Any]:
 
 
 def draw(learnt: Sequence[Learnt], folder: Path) -> list[Path]:
-    """Writes one picture a verdict, uplift with its interval and the calibration, and returns the files."""
-    return [_draw(each, each.verdict, folder) for each in learnt if each.verdict and each.verdict.estimates]
+    """Writes a picture of each learning curve, and of each verdict's uplift and calibration; returns the files."""
+    curves = [_draw_curve(each, folder) for each in learnt if "learning_curve" in each.metrics]
+    return curves + [_draw(each, each.verdict, folder) for each in learnt if each.verdict and each.verdict.estimates]
 
 
-def _draw(learnt: Learnt, verdict: Verdict, folder: Path) -> Path:
+def _draw_curve(learnt: Learnt, folder: Path) -> Path:
+    plt = _pyplot()
+    points = learnt.metrics["learning_curve"]
+    figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
+    axes.plot([point["decisions"] for point in points], [point["log_loss_gain"] for point in points], "o-")
+    axes.axhline(0, color="grey", linewidth=0.8)
+    axes.set_xlabel("decisions trained on")
+    axes.set_ylabel("log loss gained on later ones, nats")
+    axes.set_title(f"q-{learnt.version}: {learnt.outcome}")
+    file = folder / f"curve-q-{learnt.version}.png"
+    figure.savefig(file, dpi=120)
+    plt.close(figure)
+    return file
+
+
+def _pyplot() -> Any:
     import matplotlib as mpl  # noqa: PLC0415 - an extra that a server lacks
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
 
+    return plt
+
+
+def _draw(learnt: Learnt, verdict: Verdict, folder: Path) -> Path:
+    plt = _pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     names = [name for name in verdict.estimates if " - " in name]
     for place, name in enumerate(names):

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy import features
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.examples import Examples, split
+from policy.foretell import foretold
 from policy.gate import Contest, Verdict, judge
 from policy.gate import Settings as GateSettings
 from policy.inputs import factory
@@ -52,6 +53,8 @@ Outcome = Literal[
 ]
 
 HELD_OUT = 0.2
+CURVE = (0.25, 0.5, 1.0)
+"""Shares of the earlier decisions at which the learning curve is measured."""
 MOST_TRIAL = 4_000
 """Decisions after which a trial without a verdict ends."""
 
@@ -226,13 +229,20 @@ async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
         return
     start = await _start(database, due, fit, demand, seed)
     seeds = [_seed(each.profile, seed) for each in due]
-    held = [split(each.examples.group, HELD_OUT) for each in due]
-    earlier = fit([each.examples.take(~late) for each, late in zip(due, held, strict=True)], seeds, start.head)
+    late = [split(each.examples.group, HELD_OUT) for each in due]
+    earlier = [np.flatnonzero(~rows) for rows in late]
+    curves: list[list[Head]] = []
+    for share in CURVE:
+        first = [each.examples.take(rows[: int(len(rows) * share)]) for each, rows in zip(due, earlier, strict=True)]
+        curves.append(fit(first, seeds, start.head))
     heads = fit([each.examples for each in due], seeds, start.head)
-    for each, late, first, head in zip(due, held, earlier, heads, strict=True):
+    for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
         count = len(each.examples)
         blend = count / (count + demand.half)
-        metrics = _metrics(each.examples.take(late), first, blend)
+        seen = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
+        known = int((~rows).sum())
+        points = [(int(known * share), at["log_loss_gain"]) for share, at in zip(CURVE, seen, strict=True)]
+        metrics = {**seen[-1], "learning_curve": [{"decisions": n, "log_loss_gain": gain} for n, gain in points]}
         worse = metrics["log_loss_gain"] < -2 * metrics["log_loss_gain_error"]
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
@@ -266,29 +276,6 @@ async def _store(database: Database, profile: Profile, new: Stored) -> Learnt:
         return Learnt(user_sub, agent_key, "another trainer was first")
     outcome: Outcome = "candidate" if new.status == "candidate" else "worse than the default on held-out decisions"
     return Learnt(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
-
-
-def _metrics(late: Examples, head: Head, blend: float) -> dict[str, Any]:
-    """Returns how well the head, trained on earlier decisions, foretells the later ones, against the default."""
-    if not len(late):
-        return {"held_out": 0, "log_loss_gain": 0.0, "log_loss_gain_error": 0.0}
-    hardness = head.query_part(late.query).mean(axis=0)
-    learned = np.stack([head.case_part(rows).mean(axis=0) for rows in late.inputs])
-    base = hardness + (late.credit * late.prior).sum(axis=1)
-    full = base + blend * (late.credit * learned).sum(axis=1)
-    before, after = _log_losses(base, late.reward), _log_losses(full, late.reward)
-    return {
-        "held_out": len(late),
-        "mean_reward": float(late.reward.mean()),
-        "log_loss_of_default": float(before.mean()),
-        "log_loss": float(after.mean()),
-        "log_loss_gain": float((before - after).mean()),
-        "log_loss_gain_error": float((before - after).std() / np.sqrt(len(late))),
-    }
-
-
-def _log_losses(odds: np.ndarray, reward: np.ndarray) -> np.ndarray:
-    return np.asarray(np.logaddexp(0, odds) - reward * odds)
 
 
 def _seed(profile: Profile, seed: int) -> int:

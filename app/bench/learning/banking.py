@@ -26,7 +26,7 @@ POOL = 16
 RRF_K = 50.0
 BM25_K1, BM25_B = 1.2, 0.75
 PRIOR = 4.0
-"""Successes and failures that a case starts with, in the rules written down here; the product begins with Beta(1, 1)."""
+"""Successes and failures that a case starts with in the rules here; the product begins with Beta(1, 1)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,239 @@
+"""Benchmark 1: simulated reuse, the product's policy against every baseline at 250 and 3,000 logged decisions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.bench.learning.banking import Corpus, Log, Pools, Questions, Scenario, World, earned, world
+from app.bench.learning.learner import (
+    MEMBERS,
+    UNTRAINED,
+    Decision,
+    Prepared,
+    Recipe,
+    Service,
+    examples,
+    permuted,
+    query_only,
+    remembered,
+    served,
+)
+from app.bench.learning.memory import Scene
+from app.bench.learning.raw import classify, raw_embeddings
+from app.bench.learning.rules import RULES, interval, rewards, split_gap
+from app.bench.measure import Measurement
+from policy import evidence, features
+from policy.decide import Policy
+from policy.inputs import CASE, QUERY
+from policy.logged import Floats
+from policy.network import untrained
+from policy.slate import Slate
+
+SEEDS, FRESH = (0, 1, 2, 3, 4), (10, 11, 12, 13, 14)
+"""Worlds that were looked at while the policy was built, and worlds that were not."""
+FEW, MANY = 250, 3_000
+AIMS: Mapping[int, float] = {FEW: 0.62, MANY: 0.75}
+GAP_QUERIES = 600
+NAME = "reuse"
+POLICY = "THE POLICY (hidden 0, factory's start)"
+DEFAULT = "untrained default"
+FACTORY = "factory's start, nothing learned"
+PERMUTED, PERMUTED_START = "control: permuted rewards", "control: factory's start, permuted rewards"
+
+_PLAIN = untrained(len(CASE), len(QUERY), MEMBERS)
+REFERENCES: Mapping[str, Recipe] = {
+    "logistic regression from the default": Recipe(start=_PLAIN),
+    "MLP, 8 hidden": Recipe(hidden=8),
+    "MLP, 16 hidden": Recipe(hidden=16),
+}
+
+Earned = dict[str, list[Floats]]
+"""By policy and seed: what each test query earned, (test,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """A world as the product sees it."""
+
+    world: World
+    effects: Floats  # (cases, intents), the stored answer as the one tool that the case's plan calls
+    stream: list[Scene] = field(repr=False)
+    test: list[Scene] = field(repr=False)
+
+    def outcome(self, now: int, slate: Slate) -> float:
+        """Returns the feedback on a decision of the stream, flips included; an empty slate helps nobody."""
+        pool = self.world.pools.case[now]
+        helps = bool(slate) and self.world.bank.answers[pool[slate[0]]] == self.world.asked.intents[now]
+        return float(helps != self.world.flipped[now])
+
+
+def stage(corpus: Corpus, scenario: Scenario, seed: int) -> Stage:
+    """Returns the world of a seed."""
+    drawn = world(corpus, scenario, np.random.default_rng(seed))
+    effects = np.eye(corpus.intents)[drawn.bank.answers]
+    stream = _scenes(drawn.asked, drawn.pools, effects)
+    return Stage(drawn, effects, stream, _scenes(drawn.test, drawn.test_pools, effects))
+
+
+def run(corpus: Corpus, scenario: Scenario | None = None, say: Callable[[str], object] = print) -> list[Measurement]:
+    """Returns the table: all baselines on SEEDS, the policy on FRESH ones as well."""
+    scenario = scenario or Scenario()
+    found = measured(corpus, scenario, SEEDS, full=True)
+    say("fresh seeds")
+    fresh = measured(corpus, scenario, FRESH, full=False)
+    rows: list[Measurement] = []
+    for decisions in (FEW, MANY):
+        rows += _rows(found[decisions], decisions, SEEDS)
+        rows += _rows(fresh[decisions], decisions, FRESH)
+    return [*rows, *_gap(corpus, scenario)]
+
+
+def measured(corpus: Corpus, scenario: Scenario, seeds: Sequence[int], *, full: bool) -> dict[int, Earned]:
+    """Returns what every policy earns on the test file, by the number of logged decisions."""
+    stages = [stage(corpus, scenario, seed) for seed in seeds]
+    services = [
+        Service(each.stream, each.outcome, each.effects, 1, np.random.default_rng([seed, 1]))
+        for each, seed in zip(stages, seeds, strict=True)
+    ]
+    trained = served(services, Recipe(), (FEW, MANY))
+    found: dict[int, Earned] = {}
+    for decisions, policies in trained.items():
+        logs = [service.log[:decisions] for service in services]
+        found[decisions] = _earned(stages, logs, policies, seeds, full=full)
+    return found
+
+
+def _earned(
+    stages: Sequence[Stage],
+    logs: Sequence[list[Decision]],
+    trained: Sequence[Policy],
+    seeds: Sequence[int],
+    *,
+    full: bool,
+) -> Earned:
+    """Returns what every policy earns that saw these logs."""
+    recipes = REFERENCES if full else {}
+    rows = [examples(log, 1) for log in logs]
+    others = {name: recipe.fit(rows, range(len(rows))) for name, recipe in recipes.items()}
+    if full:
+        others["query-only model"] = Recipe(start=_PLAIN).fit([query_only(each) for each in rows], range(len(rows)))
+    shuffled = [
+        permuted(log, each.effects, np.random.default_rng([seed, 2]))
+        for each, log, seed in zip(stages, logs, seeds, strict=True)
+    ]
+    blind = Recipe().fit([examples(log, 1) for log in shuffled], range(len(rows)))
+    found: Earned = {}
+    for number, (each, log) in enumerate(zip(stages, logs, strict=True)):
+        test = Prepared.of(remembered(each.effects, log), each.test)
+        told = Prepared.of(remembered(each.effects, shuffled[number]), each.test)
+        scores = {DEFAULT: test.scores(None), FACTORY: test.scores(UNTRAINED), POLICY: test.scores(trained[number])}
+        scores |= {name: test.scores(policies[number]) for name, policies in others.items()}
+        scores |= {PERMUTED_START: told.scores(UNTRAINED), PERMUTED: told.scores(blind[number])}
+        got = {name: earned(each.world, score.astype(np.float64)) for name, score in scores.items()}
+        rules = rewards(each.world, as_log(log), {"raw-embedding MLP": raw_embeddings} if full else {})
+        for name, reward in (rules | got).items():
+            found.setdefault(name, []).append(reward)
+    return found
+
+
+def _rows(found: Earned, decisions: int, seeds: Sequence[int]) -> list[Measurement]:
+    detail = f"test file, seeds {seeds[0]}-{seeds[-1]}"
+    rules = {name: float(np.mean(found[name])) for name in RULES}
+    best = max(rules, key=lambda name: rules[name])
+    rows = [
+        _row(f"{decisions:,}: {name}", found[name], detail, AIMS[decisions] if name == POLICY else None)
+        for name in sorted(found, key=lambda name: float(np.mean(found[name])))
+    ]
+    pairs = {
+        f"policy - best fixed rule ({best})": (POLICY, best, True),
+        "policy - untrained default": (POLICY, DEFAULT, True),
+        "policy - factory's start: learned": (POLICY, FACTORY, True),
+    }
+    rows += [
+        _row(f"{decisions:,}: {name}", _differences(found, one, other), f"paired, {detail}", 0.0 if aim else None)
+        for name, (one, other, aim) in pairs.items()
+    ]
+    control = _row(f"{decisions:,}: {PERMUTED}, learned", _differences(found, PERMUTED, PERMUTED_START), detail, None)
+    return [*rows, control]
+
+
+def _differences(found: Earned, one: str, other: str) -> list[Floats]:
+    return [mine - theirs for mine, theirs in zip(found[one], found[other], strict=True)]
+
+
+def _row(name: str, by_seed: Sequence[Floats], detail: str, aim: float | None) -> Measurement:
+    bounds = interval(by_seed)
+    return Measurement(
+        name=f"{NAME} {name}",
+        value=bounds.estimate,
+        unit="",
+        detail=detail,
+        aim=aim,
+        at_least=True,
+        interval=(bounds.low, bounds.high),
+        proven=aim == 0,
+    )
+
+
+def _gap(corpus: Corpus, scenario: Scenario) -> list[Measurement]:
+    """Returns how much a split by decision flatters a network over raw embeddings."""
+    drawn = world(corpus, scenario, np.random.default_rng(SEEDS[0]))
+    gap = split_gap(drawn, GAP_QUERIES, classify, np.random.default_rng(SEEDS[0]))
+    detail = f"AUC, raw-embedding MLP, {GAP_QUERIES} queries, seed {SEEDS[0]}"
+    return [
+        Measurement(f"{NAME} control: split by decision", gap.by_decision, "", detail),
+        Measurement(f"{NAME} control: split by query", gap.by_query, "", detail),
+    ]
+
+
+def as_log(log: Sequence[Decision]) -> Log:
+    """Returns the log as the fixed rules read it; decisions that served nothing taught them nothing."""
+    kept = [(row, decision) for row, decision in enumerate(log) if decision.slate]
+    place = np.array([decision.slate[0] for _, decision in kept])
+    return Log(
+        row=np.array([row for row, _ in kept]),
+        place=place,
+        case=np.array([decision.scene.case[at] for at, (_, decision) in zip(place, kept, strict=True)]),
+        reward=np.array([decision.reward for _, decision in kept]),
+    )
+
+
+_NO_NAMES = 1
+"""Dimension of the tools' names, which the policy is not shown here: an intent's name would give the answer away."""
+
+
+def _scenes(questions: Questions, pools: Pools, effects: Floats) -> list[Scene]:
+    """Returns each question with its pool; every stored run calls itself a success, wrong answer or not."""
+    intents = effects.shape[1]
+    unnamed = evidence.Tools(np.zeros((intents, _NO_NAMES)), np.zeros(_NO_NAMES), np.zeros(intents))
+    return [_scene(number, questions, pools, effects, unnamed) for number in range(len(questions.texts))]
+
+
+def _scene(number: int, questions: Questions, pools: Pools, effects: Floats, unnamed: evidence.Tools) -> Scene:
+    case = pools.case[number]
+    success, nothing = np.ones(len(case)), np.zeros(len(case))
+    table = {
+        "semantic_rank": pools.semantic_rank[number],
+        "keyword_rank": pools.keyword_rank[number],
+        "similarity": pools.similarity[number],
+        "rrf": pools.rrf[number],
+        "reward": success,
+        "occurrences": success,
+    }
+    cases = evidence.Cases(
+        similarity=pools.similarity[number],
+        keyword_rank=pools.keyword_rank[number],
+        reward=success,
+        effects=effects[case],
+        steps=success,
+        errors=nothing,
+    )
+    return Scene(
+        query=number,
+        vector=questions.vectors[number].astype(np.float64),
+        case=case,
+        own=np.stack([table.get(name, nothing) for name in features.OWN], axis=1).astype(np.float32),
+        cases=cases,
+        said=evidence.features(cases, cases, unnamed),
+    )
