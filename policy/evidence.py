@@ -101,7 +101,7 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
     vector all are equally near.
     """
     plans = agreement(candidates.effects, peers.effects)  # (n, m)
-    reward = np.nan_to_num(peers.reward, nan=0.0)
+    reward = known_or_zero(peers.reward)
     near = _near(peers.similarity)
     places = _places(peers.keyword_rank, reward > 0)
     weight = reward * _kernel(near) * (1 + KEYWORD_BOOST / places)
@@ -145,10 +145,15 @@ def agreement(left: Matrix, right: Matrix) -> Matrix:
     return f1
 
 
+def known_or_zero(values: Vector) -> Vector:
+    """Returns the values with zeros for NaN."""
+    return np.where(np.isnan(values), 0.0, values)
+
+
 def _near(similarity: Vector) -> Vector:
     if not np.isfinite(similarity).any():
         return np.full(len(similarity), TYPICAL)
-    return np.clip(np.nan_to_num(similarity, nan=0.0), 0, 1)
+    return np.clip(known_or_zero(similarity), 0, 1)
 
 
 def _kernel(near: Vector) -> Vector:
@@ -192,7 +197,7 @@ def _fit(effects: Matrix, tools: Tools) -> tuple[Vector, Vector, Vector, Vector]
 
 def _gap(similarity: Vector) -> Vector:
     top = np.nanmax(similarity) if np.isfinite(similarity).any() else 0.0
-    return np.nan_to_num(top - similarity, nan=0.0)
+    return known_or_zero(top - similarity)
 
 
 def _peer_success(plans: Matrix, near: Vector, peers: Cases, candidates: Cases) -> Vector:
@@ -201,7 +206,7 @@ def _peer_success(plans: Matrix, near: Vector, peers: Cases, candidates: Cases) 
     A candidate among the peers is known by its place when both are the same object; its own reward is left out.
     """
     known = np.isfinite(peers.reward)
-    reward, near = np.nan_to_num(peers.reward, nan=0.0), near * known
+    reward, near = known_or_zero(peers.reward), near * known
     if near.sum() <= TINY:
         return np.full(len(plans), 0.5)
     weight = plans * near

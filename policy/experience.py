@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.evidence import TINY, Cases, Matrix, Vector, agreement
+from policy.evidence import TINY, Cases, Matrix, Vector, agreement, known_or_zero
 
 NAMES = (
     "past_vote",  # -1 to 1: near candidates of the same plan, and past decisions for and against it
@@ -57,7 +57,7 @@ def nothing(tools: int) -> Past:
 
 def features(candidates: Cases, past: Past) -> NDArray[np.float32]:
     """Returns what the past says of each candidate, (n, len(NAMES)), always finite."""
-    near = np.clip(np.nan_to_num(candidates.similarity, nan=0.0), 0, 1)
+    near = np.clip(known_or_zero(candidates.similarity), 0, 1)
     top = max(near.max(initial=0.0), TINY)
     plans = agreement(candidates.effects, candidates.effects)
     np.fill_diagonal(plans, 0.0)

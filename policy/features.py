@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from policy import evidence, experience
 
-VERSION = 2
+VERSION = 3
 
 OWN = (
     "semantic_rank",  # 1-based; NaN: not in the vector half

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as with_default
+from math import isnan
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import uuid_utils.compat as uuids
 
 from policy import default, features
-from policy.decide import Budget, Decision, Policy, Trial, decide
+from policy.decide import Budget, Decision, Policy, Scores, Trial, decide
+from policy.features import Features
 from policy.slate import field_of
 from retrieval.context import MemoryContext, Remembered, memory_context
 from retrieval.pool import Pool
@@ -27,7 +28,7 @@ class Question:
     min_similarity: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """One place of the slate: the case as it was read, what the policy knew of it, and why it is there."""
 
@@ -36,8 +37,23 @@ class Choice:
     q_value: float | None
     """Expected reward, 0 to 1; None of the untrained default, which promises none."""
     why: str
-    terms: dict[str, float | None]
-    """Every feature, and every term of the score."""
+    index: int
+    """Of the case among the candidates."""
+    features: Features
+    scores: Scores
+
+    def terms(self) -> dict[str, float | None]:
+        """Returns every feature of the case, and every term of its score; a missing number is None."""
+        scores, index = self.scores, self.index
+        terms = {
+            "posterior_mean": float(default.posterior_mean(self.features[index : index + 1])[0]),
+            "prior": float(scores.prior[index]),
+            "residual": float(scores.residual[index]),
+            "spread": float(scores.spread[index]),
+            "score": float(scores.total[index]),
+        }
+        own = dict(zip(features.NAMES, map(float, self.features[index]), strict=True))
+        return {name: None if isnan(value) else value for name, value in (own | terms).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +158,15 @@ def _offered(pool: Pool) -> dict[str, Any]:
 
 def _choice(row: Any, place: int, found: Pool, decision: Decision) -> Choice:
     scores, index = decision.scores, decision.slate[place]
-    terms = {
-        "posterior_mean": float(default.posterior_mean(found.features[index : index + 1])[0]),
-        "prior": float(scores.prior[index]),
-        "residual": float(scores.residual[index]),
-        "spread": float(scores.spread[index]),
-        "score": float(scores.total[index]),
-    }
-    own = dict(zip(features.NAMES, map(float, found.features[index]), strict=True))
+    drawn = decision.slate != decision.slates[decision.arm]
     return Choice(
         row=row,
         propensity=decision.lottery.place_chance(place, index),
         q_value=None if scores.q is None else float(scores.q[index]),
-        why=_why(row, terms["posterior_mean"], drawn=decision.slate != decision.slates[decision.arm]),
-        terms={name: None if np.isnan(value) else value for name, value in (own | terms).items()},
+        why=_why(row, drawn=drawn),
+        index=index,
+        features=found.features,
+        scores=scores,
     )
 
 
@@ -167,14 +178,16 @@ def _mode(found: Found, degraded: list[str]) -> str:
     return "keyword" if set(degraded) - {"pgvector"} else "hybrid"
 
 
-def _why(row: Any, posterior: float, *, drawn: bool) -> str:
+def _why(row: Any, *, drawn: bool) -> str:
     """Returns in one line which half found the case, what its record is, and whether its slate was tried out."""
     halves = [
         f"{name} match {rank}"
         for name, rank in (("semantic", row.semantic_rank), ("keyword", row.keyword_rank))
         if rank is not None
     ]
-    record = f"{row.outcome}, expected reward {posterior:.2f}"
+    reward = "unknown" if row.reward is None else f"{row.reward:g}"
+    record = f"{row.outcome}, reward {reward}"
+    reused = f", {row.reuse_reward:.1f} of {row.reuse_count:.1f} reuses rewarded" if row.reuse_count else ""
     kept = "; kept as a warning: this run failed" if row.failed else ""
     tried = "; on a slate that was tried out" if drawn else ""
-    return f"{' and '.join(halves)}; {record}{kept}{tried}"
+    return f"{' and '.join(halves)}; {record}{reused}{kept}{tried}"

@@ -15,16 +15,25 @@ def groups(candidates: Sequence[Any]) -> NDArray[np.int16]:
 
     A candidate has ``task``, ``plan`` and ``failed``. The order is that of retrieval, whatever a policy makes of it.
     """
-    leaders: dict[tuple[object, ...], list[tuple[int, frozenset[str]]]] = {}
-    found = []
+    alike: dict[tuple[object, ...], list[int]] = {}
     for index, row in enumerate(candidates):
-        words = frozenset(row.task.casefold().split())
-        same_plan = leaders.setdefault((*row.plan, bool(row.failed)), [])
-        group = next((leader for leader, said in same_plan if _nearly_equal(words, said)), index)
-        if group == index:
-            same_plan.append((index, words))
-        found.append(group)
-    return np.array(found, dtype=np.int16)
+        alike.setdefault((*row.plan, bool(row.failed)), []).append(index)
+    found = np.arange(len(candidates), dtype=np.int16)
+    for members in alike.values():
+        if len(members) > 1:
+            _lead(found, members, [frozenset(candidates[index].task.casefold().split()) for index in members])
+    return found
+
+
+def _lead(found: NDArray[np.int16], members: Sequence[int], words: Sequence[frozenset[str]]) -> None:
+    """Gives each member, all of one plan, the first member before it that says the same; in place."""
+    leaders: list[int] = []
+    for place, index in enumerate(members):
+        leader = next((other for other in leaders if _nearly_equal(words[place], words[other])), None)
+        if leader is None:
+            leaders.append(place)
+        else:
+            found[index] = members[leader]
 
 
 def _nearly_equal(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from policy import evidence, experience, features
 from policy.features import Features
 from retrieval.diversity import groups
+from retrieval.plans import Plans, ToolVectors
 
 STEM_CHARS = 5
 """Enough to match cancelled with cancel, and few enough to match exchange with exchanging."""
@@ -36,13 +37,13 @@ class Query:
     vector: NDArray[np.float32] | None
 
 
-def pool(rows: Sequence[Any], uses: Sequence[Any], query: Query, names: "ToolVectors") -> Pool:
+def pool(rows: Sequence[Any], uses: Sequence[Any], done: Plans, query: Query, names: ToolVectors) -> Pool:
     """Returns the candidates in the rows with their features.
 
-    ``uses`` are the rows of ``retrieval.past``; ``names`` holds vectors of tools' names, where they are known.
+    ``uses`` are the rows of ``retrieval.past``, ``done`` the plans of both, one after the other, and ``names`` holds
+    the vectors of tools' names that are known.
     """
-    items = _items([*rows, *uses])
-    effects, used = _counts(rows, items), _counts(uses, items)
+    effects, used = done.counts[: len(rows)], done.counts[len(rows) :]
     own = features.own(rows)
     cases = evidence.Cases(
         similarity=_own(own, "similarity"),
@@ -62,7 +63,7 @@ def pool(rows: Sequence[Any], uses: Sequence[Any], query: Query, names: "ToolVec
     )
     seen = features.matrix(
         own,
-        evidence.features(cases, cases, _tools(items, query, names)),
+        evidence.features(cases, cases, _tools(done, query, names)),
         experience.features(cases, past),
     )
     return Pool([row.id for row in rows], seen, groups(rows), _numbered([row.source for row in rows]))
@@ -74,71 +75,14 @@ def _numbered(names: Sequence[str]) -> NDArray[np.int16]:
     return np.array([first[name] for name in names], dtype=np.int16)
 
 
-class ToolVectors:
-    """Unit vectors of tools' names, as many as were last needed; the same for whoever uses a tool of that name."""
-
-    def __init__(self, capacity: int = 10_000) -> None:
-        self._capacity = capacity
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    def unknown(self, rows: Sequence[Any]) -> list[str]:
-        """Returns the tools in the rows' effects whose names have no vector yet; none where plans stand for tools."""
-        return [name for name in _items(rows).names if name not in self._known]
-
-    def learn(self, vectors: dict[str, NDArray[np.float32]]) -> None:
-        """Remembers the vectors, and forgets the oldest of too many."""
-        self._known |= vectors
-        for name in list(self._known)[: max(len(self._known) - self._capacity, 0)]:
-            del self._known[name]
-
-    def of(self, name: str, dimension: int) -> NDArray[np.float32]:
-        """Returns the vector of the name, zeros where it is not known."""
-        known = self._known.get(name)
-        return known if known is not None and len(known) == dimension else np.zeros(dimension, np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class _Items:
-    """What plans are made of here: tools, or the steps of the plans where all cases used one tool."""
-
-    column: dict[str, int]
-    are_tools: bool
-
-    @property
-    def names(self) -> list[str]:
-        """The tools; empty where the items are steps."""
-        return list(self.column) if self.are_tools else []
-
-
-def _items(rows: Sequence[Any]) -> _Items:
-    tools = dict.fromkeys(name for row in rows for name in row.effects)
-    if len(tools) > 1:
-        return _Items({name: index for index, name in enumerate(tools)}, are_tools=True)
-    # an agent with one tool says what it did by its plan
-    steps = dict.fromkeys(_step(step) for row in rows for step in row.plan)
-    return _Items({step: index for index, step in enumerate(steps)}, are_tools=False)
-
-
-def _step(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-def _counts(rows: Sequence[Any], items: _Items) -> evidence.Matrix:
-    counts = np.zeros((len(rows), max(len(items.column), 1)))
-    for index, row in enumerate(rows):
-        for name in row.effects if items.are_tools else map(_step, row.plan):
-            counts[index, items.column[name]] += 1
-    return counts
-
-
-def _tools(items: _Items, query: Query, names: ToolVectors) -> evidence.Tools:
-    count = max(len(items.column), 1)
-    if not items.are_tools or query.vector is None:
+def _tools(done: Plans, query: Query, names: ToolVectors) -> evidence.Tools:
+    count = done.counts.shape[1]
+    if not done.are_tools or query.vector is None:
         return evidence.Tools(np.zeros((count, 0)), np.zeros(0), np.zeros(count))
     asked = _stems(query.text)
-    stems = [_stems(name) for name in items.column]
+    stems = [_stems(name) for name in done.items]
     overlap = np.array([len(words & asked) / max(len(words), 1) for words in stems])
-    vectors = np.stack([names.of(name, len(query.vector)) for name in items.column])
+    vectors = np.stack([names.of(name, len(query.vector)) for name in done.items])
     return evidence.Tools(vectors.astype(np.float64), query.vector.astype(np.float64), overlap)
 
 

@@ -16,8 +16,9 @@ from retrieval.decisions import log_decision
 from retrieval.errors import EmbedderError, TextNotEmbeddable
 from retrieval.hot import HotConnection
 from retrieval.past import past
+from retrieval.plans import ToolVectors, plans
 from retrieval.policies import Policies
-from retrieval.pool import Pool, Query, ToolVectors, pool
+from retrieval.pool import Pool, Query, pool
 from retrieval.ports import Embedder, embed_each
 from retrieval.queries import Measured, Search, candidates, vectors
 from retrieval.stages import stage
@@ -92,12 +93,13 @@ class Reader:
         uses: Sequence[Any] = []
         if rows and rows[0].rewarded and search.vector is not None and self.pgvector:
             uses = await connection.all(*past(search))
-        if search.vector is not None and (unknown := self._tools.unknown([*rows, *uses])):
+        done = plans([*rows, *uses])
+        if search.vector is not None and (unknown := self._tools.unknown(done)):
             with suppress(EmbedderError):
                 vectors = await embed_each(self.embedder, [name.replace("_", " ") for name in unknown])
                 self._tools.learn({n: v for n, v in zip(unknown, vectors, strict=True) if v is not None})
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
-        return pool(rows, uses, query, self._tools)
+        return pool(rows, uses, done, query, self._tools)
 
     async def _embed(self, search: Search) -> tuple[Search, list[str]]:
         with stage("retrieve.embed"):

@@ -114,5 +114,5 @@ def _slot(choice: Choice, *, explain: bool) -> SlotOut:
         q_value=choice.q_value,
         propensity=choice.propensity,
         why=choice.why,
-        explain=choice.terms if explain else None,
+        explain=choice.terms() if explain else None,
     )

@@ -1,0 +1,62 @@
+"""What was done in each case, as counts of tools or of steps, and what the names of the tools mean."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.evidence import Matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plans:
+    """What was done in each case, as counts of items: tools, or the steps of plans where all cases used one tool.
+
+    Attributes:
+        items: the columns, in order of first use.
+        counts: (cases, max(len(items), 1)).
+        are_tools: whether the items are tools.
+    """
+
+    items: list[str]
+    counts: Matrix
+    are_tools: bool
+
+
+def plans(rows: Sequence[Any]) -> Plans:
+    """Returns the plans of the rows' cases, from ``effects`` or ``plan``."""
+    told = [row.effects for row in rows]
+    are_tools = len({name for names in told for name in names}) > 1
+    if not are_tools:  # an agent with one tool says what it did by its plan
+        told = [[" ".join(step.casefold().split()) for step in row.plan] for row in rows]
+    column = {name: index for index, name in enumerate(dict.fromkeys(name for names in told for name in names))}
+    counts = np.zeros((len(rows), max(len(column), 1)))
+    for index, names in enumerate(told):
+        for name in names:
+            counts[index, column[name]] += 1
+    return Plans(list(column), counts, are_tools)
+
+
+class ToolVectors:
+    """Unit vectors of tools' names, as many as were last needed; the same for whoever uses a tool of that name."""
+
+    def __init__(self, capacity: int = 10_000) -> None:
+        self._capacity = capacity
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def unknown(self, done: Plans) -> list[str]:
+        """Returns the tools whose names have no vector yet; none where the items are steps."""
+        return [name for name in done.items if name not in self._known] if done.are_tools else []
+
+    def learn(self, vectors: dict[str, NDArray[np.float32]]) -> None:
+        """Remembers the vectors, and forgets the oldest of too many."""
+        self._known |= vectors
+        for name in list(self._known)[: max(len(self._known) - self._capacity, 0)]:
+            del self._known[name]
+
+    def of(self, name: str, dimension: int) -> NDArray[np.float32]:
+        """Returns the vector of the name, zeros where it is not known."""
+        known = self._known.get(name)
+        return known if known is not None and len(known) == dimension else np.zeros(dimension, np.float32)
