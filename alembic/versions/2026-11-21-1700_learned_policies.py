@@ -71,8 +71,8 @@ def upgrade() -> None:
         op.add_column("decisions", column)
         if column.server_default is not None:
             op.alter_column("decisions", column.name, server_default=None)
-    op.execute(
-        "ALTER TABLE decisions ALTER features TYPE bytea USING ''::bytea"  # of version 1, which nothing reads any more
+    op.execute(  # of version 1, which nothing reads any more; that a downgrade emptied is none of version 2, either
+        "ALTER TABLE decisions ALTER features TYPE bytea USING ''::bytea, ALTER feature_version TYPE smallint USING 1"
     )
     op.execute("COMMENT ON COLUMN decisions.features IS 'float16, candidates x features of feature_version'")
     op.execute("COMMENT ON COLUMN decisions.scores IS 'what the arm ordered the candidates by'")

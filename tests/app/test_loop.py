@@ -1,6 +1,8 @@
 """The loop over HTTP: retain, work, retrieve, reward, and what each leaves behind."""
 
+import math
 import re
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from policy import features
 from retrieval.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
 from tests.app.conftest import AGENT, Service, User
+from tests.policies import stored
+from writer import promote
 
 STEPS = ["open the valve", "wait", "close the valve"]
 TASKS = [
@@ -340,16 +344,27 @@ async def test_the_decision_is_logged_as_it_was_answered(alice: User):
     assert (decision.query, decision.mode, decision.degraded) == ("restart the server", "hybrid", [])
     assert (decision.policy_version, decision.tokens) == (answer["policy_version"], answer["tokens"])
     assert decision.feature_version == features.VERSION
+    assert (decision.arm, decision.k, decision.min_similarity, decision.slate_propensity) == ("default", 3, None, 1)
+    embedder = alice.service.runtime.embedder
+    (vector,) = await embedder.embed(["restart the server"])
+    assert decision.query_model == embedder.model
+    assert decision.query_vector == pytest.approx(vector.tolist())
     assert len(decision.candidate_ids) == len(decision.scores) == len(TASKS)
-    assert len(decision.features) == len(TASKS) * len(features.NAMES)
+    assert decision.candidate_groups == list(range(len(TASKS)))  # each of them says something else
+    assert decision.candidate_sources == [0] * len(TASKS)
+    seen = features.unpacked(decision.features)
+    assert seen.shape == (len(TASKS), len(features.NAMES))
     assert [(slot.place, str(slot.case_id)) for slot in slots] == list(enumerate(ids(answer), start=1))
     assert [slot.propensity for slot in slots] == [slot["propensity"] for slot in answer["cases"]]
     assert all(0 < slot.propensity <= 1 for slot in slots)
     for slot in answer["cases"]:
         row = decision.candidate_ids.index(UUID(slot["case_id"]))
-        logged = dict(zip(features.NAMES, decision.features[row * len(features.NAMES) :], strict=False))
+        logged = dict(zip(features.NAMES, seen[row].tolist(), strict=True))
+        assert {name: slot["explain"][name] for name in logged} == pytest.approx(
+            {name: None if math.isnan(value) else value for name, value in logged.items()}
+        )
         for name in ("similarity", "rrf", "semantic_rank", "reward"):
-            assert logged[name] == pytest.approx(slot[name], rel=1e-5)
+            assert logged[name] == pytest.approx(slot[name], rel=2**-11)  # half precision
         assert slot["explain"]["score"] == pytest.approx(decision.scores[row], rel=1e-5)
 
 
@@ -365,8 +380,11 @@ async def test_explain_is_told_on_request_only(alice: User):
     (told,) = (await alice.retrieve("water", explain=True))["cases"]
     (untold,) = (await alice.retrieve("water"))["cases"]
     assert untold["explain"] is None
-    assert set(features.NAMES) - {"failed"} < set(told["explain"])
-    assert told["explain"]["score"] == pytest.approx(told["rrf"] * told["explain"]["posterior_mean"])
+    terms = {"posterior_mean", "prior", "residual", "spread", "score"}
+    assert set(told["explain"]) == set(features.NAMES) | terms
+    assert told["explain"]["score"] == pytest.approx(math.log(told["explain"]["posterior_mean"]))  # of the best by RRF
+    assert told["explain"]["score"] == told["explain"]["prior"]
+    assert (told["explain"]["residual"], told["explain"]["spread"], told["q_value"]) == (0, 0, None)
 
 
 # The context
@@ -565,6 +583,8 @@ def test_every_body_has_an_example_and_refuses_unknown_fields(service: Service):
 async def test_the_examples_of_the_documentation_work(service: Service, alice: User):
     schemas = service.app.openapi()["components"]["schemas"]
     case_id = await alice.retain("water the garden")
+    async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await promote.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
     for name, operation in _operations(service):
         if "requestBody" in operation:
             reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]

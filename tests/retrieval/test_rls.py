@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 from alembic.util.exc import CommandError
-from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint, text
+from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint, select, text
 
 from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
 from app.embedded import EmbeddedPostgres
@@ -21,13 +21,14 @@ from retrieval.answer import Question
 from retrieval.database import Database
 from retrieval.queries import Search
 from retrieval.retrieve import Reader
-from retrieval.schema import USER_TABLES, metadata
+from retrieval.schema import USER_TABLES, decisions, metadata, policies
 from tests.conftest import new_database
 from tests.policies import stored
 from writer import promote
 from writer.erase import erase
 from writer.keys import Keyring
 from writer.large import index_all
+from writer.logbook import read
 from writer.retain import Author, retain
 from writer.reward import Feedback, give_feedback
 from writer.run import FinishedRun
@@ -193,6 +194,55 @@ async def test_the_user_of_a_hot_statement_is_forgotten_when_it_ends(filled: str
             assert await connection.driver.fetchval("SELECT current_setting('synchronous_commit')") == "on"
 
 
+# The shared prior, whose rows belong to nobody
+
+
+async def insert_prior(connection: asyncpg.Connection, *contributors: str) -> None:
+    await connection.execute(
+        "INSERT INTO policies (user_sub, agent_key, version, status, feature_version, weights, checksum, blend,"
+        " decisions, metrics, contributors) VALUES ('', '', 1, 'retired', 2, '', '', 1, 9, '{}', $1)",
+        [digest(user) for user in contributors],
+    )
+
+
+async def priors(connection: asyncpg.Connection) -> int:
+    return await connection.fetchval("SELECT count(*) FROM policies WHERE user_sub = ''")
+
+
+async def test_only_the_worker_writes_a_shared_prior_and_it_sees_no_other_policy(bank: Bank):
+    for user in (A, ""):
+        await bank.become(user)
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+            async with bank.service.transaction():
+                await insert_prior(bank.service, A)
+    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
+    await insert_prior(bank.service, A)
+    assert await owners_of(bank.service, "policies") == {""}
+    assert await bank.service.execute("DELETE FROM policies") == "DELETE 1"
+    assert await owners_of(bank.owner, "policies") == {A, B}
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await bank.service.execute("UPDATE policies SET blend = 0")
+
+
+async def test_a_shared_prior_is_read_by_all_and_changed_by_nobody(bank: Bank):
+    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
+    await insert_prior(bank.service, A, B)
+    await bank.service.execute(f"SET LOCAL ROLE {SERVICE_ROLE}")
+    for user in (A, B, "nobody"):
+        await bank.become(user)
+        assert await priors(bank.service) == 1
+        assert await bank.service.execute("UPDATE policies SET blend = 0 WHERE user_sub = ''") == "UPDATE 0"
+
+
+async def test_whoever_weighed_in_on_a_shared_prior_may_delete_it_and_nobody_else(bank: Bank):
+    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
+    await insert_prior(bank.service, A)
+    await bank.service.execute(f"SET LOCAL ROLE {SERVICE_ROLE}")
+    for user, gone in ((B, 0), ("", 0), (A, 1)):
+        await bank.become(user)
+        assert await bank.service.execute("DELETE FROM policies WHERE user_sub = ''") == f"DELETE {gone}"
+
+
 # Roles
 
 
@@ -216,14 +266,15 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
         return granted
 
     queue = {"status", "attempts", "available_at", "lease_token"}
-    assert await allowed("SELECT") == {
+    prior = {"policies": {column.name for column in policies.c}}
+    assert await allowed("SELECT") == prior | {
         "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
-        "profiles": {"user_sub", "agent_key", "embedding_model"},
+        "profiles": {"user_sub", "agent_key", "embedding_model", "learning", "share_prior"},
     }
     assert await allowed("UPDATE") == {"cases": queue | {"last_error"}}
-    assert await allowed("INSERT") == {}
-    for name in NAMES:
-        assert not await bank.owner.fetchval("SELECT has_table_privilege($1, $2, 'DELETE')", WORKER_ROLE, name)
+    assert await allowed("INSERT") == prior
+    deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
+    assert {name for name in NAMES if await bank.owner.fetchval(deletable, WORKER_ROLE, name)} == set(prior)
 
 
 @pytest.mark.parametrize("role", [SERVICE_ROLE, WORKER_ROLE])
@@ -324,13 +375,32 @@ async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgr
     await fill(url)
 
 
-async def test_a_bank_with_indexed_vectors_goes_a_migration_back_and_forth(postgres: EmbeddedPostgres):
+async def test_a_bank_that_learned_goes_a_migration_back_and_forth(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    await migrate(url, "-1")
+    assert await tables_of(url) == {*NAMES, "alembic_version"} - {"policies"}
+    with pytest.raises(CommandError):
+        await check(url)
+    await migrate(url)
+    await check(url)
+    async with service_database(url) as database:
+        async with database.as_user(A, datetime.now(UTC)) as connection:
+            assert (await connection.execute(select(decisions.c.feature_version))).all() == [(1,)]
+            assert await read(connection, A, "gardener") == []  # what was known then is no longer there to learn from
+        question = Question(Search(agent_key="gardener", query="garden"))
+        assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
+        async with database.as_user(A, datetime.now(UTC)) as connection:
+            assert len(await read(connection, A, "gardener")) == 1
+
+
+async def test_a_bank_with_indexed_vectors_goes_two_migrations_back_and_forth(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
     await fill(url)
     async with service_database(url) as database:
         assert await index_all(database, large=1) == 2
     await check(url)
-    await migrate(url, "-1")
+    await migrate(url, "-2")
     with pytest.raises(CommandError):
         await check(url)
     await migrate(url)

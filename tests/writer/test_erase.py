@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,10 +25,12 @@ from retrieval.schema import (
     decision_slots,
     decisions,
     metadata,
+    policies,
     procedures,
     rewards,
     user_keys,
 )
+from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.erase import erase
 from writer.profiles import each_profile
@@ -63,8 +66,13 @@ async def fill(bank: Bank, user: str) -> None:
         "policy_version": "default",
         "feature_version": 1,
         "seed": 1,
+        "arm": "default",
+        "k": 4,
+        "slate_propensity": 1.0,
+        "features": b"",
     }
-    empty: dict[str, Any] = {"degraded": [], "candidate_ids": [], "features": [], "scores": [], "tokens": 0}
+    lists = ("degraded", "candidate_ids", "candidate_groups", "candidate_sources", "scores")
+    empty: dict[str, Any] = {"tokens": 0} | {name: [] for name in lists}
     vector = {"model": "m", "case_id": case_id, "dimension": 2, "embedding": [1.0, 0.0]}
     slot = {"user_sub": user, "decision_id": decision_id, "place": 1, "case_id": case_id, "propensity": 1.0}
     reward = {"user_sub": user, "id": uuids.uuid7(), "case_id": case_id, "reward": 1.0, "source": "user", "actor": "t"}
@@ -79,6 +87,7 @@ async def fill(bank: Bank, user: str) -> None:
             ),
         )
         await connection.execute(insert(rewards).values(reward))
+        await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
 
 
