@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
+from importlib.util import find_spec
 from uuid import uuid4
 
 from alembic.config import Config
@@ -60,7 +61,7 @@ _Check = Callable[[_Patient], Awaitable[Finding]]
 
 async def examine(settings: Settings) -> list[Finding]:
     """Returns the findings of every check, in a fixed order; a check that breaks is a finding, too."""
-    findings = [_software(), _disk(settings), _secrets(settings)]
+    findings = [_software(), _training(settings), _disk(settings), _secrets(settings)]
     try:
         async with _patient(settings) as patient:
             findings.append(Finding("connection", ok=True, detail=_where(settings)))
@@ -108,6 +109,16 @@ def _where(settings: Settings) -> str:
 
 def _software() -> Finding:
     return Finding("software", ok=True, detail=f"casebank {version('casebank')}, Python {platform.python_version()}")
+
+
+def _training(settings: Settings) -> Finding:
+    if find_spec("torch") is not None:
+        return Finding("training", ok=True, detail="torch is installed; `casebank train` can run")
+    wanted = settings.train_every_s > 0
+    detail = "torch is not installed: nothing is learned here"
+    return Finding(
+        "training", None if not wanted else False, detail, "pip install 'casebank[train]', or set TRAIN_EVERY_S=0"
+    )
 
 
 def _disk(settings: Settings) -> Finding:
