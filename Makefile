@@ -1,9 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo serve test check bench clean
+.PHONY: help setup demo serve test check bench bench-learning clean
 help:           ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 setup: .venv/ready ## make .venv and install casebank into it
 
@@ -29,6 +29,9 @@ check: setup    ## formatting, lint, types and layering
 
 bench: setup    ## measure speed and memory, as ratios within one run
 	$(BIN)/casebank bench all
+
+bench-learning: setup ## measure what the policy learns (minutes; data: see CASEBANK_DATA)
+	$(BIN)/casebank bench learning
 
 clean:          ## remove the environment and the caches
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

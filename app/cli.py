@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from app import logs
 from app.auth import ACT_AS, is_user, issue_token
-from app.bench.main import BENCHMARKS, as_table, run_benchmarks
+from app.bench.main import BENCHMARKS, LEARNING, as_table, run_benchmarks, run_learning
 from app.demo.main import demo as run_demo
 from app.doctor import examine
 from app.main import create_app
@@ -312,14 +312,19 @@ def demo(
 
 @cli.command()
 def bench(
-    name: Annotated[str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, or all")],
+    name: Annotated[str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, all of them, or {LEARNING}")],
     json_file: Annotated[Path | None, typer.Option("--json", help="write the numbers here, too")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help=f"with {LEARNING}, lessons: the folder with banking77 and tau")
+    ] = None,
 ) -> None:
-    """Measure speed and memory, as ratios within one run."""
+    """Measure speed and memory, as ratios within one run; or what the policy learns (minutes, not part of all)."""
     logs.quiet()
-    if name != "all" and name not in BENCHMARKS:
-        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)} and all")
-    measured = _run(run_benchmarks(list(BENCHMARKS) if name == "all" else [name]))
+    if name not in {"all", LEARNING, *BENCHMARKS}:
+        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}, all and {LEARNING}")
+    if name == LEARNING:
+        raise typer.Exit(run_learning(json_file, data))
+    measured = _run(run_benchmarks(list(BENCHMARKS) if name == "all" else [name], data))
     out.print(as_table(measured))
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(measurement) for measurement in measured], indent=2) + "\n")

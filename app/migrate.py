@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -16,12 +18,19 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
     """Moves the schema up or down to the revision; the URL must log in as the owner of the tables."""
 
     def move(connection: Connection, config: Config) -> None:
-        # A revision below the current one is a downgrade; alembic wants to be told which.
-        go = command.downgrade if revision == "base" or revision.startswith("-") else command.upgrade
+        # a revision below the current one is a downgrade; alembic wants to be told which
+        go = command.downgrade if _is_below(connection, config, revision) else command.upgrade
         go(config, revision)
-        del connection
 
     await _with_config(url, move, pgvector=pgvector)
+
+
+def _is_below(connection: Connection, config: Config, revision: str) -> bool:
+    current = MigrationContext.configure(connection).get_current_revision()
+    if revision == "base" or revision.startswith("-") or current is None:
+        return revision == "base" or revision.startswith("-")
+    passed = ScriptDirectory.from_config(config).iterate_revisions(current, "base")
+    return revision in {each.revision for each in passed} - {current}
 
 
 async def check(url: str) -> None:

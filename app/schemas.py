@@ -247,6 +247,7 @@ class PoliciesOut(BaseModel):
     """The policies of a profile, the newest first; ``serving`` is what most decisions follow."""
 
     serving: str
+    rewarded_decisions: int = Field(description="what there is to learn from; a first candidate is trained at 100")
     policies: list[PolicyOut]
 
 
@@ -259,7 +260,7 @@ class AgentIn(Strict):
 
 
 class TrainingOut(BaseModel):
-    """Whether a training was started, or one of this profile waits or runs already."""
+    """Whether a training was started, or one of this user's waits or runs already."""
 
     status: Literal["started", "running"]
 

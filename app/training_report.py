@@ -16,12 +16,20 @@ def as_json(learnt: Learnt) -> dict[str, Any]:
 
 
 def draw(learnt: Sequence[Learnt], folder: Path) -> list[Path]:
-    """Writes a picture of each learning curve, and of each verdict's uplift and calibration; returns the files."""
-    curves = [_draw_curve(each, folder) for each in learnt if "learning_curve" in each.metrics]
-    return curves + [_draw(each, each.verdict, folder) for each in learnt if each.verdict and each.verdict.estimates]
+    """Writes a picture of each learning curve, and of each verdict's uplift and calibration; returns the files.
+
+    Their names begin with the place in the list: versions of different profiles have the same numbers.
+    """
+    files = []
+    for place, each in enumerate(learnt):
+        if "learning_curve" in each.metrics:
+            files.append(_draw_curve(each, folder / f"curve-{place}-q-{each.version}.png"))
+        if each.verdict and each.verdict.estimates:
+            files.append(_draw(each, each.verdict, folder / f"verdict-{place}-q-{each.version}.png"))
+    return files
 
 
-def _draw_curve(learnt: Learnt, folder: Path) -> Path:
+def _draw_curve(learnt: Learnt, file: Path) -> Path:
     plt = _pyplot()
     points = learnt.metrics["learning_curve"]
     figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
@@ -30,7 +38,6 @@ def _draw_curve(learnt: Learnt, folder: Path) -> Path:
     axes.set_xlabel("decisions trained on")
     axes.set_ylabel("log loss gained on later ones, nats")
     axes.set_title(f"q-{learnt.version}: {learnt.outcome}")
-    file = folder / f"curve-q-{learnt.version}.png"
     figure.savefig(file, dpi=120)
     plt.close(figure)
     return file
@@ -45,7 +52,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _draw(learnt: Learnt, verdict: Verdict, folder: Path) -> Path:
+def _draw(learnt: Learnt, verdict: Verdict, file: Path) -> Path:
     plt = _pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     names = [name for name in verdict.estimates if " - " in name]
@@ -64,7 +71,6 @@ def _draw(learnt: Learnt, verdict: Verdict, folder: Path) -> Path:
         right.set_title(f"calibration error {verdict.calibration.ece:.3f}")
     right.set_xlabel("promised reward")
     right.set_ylabel("reward")
-    file = folder / f"verdict-q-{learnt.version}.png"
     figure.savefig(file, dpi=120)
     plt.close(figure)
     return file

@@ -1,4 +1,4 @@
-"""Trainings that the API starts: processes of their own, one at a time, one a profile."""
+"""Trainings that the API starts: processes of their own, one at a time, one a user."""
 
 import asyncio
 import sys
@@ -15,15 +15,14 @@ class Trainings:
 
     settings: Settings
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _running: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
+    _running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def start(self, user_sub: str, agent_key: str) -> Literal["started", "running"]:
-        """Starts a training of the profile, unless one waits or runs."""
-        profile = user_sub, agent_key
-        if profile in self._running:
+        """Starts a training of the profile, unless one of the user's waits or runs."""
+        if user_sub in self._running:
             return "running"
-        self._running[profile] = task = asyncio.create_task(self._train(user_sub, agent_key))
-        task.add_done_callback(lambda _ended: self._running.pop(profile, None))
+        self._running[user_sub] = task = asyncio.create_task(self._train(user_sub, agent_key))
+        task.add_done_callback(lambda _ended: self._running.pop(user_sub, None))
         return "started"
 
     async def nightly(self) -> None:

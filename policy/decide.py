@@ -13,6 +13,8 @@ from policy.network import Head
 from policy.slate import Field, Slate, choose, order
 
 DEFAULT, SERVING, CANDIDATE = "default", "serving", "candidate"
+FARTHEST_ODDS = 30.0
+"""Log odds beyond which a promise is as good as certain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +98,7 @@ def score(policy: Policy | None, features: Features) -> Scores:
     residual = parts.mean(axis=0)
     total = (base + policy.blend * residual).astype(np.float32)
     hardness = policy.head.query_part(query_inputs(features)).mean()
-    q = 1 / (1 + np.exp(-(hardness + base + residual)))
+    q = 1 / (1 + np.exp(-np.clip(hardness + base + residual, -FARTHEST_ODDS, FARTHEST_ODDS)))
     return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32))
 
 
@@ -120,6 +122,6 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 def shares(arms: Collection[str], budget: Budget) -> dict[str, float]:
     """Returns the share of decisions that follow each arm; they sum to 1."""
     trial = budget.canary if CANDIDATE in arms else 0.0
-    kept = max(budget.kept, trial / 2) if SERVING in arms else 1 - trial
+    kept = min(max(budget.kept, trial / 2), 1 - trial) if SERVING in arms else 1 - trial
     found = {DEFAULT: kept, SERVING: 1 - trial - kept, CANDIDATE: trial}
     return {arm: found[arm] for arm in arms}

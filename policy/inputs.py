@@ -35,7 +35,19 @@ CASE = (
     *_KEPT,
     *EXPERIENCE,
 )
-QUERY = ("unknown", "top_similarity", "top_agreement", "top_vote", "mean_log_posterior", "log_candidates")
+FIRST = 4
+"""How many of the default's first candidates say what a query is like."""
+QUERY = (
+    "unknown",
+    "top_similarity",
+    "top_agreement",
+    "top_vote",
+    "mean_log_posterior",
+    "log_candidates",
+    *(f"first_{name}" for name in CASE),  # mean over the default's FIRST
+)
+"""With the means of all inputs of the case part among them, that part earns nothing by telling easy queries from hard
+ones: what is left for it is how a case differs from those that the default would have shown (Mundlak 1978)."""
 
 _FACTORY = {"log_agreement": 1.0, "log_rrf": -0.8}
 """Where training begins: the default with most of its RRF exchanged for the agreement of plans. No user's number is in
@@ -78,7 +90,8 @@ def query_inputs(features: Features) -> Array:
         "mean_log_posterior": default.log_posterior(features).mean(),
         "log_candidates": np.log(len(features)),
     }
-    return np.array([[table[name] for name in QUERY]], dtype=np.float32)
+    first = np.argsort(-prior(features), kind="stable")[:FIRST]
+    return np.array([[*table.values(), *case_inputs(features)[first].mean(axis=0)]], dtype=np.float32)
 
 
 def factory(members: int, hidden: int) -> Head:

@@ -37,8 +37,8 @@ OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 SETTINGS = ("enabled", "k", "embedding_model", "approximate", "learning", "explore", "canary", *OVERRIDES)
 """Settings of the profile that stand beside each candidate."""
 
-STATE = ("serving", "candidate", "rewarded")
-"""What else stands there: the versions of the live policies, and whether any decision was rewarded."""
+STATE = ("serving", "serving_since", "candidate", "candidate_since", "rewarded")
+"""What else stands there: version and time of the live policies, and whether any decision was rewarded."""
 
 USER_SUB = bindparam("user_sub", type_=Text)
 AGENT_KEY = bindparam("agent_key", type_=Text)
@@ -63,8 +63,10 @@ def profile_settings() -> CTE:
         func.coalesce(cast(bindparam(name), Float), cast(profiles.c[name], Float)).label(name) for name in OVERRIDES
     ]
     state: dict[str, Any] = {
-        "serving": live_version("serving"),
-        "candidate": live_version("candidate"),
+        "serving": _live("serving", policies.c.version),
+        "serving_since": _live("serving", policies.c.created_at),
+        "candidate": _live("candidate", policies.c.version),
+        "candidate_since": _live("candidate", policies.c.created_at),
         "rewarded": exists().where(
             decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None)
         ),
@@ -78,22 +80,33 @@ def profile_settings() -> CTE:
     )
 
 
-def live_version(status: str) -> ScalarSelect[int]:
-    """Returns the version of the profile's policy of this status; none whose shared prior has since been erased."""
-    prior = policies.alias("prior")
-    standing = exists().where(
-        prior.c.user_sub == SHARED, prior.c.agent_key == SHARED, prior.c.version == policies.c.prior_version
-    )
+def _live(status: str, column: ColumnElement[Any]) -> ScalarSelect[Any]:
+    """The column of the profile's policy of this status; none whose shared prior has since been erased."""
     return (
-        select(policies.c.version)
+        select(column)
         .where(
             policies.c.user_sub == USER_SUB,
             policies.c.agent_key == AGENT_KEY,
             policies.c.status == literal_column(f"'{status}'"),
-            or_(policies.c.prior_version.is_(None), standing),
+            prior_stands(),
         )
         .scalar_subquery()
     )
+
+
+def prior_stands() -> ColumnElement[bool]:
+    """Returns whether the shared prior that a policy began at, if any, is still there.
+
+    A prior of that version that is newer than the policy is another one: it has taken the number of an erased one.
+    """
+    prior = policies.alias("prior")
+    there = exists().where(
+        prior.c.user_sub == SHARED,
+        prior.c.agent_key == SHARED,
+        prior.c.version == policies.c.prior_version,
+        prior.c.created_at <= policies.c.created_at,
+    )
+    return or_(policies.c.prior_version.is_(None), there)
 
 
 def bank(nearness: Nearness, profile: CTE) -> CTE:

@@ -1,6 +1,6 @@
 """Opens transactions: as one user, who sees only their own rows, or as the worker, who sees only the queue."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,14 +77,20 @@ class Database:
                     raise
 
     @asynccontextmanager
-    async def as_worker(self) -> AsyncIterator[AsyncConnection]:
+    async def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> AsyncIterator[AsyncConnection]:
         """Opens a transaction that sees of every user who waits in the queue, and nothing of what they wrote.
 
+        Args:
+            unerased: users who must not have been erased since these times, nor can be until the transaction ends.
+
         Raises:
+            UserErased: one of them was.
             DatabaseUnavailable: no connection, or it broke.
         """
         with _errors():
             async with self.engine.begin() as connection:
+                for user_sub, since in (unerased or {}).items():
+                    await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": since})
                 await connection.execute(_QUEUE)
                 yield connection
 

@@ -6,9 +6,8 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy import Float, and_, case, cast, func, literal_column, select
 
 from retrieval.bank import AGENT_KEY, MODEL, USER_SUB, vector
-from retrieval.database import entered
 from retrieval.hot import HotStatement
-from retrieval.queries import Search
+from retrieval.queries import Search, may_enter
 from retrieval.schema import cases, decision_slots, decisions
 
 RECENT = 1_000
@@ -29,7 +28,6 @@ def _statement() -> HotStatement:
     recent = (
         select(decisions.c.id, decisions.c.reward, decisions.c.query_vector)
         .where(
-            select(entered().c.entered).scalar_subquery(),
             decisions.c.user_sub == USER_SUB,
             decisions.c.agent_key == AGENT_KEY,
             decisions.c.reward.is_not(None),
@@ -52,19 +50,24 @@ def _statement() -> HotStatement:
     places = func.count().over(partition_by=nearest.c.id)
     used = func.count().filter(slot.used).over(partition_by=nearest.c.id)
     credit = case((~told, 1.0 / cast(places, Float)), (slot.used, 1.0 / cast(used, Float)), else_=0.0)
+    uses = (  # before the cases are joined: a place whose case is gone has its share all the same
+        select(*nearest.c, slot.place, slot.case_id, cast(credit, Float).label("credit"))
+        .select_from(nearest)
+        .join(decision_slots, and_(slot.user_sub == USER_SUB, slot.decision_id == nearest.c.id))
+        .cte("uses")
+    )
     statement = (
         select(
-            slot.case_id,
-            nearest.c.similarity,
-            nearest.c.reward,
-            cast(credit, Float).label("credit"),
+            uses.c.case_id,
+            uses.c.similarity,
+            uses.c.reward,
+            uses.c.credit,
             cases.c.effects,
             cases.c.plan,
         )
-        .select_from(nearest)
-        .join(decision_slots, and_(slot.user_sub == USER_SUB, slot.decision_id == nearest.c.id))
-        .join(cases, and_(cases.c.user_sub == USER_SUB, cases.c.id == slot.case_id))
-        .order_by(nearest.c.similarity.desc(), nearest.c.id.desc(), slot.place)
+        .join(cases, and_(cases.c.user_sub == USER_SUB, cases.c.id == uses.c.case_id))
+        .where(may_enter())
+        .order_by(uses.c.similarity.desc(), uses.c.id.desc(), uses.c.place)
     )
     return HotStatement.of(statement)
 

@@ -1,5 +1,6 @@
 """What was done in each case, as counts of tools or of steps, and what the names of the tools mean."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy.evidence import Matrix
+
+NOT_KNOWN: NDArray[np.float32] = np.zeros(0, np.float32)
+"""Stands for the vector of a name that could not be had."""
+AT_ONCE = 32
+"""Names of tools that are embedded beside one query."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,14 +51,22 @@ class ToolVectors:
     def __init__(self, capacity: int = 10_000) -> None:
         self._capacity = capacity
         self._known: dict[str, NDArray[np.float32]] = {}
+        self._wanted: dict[str, None] = {}
 
-    def unknown(self, done: Plans) -> list[str]:
-        """Returns the tools whose names have no vector yet; none where the items are steps."""
-        return [name for name in done.items if name not in self._known] if done.are_tools else []
+    def want(self, done: Plans) -> None:
+        """Asks for the vectors of tools that are not known; where the items are steps there are none."""
+        if done.are_tools:
+            self._wanted |= dict.fromkeys(name for name in done.items if name not in self._known and words_of(name))
+
+    def wanted(self) -> list[str]:
+        """Returns the names whose vectors are asked for, some at a time."""
+        return list(self._wanted)[:AT_ONCE]
 
     def learn(self, vectors: dict[str, NDArray[np.float32]]) -> None:
         """Remembers the vectors, and forgets the oldest of too many."""
         self._known |= vectors
+        for name in vectors:
+            self._wanted.pop(name, None)
         for name in list(self._known)[: max(len(self._known) - self._capacity, 0)]:
             del self._known[name]
 
@@ -60,3 +74,8 @@ class ToolVectors:
         """Returns the vector of the name, zeros where it is not known."""
         known = self._known.get(name)
         return known if known is not None and len(known) == dimension else np.zeros(dimension, np.float32)
+
+
+def words_of(tool: str) -> str:
+    """Returns the name of a tool as words, for an embedder; empty if there are none."""
+    return " ".join(re.findall(r"[^\W_]+", tool))

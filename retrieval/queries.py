@@ -137,14 +137,18 @@ def _statement(profile: CTE, bank: CTE) -> HotStatement:
                 and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id),
             ),
         )
-        .where(_may_enter())
+        .where(may_enter())
         .order_by(best.c.rrf.desc(), best.c.id.desc())
     )
     return HotStatement.of(statement)
 
 
-def _may_enter() -> ColumnElement[bool]:
-    """Enters as the user before the first row is read: a subquery that needs no row is asked before all others."""
+def may_enter() -> ColumnElement[bool]:
+    """Returns what enters as the user before the first row is read, if it stands in the outermost WHERE.
+
+    A subquery that needs no row is asked before all others there; farther in, a join might read its other side first,
+    and row-level security would hide every row of it.
+    """
     return select(entered().c.entered).scalar_subquery()
 
 
@@ -175,7 +179,7 @@ def _vectors() -> Select[*tuple[Any, ...]]:
                 profiles.c.embedding_model == MODEL,
             ),
         )
-        .where(_may_enter(), *mine, case_embeddings.c.model == MODEL)
+        .where(may_enter(), *mine, case_embeddings.c.model == MODEL)
         .order_by(case_embeddings.c.case_id)
     )
 

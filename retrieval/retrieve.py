@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -16,10 +15,10 @@ from retrieval.decisions import log_decision
 from retrieval.errors import EmbedderError, TextNotEmbeddable
 from retrieval.hot import HotConnection
 from retrieval.past import past
-from retrieval.plans import ToolVectors, plans
+from retrieval.plans import NOT_KNOWN, ToolVectors, plans, words_of
 from retrieval.policies import Policies
 from retrieval.pool import Pool, Query, pool
-from retrieval.ports import Embedder, embed_each
+from retrieval.ports import Embedder
 from retrieval.queries import Measured, Search, candidates, vectors
 from retrieval.stages import stage
 
@@ -94,21 +93,22 @@ class Reader:
         if rows and rows[0].rewarded and search.vector is not None and self.pgvector:
             uses = await connection.all(*past(search))
         done = plans([*rows, *uses])
-        if search.vector is not None and (unknown := self._tools.unknown(done)):
-            with suppress(EmbedderError):
-                vectors = await embed_each(self.embedder, [name.replace("_", " ") for name in unknown])
-                self._tools.learn({n: v for n, v in zip(unknown, vectors, strict=True) if v is not None})
+        self._tools.want(done)
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
         return pool(rows, uses, done, query, self._tools)
 
     async def _embed(self, search: Search) -> tuple[Search, list[str]]:
+        """Embeds the query, and beside it names of tools that an earlier retrieve met."""
+        names = self._tools.wanted()
         with stage("retrieve.embed"):
             try:
-                (vector,) = await self.embedder.embed([search.query])
+                vector, *of_names = await self.embedder.embed([search.query, *map(words_of, names)])
             except TextNotEmbeddable:
                 return search, ["query_not_embeddable"]
             except EmbedderError:
+                self._tools.learn(dict.fromkeys(names, NOT_KNOWN))  # the query must not fail for a name twice
                 return search, ["embedder"]
+        self._tools.learn(dict(zip(names, of_names, strict=True)))
         return replace(search, vector=vector.tolist(), model=self.embedder.model), []
 
     async def _candidates(

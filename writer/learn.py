@@ -6,6 +6,7 @@ trainers store at once, one of them stores.
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,9 +24,11 @@ from policy.gate import Settings as GateSettings
 from policy.inputs import factory
 from policy.network import Head
 from policy.watch import watch
-from policy.weights import WeightsError, pack, unpack
+from policy.weights import WeightsError, pack
 from retrieval.database import Database
 from retrieval.errors import UserErased
+from retrieval.policies import policy_of
+from retrieval.schema import policies as stored
 from retrieval.schema import profiles
 from retrieval.stages import log as events
 from writer import prior, promote
@@ -47,6 +50,7 @@ Outcome = Literal[
     "rewards all equal",
     "nothing new",
     "worse than the default on held-out decisions",
+    "diverged",
     "learning is off",
     "another trainer was first",
     "erased",
@@ -151,14 +155,28 @@ async def _look(database: Database, profile: Profile, demand: Demand) -> Learnt 
             return Learnt(user_sub, agent_key, "learning is off")
         log = await read(connection, user_sub, agent_key)
         rows = (await connection.execute(promote.live(user_sub, agent_key).with_for_update())).all()
-        policies = {row.status: row for row in rows}
+        policies = await _sound(connection, rows)
         if (ended := await _watch(connection, policies.get(SERVING), log)) is not None:
             return ended
         if CANDIDATE in policies:
             return await _judge(connection, policies, log)
-        last = (await connection.execute(promote.versions(user_sub, agent_key).limit(1))).one_or_none()
+        newest = promote.versions(user_sub, agent_key).where(stored.c.status != "failed").limit(1)
+        last = (await connection.execute(newest)).one_or_none()
     due = _Due(profile, examples(log), shares=wants.share_prior)
     return _undue(due, log, last, demand) or due
+
+
+async def _sound(connection: AsyncConnection, rows: Sequence[Row[Any]]) -> dict[str, Row[Any]]:
+    """Returns the live policies by status; one that can serve no more has failed, and makes room for another."""
+    sound = {}
+    for row in rows:
+        if row.stands and _policy(row) is not None:
+            sound[row.status] = row
+            continue
+        why = "its weights cannot be loaded" if row.stands else "its shared prior was erased"
+        events.warning("policy.failed", version=row.version, why=why)
+        await promote.decide(connection, row, "failed")
+    return sound
 
 
 def _undue(due: _Due, log: Sequence[Entry], last: Row[Any] | None, demand: Demand) -> Learnt | None:
@@ -184,9 +202,10 @@ async def _watch(connection: AsyncConnection, serving: Row[Any] | None, log: Seq
     seen = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
     if not seen.roll_back:
         return None
+    why = {"live_reward": seen.mean, "floor": seen.floor, "decisions": seen.decisions, "evidence": seen.evidence}
+    await promote.remember(connection, serving, metrics={**serving.metrics, "rolled_back": why})
     await promote.roll_back(connection, serving.user_sub, serving.agent_key)
     events.warning("policy.rolled_back", version=serving.version, decisions=seen.decisions)
-    why = {"live_reward": seen.mean, "floor": seen.floor, "decisions": seen.decisions, "evidence": seen.evidence}
     return Learnt(serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why)
 
 
@@ -195,13 +214,14 @@ async def _judge(connection: AsyncConnection, rows: dict[str, Row[Any]], log: Se
     row = rows[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
     verdict = verdict_on(trial, _policy(row), _policy(rows.get(SERVING)))
+    await promote.remember(connection, row, verdict=verdict.as_json())
     status = {"promote": "serving", "keep": "rejected"}.get(verdict.outcome)
     if verdict.outcome == "roll back":
         await promote.roll_back(connection, row.user_sub, row.agent_key)
     elif status is not None:
-        await promote.decide(connection, row, status, verdict.as_json())
+        await promote.decide(connection, row, status)
     elif sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
-        await promote.decide(connection, row, "rejected", verdict.as_json())
+        await promote.decide(connection, row, "rejected")
     return Learnt(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
 
 
@@ -218,7 +238,7 @@ def _policy(row: Row[Any] | None) -> Policy | None:
     if row is None:
         return None
     try:
-        return Policy(f"q-{row.version}", unpack(row.weights, row.checksum, features.VERSION), row.blend)
+        return policy_of(row)
     except WeightsError:
         return None  # what cannot be loaded does not serve either
 
@@ -238,6 +258,9 @@ async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
     heads = fit([each.examples for each in due], seeds, start.head)
     for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
         count = len(each.examples)
+        if not all(np.isfinite(array).all() for each_head in (head, *curve) for array in each_head.arrays().values()):
+            yield Learnt(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
+            continue
         blend = count / (count + demand.half)
         seen = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
         known = int((~rows).sum())
@@ -258,10 +281,13 @@ async def _start(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
             users.setdefault(each.profile.user_sub, []).append(each.examples)
     begin = factory(demand.members, demand.hidden)
     together = prior.pool(users)
-    head = fit([together], [seed], begin)[0] if together is not None else None
+    if together is not None:
+        (head,) = fit([together], [seed], begin)
+        seen = {each.profile.user_sub: each.profile.seen_at for each in due if each.shares}
+        with suppress(UserErased, IntegrityError):  # of somebody who weighed in, or another trainer was first
+            async with database.as_worker(seen) as connection:
+                return await prior.store(connection, head, list(seen), len(together))
     async with database.as_worker() as connection:
-        if together is not None and head is not None:
-            return await prior.store(connection, head, list(users), len(together))
         return await prior.latest(connection) or Start(begin)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
-from policy.decide import Policy, score
+from policy.decide import FARTHEST_ODDS, Policy, score
 from policy.examples import Examples, importance, shared_credit
 from policy.features import Features
 from policy.inputs import CASE, QUERY, case_inputs, prior, query_inputs
@@ -97,6 +97,16 @@ def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
         )
         .order_by(decisions.c.id.desc())
         .limit(MOST_DECISIONS)
+    )
+
+
+def rewarded(user_sub: str, agent_key: str) -> Select[int]:
+    """Returns the statement that counts the profile's decisions of this version of the features that were rewarded."""
+    return select(func.count()).where(
+        decisions.c.user_sub == user_sub,
+        decisions.c.agent_key == agent_key,
+        decisions.c.feature_version == features.VERSION,
+        decisions.c.reward.is_not(None),
     )
 
 
@@ -192,4 +202,4 @@ def _promise(policy: Policy | None, entry: Entry) -> float:
     if chosen := list(entry.slate):
         parts = policy.head.case_part(case_inputs(entry.features)[chosen]).mean(axis=0) + prior(entry.features)[chosen]
         odds += float(parts.mean())
-    return float(1 / (1 + np.exp(-odds)))
+    return float(1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS))))

@@ -8,6 +8,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import Row, Select, Update, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.bank import prior_stands
 from retrieval.errors import NotFound
 from retrieval.schema import audit, policies
 
@@ -39,8 +40,11 @@ def versions(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
 
 
 def live(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for the profile's policies on trial and in service, weights and all."""
-    return select(policies).where(
+    """Returns the statement for the profile's policies on trial and in service, weights and all.
+
+    ``stands`` tells whether the shared prior that it began at, if any, is still there.
+    """
+    return select(policies, prior_stands().label("stands")).where(
         policies.c.user_sub == user_sub, policies.c.agent_key == agent_key, policies.c.status.in_(LIVE)
     )
 
@@ -57,18 +61,19 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: S
     return version
 
 
-async def decide(
-    connection: AsyncConnection, policy: Row[Any], status: str, verdict: Mapping[str, Any] | None = None
-) -> None:
-    """Gives the policy its new status and, where there is one, its verdict; a promotion retires what served."""
+async def remember(connection: AsyncConnection, policy: Row[Any], **columns: Mapping[str, Any]) -> None:
+    """Puts a verdict or metrics on the policy."""
+    await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(**columns))
+
+
+async def decide(connection: AsyncConnection, policy: Row[Any], status: str) -> None:
+    """Gives the policy its new status; a promotion retires what served."""
     if status == "serving":
         retired = _of_profile(policy).where(policies.c.status == "serving")
         await connection.execute(retired.values(status="retired", retired_at=func.now()))
     times = {"promoted_at": func.now()} if status == "serving" else {"retired_at": func.now()}
-    values: dict[str, Any] = {"status": status, **times}
-    if verdict is not None:
-        values["verdict"] = dict(verdict)
-    await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(values))
+    mine = _of_profile(policy).where(policies.c.version == policy.version)
+    await connection.execute(mine.values(status=status, **times))
     payload = {"version": policy.version, "status": status}
     await _note(connection, policy.user_sub, policy.agent_key, "decide_policy", payload)
 

@@ -1,4 +1,4 @@
-"""The worker: takes retained runs off the queue, embeds them, merges repeats, and makes them ready to be found."""
+"""The worker: takes retained runs off the queue, embeds and analyses them, merges repeats, and makes them ready."""
 
 import asyncio
 import random
@@ -30,9 +30,11 @@ from retrieval.queries import stored
 from retrieval.schema import audit, case_embeddings, cases, procedures, profiles
 from retrieval.stages import log, stage
 from writer import queue
+from writer.analyst import RuleAnalyst
 from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
-from writer.keys import Keyring
+from writer.keys import Keyring, UserKey
+from writer.ports import Analyst, Run
 from writer.profiles import is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
@@ -64,6 +66,7 @@ class Worker:
     pgvector: bool = True
     pace: Pace = field(default_factory=Pace)
     rng: random.Random = field(default_factory=random.Random)
+    analyst: Analyst = field(default_factory=RuleAnalyst)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _abandoned: list[Claim] = field(default_factory=list)
     """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
@@ -126,6 +129,7 @@ class Worker:
             with suppress(UserErased):
                 async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
                     rows = (await connection.execute(_claimed(user_sub, claims[0].lease_token, list(held)))).all()
+                    await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
                     found += [(held[row.id], row) for row in rows]
         # in the order of retaining, the first of equal runs is the one kept
         return sorted(found, key=lambda pair: pair[0].case_id)
@@ -147,8 +151,10 @@ class Worker:
 
     async def _finish_one(self, held: Claim, row: Row[Any], vector: Vector | None) -> None:
         try:
+            with stage("work.analyse"):
+                record = await self._learned(held, row)
             with stage("work.finalise"):
-                how = await self._finalise(held, row, vector)
+                how = await self._finalise(held, row, vector, record)
         except (UserErased, LeaseLost) as gone:
             how = type(gone).__name__
         except DatabaseUnavailable:
@@ -158,7 +164,34 @@ class Worker:
             await self._hand_back(held, error)
         FINISHED.labels(how).inc()
 
-    async def _finalise(self, held: Claim, row: Row[Any], vector: Vector | None) -> str:
+    async def _learned(self, held: Claim, row: Row[Any]) -> dict[str, Any] | None:
+        """Returns the procedure that the run brought, or else what the analyst learned from it; None where neither.
+
+        A failure that nothing put right teaches no procedure, so that its lesson is not stored as one.
+        """
+        key = self.keyring.remembered(held.user_sub) or await self._key(held)
+        told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
+        if told["procedure"] is not None:
+            brought: dict[str, Any] = told["procedure"]["data"]
+            return brought
+        run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
+        try:
+            analysis = await self.analyst.analyse(run)
+        except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
+            log.warning("analyse.failed", error=type(error).__name__)
+            return None
+        if analysis.lesson is None or analysis.kind != "learned_fix":
+            return None
+        return analysis.lesson.model_dump(mode="json")
+
+    async def _key(self, held: Claim) -> UserKey:
+        async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
+            key = await self.keyring.find(connection, held.user_sub)
+        if key is None:
+            raise LeaseLost("the user's key is gone")
+        return key
+
+    async def _finalise(self, held: Claim, row: Row[Any], vector: Vector | None, record: dict[str, Any] | None) -> str:
         """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_profile(connection, held.user_sub, held.agent_key)
@@ -170,7 +203,8 @@ class Worker:
                 await _note(connection, held, "merge_case", {"into": str(kept)})
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
-            await self._store_procedure(connection, held, row)
+            if record is not None:
+                await _store_procedure(connection, held, record)
             if row.retrieval_id is not None and row.reward is not None:
                 await credit_run(connection, held.user_sub, "worker", row)
         return "merged" if kept is not None else "ready"
@@ -193,23 +227,6 @@ class Worker:
             profiles.c.embedding_model.is_(None),
         )
         await connection.execute(chosen.values(embedding_model=self.embedder.model))
-
-    async def _store_procedure(self, connection: AsyncConnection, held: Claim, row: Row[Any]) -> None:
-        key = await self.keyring.find(connection, held.user_sub)
-        if key is None:
-            raise LeaseLost("the user's key is gone")
-        learned = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)["procedure"]
-        if learned is None:
-            return
-        values = {
-            "user_sub": held.user_sub,
-            "id": uuids.uuid7(),
-            "version": 1,
-            "agent_key": held.agent_key,
-            "case_id": held.case_id,
-            "record": learned["data"],
-        }
-        await connection.execute(insert(procedures).values(values))
 
     async def _hand_back(self, held: Claim, error: Exception) -> None:
         # an outage, however long, is no fault of the case
@@ -270,6 +287,18 @@ async def _close(connection: AsyncConnection, held: Claim, kept: UUID | None) ->
     )
     if (await connection.execute(done)).rowcount != 1:
         raise LeaseLost("the lease ran out, or the case is gone")
+
+
+async def _store_procedure(connection: AsyncConnection, held: Claim, record: dict[str, Any]) -> None:
+    values = {
+        "user_sub": held.user_sub,
+        "id": uuids.uuid7(),
+        "version": 1,
+        "agent_key": held.agent_key,
+        "case_id": held.case_id,
+        "record": record,
+    }
+    await connection.execute(insert(procedures).values(values))
 
 
 async def _note(connection: AsyncConnection, held: Claim, action: str, payload: dict[str, object]) -> None:

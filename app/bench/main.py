@@ -1,6 +1,8 @@
 """The benchmarks by name, and the table of what they measured."""
 
 import gc
+import subprocess
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -9,10 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from app import embedded
+from app.bench.lessons import lessons
 from app.bench.measure import Measurement
 from app.bench.process import process
 from app.bench.read import growth, http, retrieve
 from app.bench.write import retain
+
+LESSONS = "lessons"
+"""Reads runs from a folder of data, as learning does."""
 
 Benchmark = Callable[[Path], Awaitable[list[Measurement]]]
 
@@ -22,11 +28,29 @@ BENCHMARKS: dict[str, Benchmark] = {
     "retain": retain,
     "growth": growth,
     "process": process,
+    LESSONS: lessons,
 }
 
 
-async def run_benchmarks(names: Sequence[str]) -> list[Measurement]:
-    """Runs each benchmark on a bank of its own that is thrown away, and returns what they measured."""
+LEARNING = "learning"
+"""Runs by itself, for minutes."""
+
+
+def run_learning(json_file: Path | None, data: Path | None) -> int:
+    """Runs the benchmark of learning in a process of its own, for it needs torch; returns its exit status."""
+    options = [("--json", json_file), ("--data", data)]
+    given = [text for name, value in options if value is not None for text in (name, str(value))]
+    command = [sys.executable, "-m", "app.bench.learning.main", *given]
+    return subprocess.run(command, check=False).returncode  # noqa: S603
+
+
+async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list[Measurement]:
+    """Runs each benchmark on a bank of its own that is thrown away, and returns what they measured.
+
+    Args:
+        names: of the benchmarks.
+        data: where the runs are that some of them read.
+    """
     measured: list[Measurement] = []
     gc.freeze()  # as the service does
     for name in names:
@@ -34,7 +58,7 @@ async def run_benchmarks(names: Sequence[str]) -> list[Measurement]:
         with tempfile.TemporaryDirectory(prefix="casebank-bench-", ignore_cleanup_errors=True) as folder:
             home = Path(folder)
             try:
-                measured += await BENCHMARKS[name](home)
+                measured += await (lessons(home, data) if name == LESSONS else BENCHMARKS[name](home))
             finally:
                 embedded.release(home)
     return measured
@@ -42,8 +66,17 @@ async def run_benchmarks(names: Sequence[str]) -> list[Measurement]:
 
 def as_table(measured: Sequence[Measurement]) -> Table:
     """Returns the measurements as a table, the missed aims marked."""
-    table = Table("what", "measured", "aim", "", "detail")
+    table = Table("what", "measured", "95 %", "aim", "", "detail")
     for item in measured:
         mark = "" if item.reached is None else "reached" if item.reached else "MISSED"
-        table.add_row(item.name, f"{item.value:.2f} {item.unit}", item.aim_text, mark, item.detail)
+        table.add_row(item.name, _number(item.value, item.unit), _interval(item), item.aim_text, mark, item.detail)
     return table
+
+
+def _number(value: float, unit: str) -> str:
+    """A bare number lies between -1 and 1 and takes three digits; one with a unit takes two."""
+    return f"{value:.2f} {unit}" if unit else f"{value:.3f}"
+
+
+def _interval(item: Measurement) -> str:
+    return "" if item.interval is None else f"{item.interval[0]:.3f} to {item.interval[1]:.3f}"

@@ -9,7 +9,9 @@ from app.problems import DOCUMENTED
 from app.schemas import AgentIn, PoliciesOut, PolicyOut, RollbackOut, TrainingOut
 from app.trainings import Trainings
 from policy import default
-from writer import promote
+from retrieval import listing
+from retrieval.errors import NotFound
+from writer import logbook, promote
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED)
@@ -20,14 +22,18 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
     """Returns every version of the profile's policy with its metrics and its verdict, the newest first."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(promote.versions(caller.user_sub, agent))).all()
+        rewarded = (await connection.execute(logbook.rewarded(caller.user_sub, agent))).scalar_one()
     found = [PolicyOut.model_validate(row, from_attributes=True) for row in rows]
     serving = next((f"q-{row.version}" for row in found if row.status == "serving"), default.VERSION)
-    return PoliciesOut(serving=serving, policies=found)
+    return PoliciesOut(serving=serving, rewarded_decisions=rewarded, policies=found)
 
 
 @router.post("/train", status_code=202)
-async def train_policy(wanted: AgentIn, request: Request, caller: Caller) -> TrainingOut:
+async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: Caller) -> TrainingOut:
     """Starts a training of this profile in a process of its own; ``GET /v1/policy`` shows what became of it."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        if (await connection.execute(listing.one_profile(caller.user_sub, wanted.agent))).one_or_none() is None:
+            raise NotFound("no such profile")
     trainings: Trainings = request.app.state.trainings
     return TrainingOut(status=trainings.start(caller.user_sub, wanted.agent))
 

@@ -74,7 +74,7 @@ CLOSED = [
     Endpoint("GET", "/v1/profiles/{agent}", 200, names="profile"),
     Endpoint("PUT", "/v1/profiles/{agent}", 200, lambda _: {"k": 3}),
     Endpoint("GET", "/v1/policy", 200, query="?agent={agent}"),
-    Endpoint("POST", "/v1/policy/train", 202, lambda it: {"agent": it.agent}),
+    Endpoint("POST", "/v1/policy/train", 202, lambda it: {"agent": it.agent}, names="profile"),
     Endpoint("POST", "/v1/policy/rollback", 200, lambda it: {"agent": it.agent}, names="policy"),
     Endpoint("GET", "/v1/audit", 200),
 ]

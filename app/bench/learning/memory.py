@@ -55,7 +55,7 @@ class Memory:
         """Takes each case's plan, (cases, tools), and the decisions so far with their rewards."""
         self._effects = effects
         self._total, self._count = np.zeros(len(effects)), np.zeros(len(effects))
-        self._vectors: list[Floats] = []
+        self._vectors = np.zeros((RECENT, 0))
         self._slates: list[Ints] = []
         self._rewards: list[float] = []
         for scene, slate, reward in past:
@@ -66,7 +66,9 @@ class Memory:
         used = scene.case[list(slate)]
         self._count[used] += 1 / max(len(used), 1)
         self._total[used] += reward / max(len(used), 1)
-        self._vectors.append(scene.vector)
+        if not self._rewards:
+            self._vectors = np.zeros((RECENT, len(scene.vector)))
+        self._vectors[len(self._rewards) % RECENT] = scene.vector
         self._slates.append(used)
         self._rewards.append(reward)
 
@@ -81,7 +83,8 @@ class Memory:
         if not self._rewards:
             return experience.nothing(self._effects.shape[1])
         first = max(0, len(self._rewards) - RECENT)
-        similarity = np.asarray(self._vectors[first:]) @ scene.vector
+        recent = np.arange(first, len(self._rewards))
+        similarity = (self._vectors[: len(recent)] @ scene.vector)[recent % RECENT]
         near = np.argsort(-similarity, kind="stable")[:NEAREST]
         slates = [self._slates[first + row] for row in near]
         sizes = np.array([len(slate) for slate in slates])

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from app.bench.learning.banking import PRIOR, Bank, Bools, Corpus, Questions, Search, stored_bank
+from app.bench.measure import Measurement
 from policy.logged import Floats, Ints
 
 CASES, QUERIES, WRONG, FLIPPED = 1_500, 2_000, 0.2, 0.1
@@ -284,3 +285,37 @@ EACH = {
     "penalty": replace(NONE, penalty=True),
     "all": ALL,
 }
+
+SEEDS = (0, 1)
+AIM_LOST = 2.0
+"""Points of true reward on clean queries that an attack may cost with all rules on."""
+
+
+def run(corpus: Corpus) -> list[Measurement]:
+    """Returns each attack's share of the slates, and the reward lost, without and with all rules."""
+    found: list[Measurement] = []
+    clean = {
+        name: [measure(corpus, None, rules, seed) for seed in SEEDS] for name, rules in (("no", NONE), ("all", ALL))
+    }
+    cost = 100 * (_mean(clean["no"]) - _mean(clean["all"]))
+    found.append(Measurement("poison none: reward that the rules cost", cost, "points", _DETAIL))
+    for attack in ATTACKS:
+        for name, rules in (("no", NONE), ("all", ALL)):
+            served = [measure(corpus, attack, rules, seed) for seed in SEEDS]
+            what = f"poison {attack.share:.1%} {attack.kind}, {attack.sources} source(s), {name} rules"
+            lost = 100 * (_mean(clean[name]) - _mean(served))
+            taken = 100 * float(np.mean([each.places for each in served]))
+            first = 100 * float(np.mean([each.first_places for each in served]))
+            found.append(
+                Measurement(f"{what}: share of places taken", taken, "%", f"first places {first:.2f} %; {_DETAIL}")
+            )
+            aim = AIM_LOST if rules is ALL else None
+            found.append(Measurement(f"{what}: reward lost", lost, "points", _DETAIL, aim))
+    return found
+
+
+_DETAIL = f"rules of the benchmark, outside of the service; {QUERIES:,} queries, seeds {SEEDS}"
+
+
+def _mean(served: Sequence[Served]) -> float:
+    return float(np.mean([each.reward for each in served]))

@@ -45,7 +45,7 @@ def _fitted(inputs: np.ndarray, label: Floats, width: int) -> nn.Module:
     net = nn.Sequential(nn.Linear(x.shape[1], width), nn.ReLU(), nn.Linear(width, 1))
     optimiser = torch.optim.AdamW(net.parameters(), lr=RATE, weight_decay=DECAY)
     for _ in range(EPOCHS):
-        for rows in torch.randperm(len(y)).split(BATCH):
+        for rows in torch.split(torch.randperm(len(y)), BATCH):
             optimiser.zero_grad()
             loss = binary_cross_entropy_with_logits(net(x[rows])[:, 0], y[rows])
             loss.backward()  # type: ignore[no-untyped-call]

@@ -1,0 +1,249 @@
+"""The learned policy as its owner meets it: over HTTP, on the command line, and when a training is cut off."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert, select, text
+
+from app.trainings import Trainings
+from policy import default
+from policy.decide import CANDIDATE, DEFAULT, Budget
+from retrieval.database import Database
+from retrieval.schema import policies
+from tests.app.conftest import AGENT, Service, User
+from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
+from tests.logs import TRUTH, draw, put
+from tests.policies import head, stored
+from writer import promote
+from writer.promote import Stored
+
+TRAINED_WITHIN_S = 100
+OUTSIDE = {"agent": AGENT}
+
+
+async def give(user: User, new: Stored) -> int:
+    async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
+        return await promote.add(connection, user.name, AGENT, new)
+
+
+async def fill(user: User, count: int = 140) -> None:
+    """Leaves enough rewarded decisions to learn from."""
+    drawn = draw(count, {DEFAULT: None}, Budget(explore=0.5))
+    await put(user.service.runtime.database, user.name, AGENT, drawn)
+
+
+async def seen(user: User) -> dict[str, Any]:
+    answer = await user.http.get("/v1/policy", params=OUTSIDE)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def until(look: Callable[[], Awaitable[Any]]) -> Any:
+    """The first result that counts as true."""
+    async with asyncio.timeout(TRAINED_WITHIN_S):
+        while not (found := await look()):  # noqa: ASYNC110 - the training is another process, and tells nobody
+            await asyncio.sleep(0.05)
+    return found
+
+
+async def rows(user: User) -> list[Any]:
+    async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
+        mine = select(policies).where(policies.c.user_sub == user.name).order_by(policies.c.version)
+        return list((await connection.execute(mine)).all())
+
+
+def reach(service: Service) -> dict[str, str]:
+    """The settings of a command on the service's bank."""
+    return {"DATABASE_URL": str(service.settings.database_url)}
+
+
+# Over HTTP
+
+
+async def test_who_never_trained_is_served_by_the_default(alice: User):
+    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 0, "policies": []}
+
+
+async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newest_first(alice: User):
+    await alice.retain("water the garden")
+    await give(alice, stored("rejected", metrics={"log_loss": 0.5}))
+    await give(alice, stored("serving"))
+    await give(alice, stored("candidate", blend=0.5))
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        for row in (await connection.execute(promote.live(alice.name, AGENT))).all():
+            await promote.remember(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
+    found = await seen(alice)
+    assert found["serving"] == "q-2"
+    listed = [(each["version"], each["status"], each["blend"]) for each in found["policies"]]
+    assert listed == [(3, "candidate", 0.5), (2, "serving", 1), (1, "rejected", 1)]
+    assert [each["verdict"] and each["verdict"]["reasons"] for each in found["policies"]] == [
+        ["because"],
+        ["because"],
+        None,
+    ]
+    assert found["policies"][-1]["metrics"] == {"log_loss": 0.5}
+    assert not {"weights", "checksum", "contributors"} & set(found["policies"][0])
+
+
+async def test_a_rollback_takes_the_policy_and_its_trial_out_of_service_once(alice: User):
+    await alice.retain("water the garden")
+    await alice.settle()
+    await give(alice, stored("serving", head(similarity=1.0)))
+    await give(alice, stored("candidate"))
+    (slot,) = (await alice.retrieve("garden"))["cases"]
+    assert 0 < slot["q_value"] < 1
+    answer = await alice.http.post("/v1/policy/rollback", json=OUTSIDE)
+    assert (answer.status_code, answer.json()) == (200, {"version": 1})
+    found = await seen(alice)
+    assert found["serving"] == default.VERSION
+    assert {each["status"] for each in found["policies"]} == {"rolled_back"}
+    answer = await alice.retrieve("garden")
+    assert (answer["policy_version"], answer["cases"][0]["q_value"]) == (default.VERSION, None)
+    again = await alice.http.post("/v1/policy/rollback", json=OUTSIDE)
+    assert again.status_code == 404
+    assert again.json()["detail"] == "no policy of this profile serves"
+    steps = "SELECT payload FROM audit WHERE user_sub = :user_sub AND action = 'decide_policy' ORDER BY id"
+    assert {row.payload["status"] for row in await alice.rows(steps)} == {"rolled_back"}
+
+
+async def test_a_training_runs_beside_the_service_and_the_listing_shows_what_became_of_it(alice: User):
+    await fill(alice)
+    answers = [await alice.http.post("/v1/policy/train", json=OUTSIDE) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert [answer.json()["status"] for answer in answers] == ["started", "running"]
+    trained = (await until(lambda: listed(alice)))[0]
+    assert (trained["version"], trained["status"], trained["decisions"]) == (1, "candidate", 140)
+    assert trained["metrics"]["held_out"] > 0
+    assert trained["verdict"] is None
+
+    async def start() -> bool:  # the process ends a moment after it has stored
+        return (await alice.http.post("/v1/policy/train", json=OUTSIDE)).json()["status"] == "started"
+
+    await until(start)
+
+    async def judged() -> Any:
+        return (await seen(alice))["policies"][0]["verdict"]
+
+    verdict = await until(judged)
+    assert verdict["outcome"] == "insufficient evidence"
+    assert verdict["reasons"]
+    assert (await seen(alice))["serving"] == default.VERSION
+
+
+async def listed(user: User) -> list[dict[str, Any]]:
+    return (await seen(user))["policies"]
+
+
+async def test_a_service_that_stops_ends_its_trainings_and_leaves_nothing_half_done(alice: User):
+    await fill(alice)
+    trainings = Trainings(alice.service.settings)
+    assert [trainings.start(alice.name, AGENT) for _ in range(2)] == ["started", "running"]
+    assert trainings.start(alice.name, "another") == "running"  # one of a user's at a time
+    assert trainings.start(f"{alice.name}-b", "another") == "started"
+    await asyncio.sleep(0.5)  # wherever it is then
+    await trainings.close()
+    assert await rows(alice) == []
+    assert trainings.start(alice.name, AGENT) == "started"
+    await trainings.close()
+
+
+# On the command line
+
+
+async def test_the_command_judges_one_profile_and_writes_down_what_became_of_it(alice: User, bob: User, tmp_path: Path):
+    await fill(bob)
+    await fill(alice, 0)
+    await give(alice, stored("candidate", TRUTH.head))
+    drawn = draw(600, {DEFAULT: None, CANDIDATE: TRUTH}, Budget(explore=0.0, canary=0.5), seed=2)
+    await put(alice.service.runtime.database, alice.name, AGENT, drawn)
+    home, around = alice.service.settings.home, reach(alice.service)
+    options = ("--user", alice.name, "--agent", AGENT, "--out-dir", str(tmp_path / "out"))
+    done = await asyncio.to_thread(casebank, home, "train", *options, **around)
+    assert alice.name in done.stdout
+    (told,) = json.loads((tmp_path / "out" / "train.json").read_text())
+    assert (told["user_sub"], told["version"], told["decisions"]) == (alice.name, 1, 600)
+    assert told["outcome"] == told["verdict"]["outcome"] == "promote"
+    assert (tmp_path / "out" / "verdict-0-q-1.png").stat().st_size > 0
+    (row,) = await rows(alice)
+    assert (row.status, row.verdict) == ("serving", told["verdict"])
+    assert await rows(bob) == []
+
+    shown = await asyncio.to_thread(casebank, home, "policy", "show", *options[:4], **around)
+    assert "q-1" in shown.stdout
+    assert "serving" in shown.stdout
+    assert told["verdict"]["reasons"][0] in shown.stdout
+
+
+async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(alice: User):
+    await alice.retain("water the garden")
+    await give(alice, stored("serving"))
+    home, around = alice.service.settings.home, reach(alice.service)
+    command = (CASEBANK, "policy", "rollback", "--user", alice.name, "--agent", AGENT)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        environment = surroundings(home, **around)
+        return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    first, second = [await asyncio.to_thread(run) for _ in range(2)]
+    assert (first.returncode, first.stdout) == (0, "q-1 serves no more\n")
+    assert (second.returncode, second.stderr) == (1, "casebank: no policy of this profile serves\n")
+    assert [row.status for row in await rows(alice)] == ["rolled_back"]
+
+
+# Cut off
+
+
+async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_was(alice: User):
+    await fill(alice)
+    database: Database = alice.service.runtime.database
+    command = [sys.executable, "-m", "app.training", "--user", alice.name, "--agent", AGENT]
+    environment = surroundings(alice.service.settings.home, **reach(alice.service))
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
+
+    async def blocked() -> bool:
+        async with database.engine.connect() as other:
+            return bool(await other.scalar(waiting))
+
+    async with database.engine.connect() as connection:  # holds the place that the trainer's row is to have
+        enter = text("SELECT casebank_enter(:user, now())")
+        await connection.execute(enter, {"user": alice.name})
+        first = {"user_sub": alice.name, "agent_key": AGENT, "version": 1, **asdict(stored("retired"))}
+        await connection.execute(insert(policies).values(first))
+        process = subprocess.Popen(  # noqa: ASYNC220 - it is the process that is under test
+            command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            await until(blocked)
+            assert process.poll() is None
+        finally:
+            process.kill()
+            assert process.wait() == -signal.SIGKILL
+        await connection.rollback()
+    assert await rows(alice) == []
+    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 140, "policies": []}
+
+
+def test_half_a_profile_or_an_unknown_engine_is_refused(tmp_path: Path):
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "app.training", *options],
+            env=surroundings(tmp_path),
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for options in (("--user", "somebody"), ("--engine", "abacus"))
+    ]
+    for process in started:
+        _, told = process.communicate()
+        assert process.returncode == 2
+        assert "Invalid value" in told

@@ -1,0 +1,258 @@
+"""What a failure looks like: an output that reports an error, whatever the status of the call says.
+
+Only a bounded beginning (and end) of an output is looked at, so that a call costs the same whatever it answered;
+RE2 runs the patterns, so that time is linear.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import orjson
+import re2
+
+LOOK_CHARS = 2_000
+LOOK_JSON_CHARS = 8_000
+"""Longest text that is read as JSON; of a longer one the beginning is searched."""
+SHORT_CHARS = 300
+"""Longest text that is an error because of a phrase somewhere in it; in a longer one it may be content."""
+MOST_KEYS = 100
+MOST_DEPTH = 4
+FEWEST_CHARS = 3
+LARGEST = 10**18
+
+_ERROR_WORD = (
+    r"(?:errors?|exception|fatal|failed|failure|panic|abort(?:ed)?|fehler|erreur|errore?|erro|fout"
+    r"|błąd|ошибка|错误|エラー|오류)"
+)
+_NO_ERROR = re2.compile(
+    r"(?i)^\W{0,4}(?:no|0|zero|without|keine?|ohne|sin|ning[uú]n|aucune?|sans|nessun|nenhum)\s+(?:\w+\s+)?"
+    rf"{_ERROR_WORD}|{_ERROR_WORD}\s{{0,3}}[:=]\s{{0,3}}(?:none|null|nil|0|false|no|n/a|-|\[\]|\"\""
+    rf"|\{{\}})\W{{0,3}}$",
+)
+_BEGINS = re2.compile(
+    rf"(?i)^\W{{0,4}}(?:\w{{1,20}} ){{0,2}}{_ERROR_WORD}(?: ?\[[^\]]{{0,40}}\]| ?\([^)]{{0,60}}\)"
+    rf"| \d{{1,6}})? ?[:\x{{FF1A}}!]"
+    r"|^\W{0,4}(?:[\w$]{1,60}[./]){0,8}\w{0,60}(?-i:Error|Exception)\b ?[:(]"
+    r"|^\W{0,4}[\w.]{0,60}\b(?:errors|exceptions)\.\w{1,60} ?:"
+    r"|^\W{0,4}traceback \(most recent call last\)"
+    r"|^\W{0,4}error (?:executing|calling|running|while|in|during|occurred|at|parsing|when|from)\b"
+    r"|^\W{0,4}unknown (?:action|argument|column|command|field|function|method|option|parameter|table|tool)\b",
+)
+_FIRST_LINE = re2.compile(
+    r"(?i)\bsyntax error\b.{0,40}\b(?:at|near|in|on)\b|: syntax error\b|error in your sql syntax|\bORA-\d{5}\b"
+    r"|\bSQLSTATE\b"
+    r"|\bviolates \S{1,20}(?: \S{1,20})? constraint|\b(?:relation|column|table|function|schema|database"
+    r"|type) \S{1,80}"
+    r"(?: of relation \S{1,80})? (?:does not|already) exists?\b|\bno such (?:table|column|file|function|command"
+    r"|user|host)"
+    r"|\bcommand not found\b|\bpermission denied\b|\bsegmentation fault\b|\bconnection (?:refused|reset|timed out)\b"
+    r"|\bHTTP(?:/\d(?:\.\d)?)?[ :]{1,3}(?:(?:error|status|code)[ :]{1,3}){0,2}[45]\d\d\b"
+    r"|\bstatus(?: code)?[ :=]{1,3}[45]\d\d\b"
+    r"|^\W{0,4}[45]\d\d[ :-]{1,3}(?:bad|unauthorized|forbidden|not|method|conflict|gone|too|unprocessable"
+    r"|internal|service"
+    r"|gateway|client|server|request|payment)\b|<title>\s{0,3}[45]\d\d\b",
+)
+_SHORT = re2.compile(
+    r"(?i)\bnot found\b|\bdoes(?:n.t| not) exist|\bno such\b|\bnicht gefunden|\bexistiert nicht|\bungültig"
+    r"|\bfehlgeschlagen|\bno (?:se )?(?:ha )?encontr|\bno existe\b|\binválid|\bfall[oó]\b|\bintrouvable|n.existe pas"
+    r"|\binvalide\b|\béchou|\bnon trovat|\bnon esiste|\bnão (?:foi )?encontrad|\bnão existe|\bniet gevonden"
+    r"|не найден|не удалось|未找到|不存在|失败|無効|見つかりません|失敗|찾을 수 없"
+    r"|\b(?:access|permission) denied\b|\bunauthori[sz]ed\b|\bforbidden\b|\btimed? ?out\b|\bservice unavailable\b"
+    r"|\binternal server error\b|\brate limit (?:exceeded|reached)|\btoo many requests\b|\bgot an unexpected keyword"
+    r"|\bvalidation errors?\b|\bmissing (?:\d{1,3} )?required\b|\bis not (?:a )?valid\b"
+    r"|^\W{0,4}(?:invalid|failed|unable|could ?n.t|cannot|can.t|illegal|unsupported|refused|rejected)\b",
+)
+_EXIT = re2.compile(
+    r"(?i)\b(?:exit(?:ed)?|return(?:ed)?|terminated)(?: with)?(?: a)?(?: non-zero)?[ _]?(?:code|status"
+    r"|value)?[ :=]{1,3}-?[1-9]\d{0,3}\b"
+)
+_ECHO = re.compile(r"""^(?:# ?)?\w{1,40} = (?=["'])""")
+"""A variable as a notebook or a script shows it."""
+_TRACEBACK = "Traceback (most recent call last)"
+_CUT_JSON = re.compile(
+    r'(?i)^\s{0,20}\{\s{0,20}"(?:error|errors|err|exception|error_message|errormessage)"\s{0,5}:\s{0,5}(?!null|false|""|\[\s{0,5}\]|\{\s{0,5}\}|\d)'
+    r'|^\s{0,20}\{\s{0,20}"(?:success|ok)"\s{0,5}:\s{0,5}false|"is_?error"\s{0,5}:\s{0,5}true',
+)
+
+_ERROR_KEYS = {"error", "errors", "err", "exception", "traceback", "error_message", "errormessage", "fehler", "erreur"}
+_FLAGS = {"success", "succeeded", "ok", "is_success", "issuccess"}
+_BAD_FLAGS = {"iserror", "is_error", "failed", "has_error"}
+_STATUS_KEYS = {"status", "status_code", "statuscode", "http_status", "httpstatus", "http_code"}
+_EXIT_KEYS = {"exit_code", "exitcode", "exit_status", "returncode", "return_code", "rc"}
+_MESSAGE_KEYS = ("message", "error_message", "detail", "details", "reason", "msg", "description", "title", "stderr")
+_WRAPPERS = {"result", "output", "response", "body", "data", "text"}
+_NOTHING = {"", "none", "null", "nil", "false", "0", "no", "no error", "ok", "n/a", "-"}
+_EMPTY = re2.compile(
+    r"(?i)^\W{0,4}(?:no (?:\w+ )?(?:results?|rows?|match(?:es)?|records?|data)\b|0 (?:rows?|results?|matches)\b"
+    r"|none|null|empty)"
+)
+
+
+def beginning(text: str, longest: int) -> str:
+    """Returns the beginning of a text, with a question mark for what is no character."""
+    return text[:longest].encode(errors="replace").decode()
+
+
+def error_in(output: Any) -> str | None:
+    """Returns the beginning of the error that the output reports, or None where it reports none."""
+    return _in_value(output, 0)
+
+
+def is_empty(output: Any) -> bool:
+    """Returns whether a tool answered that there is nothing; no answer at all says nothing."""
+    if isinstance(output, str):
+        text = beginning(output, LOOK_CHARS).strip()
+        return text in {"", "[]", "{}", '""'} or (len(text) <= SHORT_CHARS and _EMPTY.match(text) is not None)
+    return output is not None and output in ([], {})
+
+
+def glimpse(value: Any) -> str:
+    """Returns the beginning of the texts and numbers in an output, names of fields included, in one line each."""
+    return "\n".join(_leaves(value))[:LOOK_CHARS]
+
+
+def texts_in(given: Any) -> set[str]:
+    """Returns the texts and numbers in a call's arguments that are long enough to be told from others."""
+    return {text for text in _leaves(given) if len(text) >= FEWEST_CHARS}
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yields texts and numbers, at most MOST_KEYS of them and LOOK_CHARS together or little more."""
+    pending, looks, chars = [value], 0, 0
+    while pending and looks < MOST_KEYS and chars < LOOK_CHARS:
+        item, looks = pending.pop(), looks + 1
+        if isinstance(item, Mapping):
+            pending += [part for pair in islice(item.items(), MOST_KEYS) for part in pair][::-1]
+        elif isinstance(item, list):
+            pending += item[:MOST_KEYS][::-1]
+        elif isinstance(item, str | int | float) and not isinstance(item, bool):
+            text = beginning(item, LOOK_CHARS) if isinstance(item, str) else _number(item)
+            chars += len(text)
+            yield text
+
+
+def _number(value: float) -> str:
+    """Returns the digits; Python writes none of an integer with thousands of them."""
+    return repr(value) if abs(value) < LARGEST else ""
+
+
+def _in_value(value: Any, depth: int) -> str | None:
+    if depth > MOST_DEPTH:
+        return None
+    if isinstance(value, str):
+        return _in_string(value, depth)
+    if isinstance(value, Mapping):
+        return _in_mapping(value, depth)
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return _in_parts(value, depth)
+    return None
+
+
+def _in_string(text: str, depth: int) -> str | None:
+    head = beginning(text, LOOK_CHARS).lstrip()
+    if not head.startswith(("{", "[")):
+        return _in_text(text, head)
+    if len(text) <= LOOK_JSON_CHARS:
+        try:
+            return _in_value(orjson.loads(text), depth + 1)
+        except (orjson.JSONDecodeError, UnicodeError):
+            pass
+    return head[:SHORT_CHARS] if _CUT_JSON.search(head[:SHORT_CHARS]) else _in_text(text, head)
+
+
+def _in_text(text: str, head: str) -> str | None:
+    head = _ECHO.sub("", head, count=1)
+    first = head.split("\n", 1)[0][:SHORT_CHARS]
+    if _NO_ERROR.search(first):
+        return None
+    if _BEGINS.search(first) or _FIRST_LINE.search(first):
+        return head[:SHORT_CHARS]
+    if len(head) <= SHORT_CHARS and _SHORT.search(head):
+        return head
+    if _TRACEBACK in head:
+        return _exception_of(head)
+    if exited := _EXIT.search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):
+        return str(exited.group())
+    return None
+
+
+def _exception_of(text: str) -> str:
+    """Returns the last line of a traceback that is not indented: the exception itself."""
+    after = text[text.index(_TRACEBACK) + len(_TRACEBACK) + 1 :].splitlines()
+    named = [line for line in after if line and not line[0].isspace()]
+    return (named[0] if named else _TRACEBACK)[:SHORT_CHARS]
+
+
+def _in_mapping(value: Mapping[Any, Any], depth: int) -> str | None:
+    fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
+    for key in fields.keys() & _ERROR_KEYS:
+        if _tells(fields[key]):
+            return _text_of(fields[key])
+    if _flagged(fields):
+        return _message(fields)
+    return _in_wrapped(fields, depth)
+
+
+def _tells(value: Any) -> bool:
+    """Returns whether the value of a key like ``error`` says that there was one; a bare number may be a measure."""
+    if isinstance(value, str):
+        return value[:40].strip().casefold() not in _NOTHING
+    return value is True or (isinstance(value, Mapping | list) and bool(value))
+
+
+def _flagged(fields: Mapping[str, Any]) -> bool:
+    if any(fields.get(key) is False for key in _FLAGS) or any(fields.get(key) is True for key in _BAD_FLAGS):
+        return True
+    if any(_is_http_error(fields.get(key)) for key in _STATUS_KEYS):
+        return True
+    if any(isinstance(fields.get(key), int) and fields[key] not in (0, False) for key in _EXIT_KEYS):
+        return True
+    status = fields.get("status")
+    explained = any(fields.get(key) for key in _MESSAGE_KEYS)
+    return isinstance(status, str) and (
+        status.casefold() == "error" or (explained and status.casefold() in {"failed", "failure", "fail", "fehler"})
+    )
+
+
+def _is_http_error(value: Any) -> bool:
+    return isinstance(value, int) and 400 <= value < 600  # noqa: PLR2004 - HTTP's own numbers
+
+
+def _in_wrapped(fields: Mapping[str, Any], depth: int) -> str | None:
+    if len(fields) == 1 and (only := fields.get("detail", fields.get("message"))) is not None:
+        return _in_value(only, depth + 1) if isinstance(only, str) else None
+    for key in sorted(fields.keys() & _WRAPPERS):
+        if (message := _in_value(fields[key], depth + 1)) is not None:
+            return message
+    content = fields.get("content")
+    return _in_parts(content, depth + 1) if isinstance(content, list) else None
+
+
+def _in_parts(parts: Sequence[Any], depth: int) -> str | None:
+    """Reads a list as the parts of one message: what the first says counts; a longer list is data."""
+    if not parts or len(parts) > MOST_DEPTH:
+        return None
+    first = parts[0]
+    if isinstance(first, Mapping) and first.get("type") == "text":
+        return _in_value(first.get("text"), depth + 1)
+    return _in_value(first, depth + 1) if len(parts) == 1 and isinstance(first, str) else None
+
+
+def _message(fields: Mapping[str, Any]) -> str:
+    told = next((fields[key] for key in _MESSAGE_KEYS if fields.get(key)), None)
+    if told is None and isinstance(fields.get("content"), list):
+        told = fields["content"]
+    return _text_of(told) if told is not None else "reported as failed"
+
+
+def _text_of(value: Any) -> str:
+    """Returns the words of an error, out of whatever it is wrapped in."""
+    for _ in range(MOST_DEPTH):
+        if isinstance(value, list) and value:
+            value = value[0]
+        elif isinstance(value, Mapping):
+            fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
+            value = next((fields[key] for key in (*_MESSAGE_KEYS, "text", "code") if fields.get(key)), "an error")
+    return value[:SHORT_CHARS] if isinstance(value, str) else "an error"
