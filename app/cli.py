@@ -315,7 +315,8 @@ def bench(
     name: Annotated[str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, all of them, or {LEARNING}")],
     json_file: Annotated[Path | None, typer.Option("--json", help="write the numbers here, too")] = None,
     data: Annotated[
-        Path | None, typer.Option(help=f"with {LEARNING}, lessons: the folder with banking77 and tau")
+        Path | None,
+        typer.Option(envvar="CASEBANK_DATA", help=f"with {LEARNING}, lessons: the folder with banking77 and tau"),
     ] = None,
 ) -> None:
     """Measure speed and memory, as ratios within one run; or what the policy learns (minutes, not part of all)."""

@@ -20,7 +20,7 @@ from app.settings import Settings
 from app.training_report import as_json, draw
 from policy.examples import Examples
 from policy.network import Head
-from policy.train import Plan, train
+from policy.train import RIDGES, Plan, train
 from writer.learn import Fit, Learnt, learn
 from writer.profiles import Profile
 
@@ -41,7 +41,7 @@ class Local:
 
 def engine(name: Engine, device: str) -> Fit:
     """Returns what trains: here, or in shards on a Ray cluster."""
-    plan = Plan(device=device)
+    plan = Plan(device=device, ridges=RIDGES)
     if name == "local":
         return Local(plan)
     from app.training_ray import OnRay  # noqa: PLC0415 - an extra that most installations lack

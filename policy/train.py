@@ -20,6 +20,10 @@ from policy.network import Head, standardised
 LEAST_SPREAD = 1e-6
 TRAINED = ("linear", "hidden", "hidden_bias", "output", "query_linear", "query_bias")
 """The weights that move; centre and scale only describe the inputs."""
+STAY = float("inf")
+"""The ridge of a case part that stays where it began; only how hard queries are is still learned."""
+RIDGES = (100.0, 300.0, 1_000.0, 3_000.0, STAY)
+"""What a nightly training chooses from."""
 HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
@@ -120,12 +124,16 @@ def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[in
     fixed = {name: _stack([head.arrays()[name] for head in begun], plan) for name in begun[0].arrays()}
     moved = {name: fixed[name].clone().requires_grad_() for name in TRAINED}
     batch = _batch(profiles, begun, plan, seeds)
+    stays = torch.tensor(plan.ridges, device=plan.device).isinf()
     optimiser = torch.optim.Adam(list(moved.values()), lr=plan.rate)
     for _ in range(plan.steps):
         optimiser.zero_grad()
         loss = _data_loss(moved, batch) + _penalty(moved, fixed, batch.size, plan)
         loss.sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
+        with torch.no_grad():
+            for name in set(TRAINED) - {"query_linear", "query_bias"}:
+                moved[name][stays] = fixed[name][stays]
     return [
         Head(**{**head.arrays(), **{name: moved[name][p].detach().cpu().numpy() for name in TRAINED}})
         for p, head in enumerate(begun)
@@ -260,6 +268,7 @@ def _penalty(moved: dict[str, Tensor], fixed: dict[str, Tensor], size: Tensor, p
     """Returns the ridge penalty of each profile and member, (P, M), in units of the mean loss."""
     total = torch.zeros(len(size), moved["query_bias"].shape[1], device=size.device)
     ridge = torch.tensor(plan.ridges, device=size.device)[:, None]
+    ridge = torch.where(ridge.isinf(), 0, ridge)  # what stays is put back anyway
     for name in TRAINED:
         if name == "query_bias":
             continue

@@ -61,7 +61,7 @@ class Failure:
     between: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Open:
     """Failing calls of one tool, after the same goal, that nothing has put right yet."""
 

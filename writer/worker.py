@@ -38,7 +38,7 @@ from writer.ports import Analyst, Run
 from writer.profiles import is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
-from writer.seal import unseal
+from writer.seal import SealBroken, unseal
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -129,7 +129,8 @@ class Worker:
             with suppress(UserErased):
                 async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
                     rows = (await connection.execute(_claimed(user_sub, claims[0].lease_token, list(held)))).all()
-                    await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
+                    with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
+                        await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
                     found += [(held[row.id], row) for row in rows]
         # in the order of retaining, the first of equal runs is the one kept
         return sorted(found, key=lambda pair: pair[0].case_id)

@@ -4,7 +4,6 @@ Labels: failure→success on the same tool, with the kind of fix. As retain stor
 status set to "ok", so that an error must be told from the output's text alone.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,10 +39,17 @@ class Domain:
 
 async def lessons(_home: Path, data: Path | None = None) -> list[Measurement]:
     """Returns how the analyst did on each domain of the data; says so where there is none."""
-    folder = data or Path(os.environ.get("CASEBANK_DATA", BESIDE_THE_REPOSITORY))
+    folder = data or BESIDE_THE_REPOSITORY
     found = sorted((folder / "tau").glob("*/failure_events.jsonl"))
     if not found:
-        return [Measurement("lessons: SKIPPED", float("nan"), "", "its data is not on this machine; --data names it")]
+        return [
+            Measurement(
+                "lessons: SKIPPED",
+                float("nan"),
+                "",
+                "its data is not on this machine; --data or CASEBANK_DATA names it",
+            )
+        ]
     return [row for path in found for row in measure(read(path.parent))]
 
 

@@ -17,12 +17,12 @@ from policy.inputs import CASE, case_inputs, factory, prior, query_inputs
 from policy.logged import Floats
 from policy.network import Head
 from policy.slate import Slate
-from policy.train import Plan, train
+from policy.train import RIDGES, Plan, train
 
 HALF = 100.0
 """n0 of the blend: decisions at which the learned part counts half."""
 MEMBERS = 5
-PLAN = Plan(ridges=(100.0, 300.0, 1_000.0, 3_000.0))
+PLAN = Plan(ridges=RIDGES)
 """Each log's own ridge, chosen on its later decisions, never on a test."""
 CANARY_PLAN = Plan(ridge=300.0)
 """For the candidates along the way: choosing a ridge for each would take most of the time."""
