@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from policy.examples import Examples, capped_shares, joined, pooled
 from policy.network import FARTHEST, Head
-from policy.train import Plan, train, train_prior
+from policy.train import RIDGES, Plan, train, train_prior
 from policy.weights import pack
 from tests.policy.builders import INPUTS, QUICK, TASTE, Toy, logged, start, toy, unhurried
 
@@ -216,6 +216,16 @@ def test_rewards_of_chance_move_the_order_less_than_rewards_that_mean_something(
     real, chance = train([rows, shuffled], Plan(), [1, 1], start(hidden=hidden))
     bank = toy(rng(16), 200)
     assert moved(chance, start(hidden=hidden), bank) < 0.5 * moved(real, start(hidden=hidden), bank)
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_a_head_leaves_where_it_began_only_when_its_later_decisions_clearly_say_so(hidden: int):
+    rows = logged(rng(14), 1_000)
+    rows = replace(rows, prior=np.zeros_like(rows.prior))
+    shuffled = replace(rows, reward=rng(15).permutation(rows.reward))
+    real, chance = train([rows, shuffled], Plan(ridges=RIDGES, steps=100), [1, 1], start(hidden=hidden))
+    assert moved(chance, start(hidden=hidden), PROBE) < 1e-5
+    assert moved(real, start(hidden=hidden), PROBE) > 0.1
 
 
 def test_an_input_that_never_varies_does_no_harm():
