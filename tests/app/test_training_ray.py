@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.training import engine
-from policy.train import Plan, train
+from policy.train import RIDGES, Plan, train
 from tests.policy.builders import QUICK, logged, start
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: casebank[ray]")
@@ -39,5 +39,5 @@ def test_no_profiles_are_no_work(cluster: None):
 
 def test_the_engine_is_chosen_by_its_name():
     assert isinstance(engine("ray", "cpu"), OnRay)
-    assert engine("ray", "cuda").plan == Plan(device="cuda")
+    assert engine("ray", "cuda").plan == Plan(device="cuda", ridges=RIDGES)
     assert not isinstance(engine("local", "cpu"), OnRay)
