@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from policy.examples import Examples, pooled, split
+from policy.examples import Examples, split
 from policy.network import Head, standardised
 
 LEAST_SPREAD = 1e-6
@@ -89,14 +89,6 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
         _pulled(np.stack([loss[p] for loss in losses]), examples.group[held_out[p]], sorted(plan.ridges))
         for p, examples in enumerate(profiles)
     ]
-
-
-def train_prior(profiles: Sequence[Examples], plan: Plan, seed: int, start: Head, cap: float = 0.1) -> Head:
-    """Returns the shared prior of these profiles (one a user), each weighing at most ``cap`` of the whole.
-
-    Only content-free numbers enter it. A single user's pull on everybody else's start is bounded by the cap.
-    """
-    return train([pooled(profiles, cap)], plan, [seed], start)[0] if profiles else start
 
 
 def _losses(head: Head, examples: Examples) -> np.ndarray:

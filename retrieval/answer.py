@@ -1,8 +1,7 @@
 """The answer to a question: from candidates to a slate with its reasons, and to the entry that logs the decision."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as with_default
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 from uuid import UUID
@@ -65,7 +64,7 @@ class Slate:
     context: MemoryContext
     mode: str
     policy_version: str = default.VERSION
-    degraded: list[str] = with_default(default_factory=list)
+    degraded: list[str] = field(default_factory=list)
 
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
@@ -102,8 +101,8 @@ def answer(
     k = question.k or (settings.k if settings else 0)
     nearest = question.min_similarity if with_vector else None
     budget = Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
-    field = field_of(pool.features, pool.group, pool.source, nearest)
-    decision = decide(pool.features, field, k, Trial(arms, budget, seed))
+    rules = field_of(pool.features, pool.group, pool.source, nearest)
+    decision = decide(pool.features, rules, k, Trial(arms, budget, seed))
     by_id = {row.id: row for row in found.cases}
     chosen = [by_id[pool.ids[index]] for index in decision.slate]
     told = [Remembered(row.task, row.plan, row.outcome, row.reward) for row in chosen]

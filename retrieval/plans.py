@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy.evidence import Matrix
+from retrieval.text import folded
 
 NOT_KNOWN: NDArray[np.float32] = np.zeros(0, np.float32)
 """Stands for the vector of a name that could not be had."""
@@ -36,7 +37,7 @@ def plans(rows: Sequence[Any]) -> Plans:
     told = [row.effects for row in rows]
     are_tools = len({name for names in told for name in names}) > 1
     if not are_tools:  # an agent with one tool says what it did by its plan
-        told = [[" ".join(step.casefold().split()) for step in row.plan] for row in rows]
+        told = [[folded(step) for step in row.plan] for row in rows]
     column = {name: index for index, name in enumerate(dict.fromkeys(name for names in told for name in names))}
     counts = np.zeros((len(rows), max(len(column), 1)))
     for index, names in enumerate(told):

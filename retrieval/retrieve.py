@@ -12,13 +12,13 @@ from prometheus_client import Counter
 from retrieval.answer import Found, Question, Slate, answer
 from retrieval.database import Database
 from retrieval.decisions import log_decision
-from retrieval.errors import EmbedderError, TextNotEmbeddable
+from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.hot import HotConnection
 from retrieval.past import past
 from retrieval.plans import NOT_KNOWN, ToolVectors, plans, words_of
 from retrieval.policies import Policies
 from retrieval.pool import Pool, Query, pool
-from retrieval.ports import Embedder
+from retrieval.ports import Embedder, Vector
 from retrieval.queries import Measured, Search, candidates, vectors
 from retrieval.stages import stage
 
@@ -102,14 +102,24 @@ class Reader:
         names = self._tools.wanted()
         with stage("retrieve.embed"):
             try:
-                vector, *of_names = await self.embedder.embed([search.query, *map(words_of, names)])
+                vector, *of_names = await self._beside(search.query, names)
             except TextNotEmbeddable:
                 return search, ["query_not_embeddable"]
             except EmbedderError:
-                self._tools.learn(dict.fromkeys(names, NOT_KNOWN))  # the query must not fail for a name twice
                 return search, ["embedder"]
         self._tools.learn(dict(zip(names, of_names, strict=True)))
         return replace(search, vector=vector.tolist(), model=self.embedder.model), []
+
+    async def _beside(self, query: str, names: Sequence[str]) -> Sequence[Vector]:
+        """Returns the vectors of the query and of the names; a name that spoils the answer has none from now on."""
+        try:
+            return list(await self.embedder.embed([query, *map(words_of, names)]))
+        except (EmbedderRefused, EmbedderMisbehaved):
+            if not names:
+                raise
+        # other users' tools may be among the names: what is wrong with one must not be the query's fault
+        (vector,) = await self.embedder.embed([query])
+        return [vector, *[NOT_KNOWN] * len(names)]
 
     async def _candidates(
         self,

@@ -3,13 +3,13 @@
 from typing import Any
 from uuid import UUID
 
-import uuid_utils.compat as uuids
 from sqlalchemy import delete, func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
+from retrieval.schema import MAX_SEARCH_TEXT_CHARS, cases, profiles
+from writer.audit import Change, note
 from writer.retain import Author
 
 
@@ -28,7 +28,7 @@ async def set_tags(connection: AsyncConnection, author: Author, case_id: UUID, t
         .returning(cases.c.agent_key)
     )
     agent_key = await _found(connection, changed)
-    await note(connection, author, agent_key, "update_case", case_id, {"tags": tags})
+    await note(connection, _change(author, agent_key, "update_case", case_id, tags=tags))
 
 
 async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID) -> None:
@@ -39,7 +39,7 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
     """
     gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)
     agent_key = await _found(connection, gone)
-    await note(connection, author, agent_key, "delete_case", case_id, {})
+    await note(connection, _change(author, agent_key, "delete_case", case_id))
 
 
 async def set_profile(connection: AsyncConnection, author: Author, agent_key: str, settings: dict[str, Any]) -> None:
@@ -51,7 +51,7 @@ async def set_profile(connection: AsyncConnection, author: Author, agent_key: st
     else:
         fresh = fresh.on_conflict_do_nothing()
     await connection.execute(fresh)
-    await note(connection, author, agent_key, "update_profile", None, settings)
+    await note(connection, _change(author, agent_key, "update_profile", **settings))
 
 
 async def _found(connection: AsyncConnection, statement: Any) -> str:
@@ -61,23 +61,12 @@ async def _found(connection: AsyncConnection, statement: Any) -> str:
     return str(agent_key)
 
 
-async def note(  # noqa: PLR0913, PLR0917 - an audit entry has that many columns
-    connection: AsyncConnection,
-    author: Author,
-    agent_key: str,
-    action: str,
-    subject_id: UUID | None,
-    payload: dict[str, Any],
-) -> None:
-    """Adds an entry to the user's audit."""
-    await connection.execute(
-        insert(audit).values(
-            user_sub=author.user_sub,
-            id=uuids.uuid7(),
-            agent_key=agent_key,
-            actor=author.actor,
-            action=action,
-            subject_id=subject_id,
-            payload=payload,
-        ),
+def _change(author: Author, agent_key: str, action: str, subject_id: UUID | None = None, **payload: object) -> Change:
+    return Change(
+        user_sub=author.user_sub,
+        agent_key=agent_key,
+        actor=author.actor,
+        action=action,
+        subject_id=subject_id,
+        payload=payload,
     )

@@ -3,12 +3,12 @@
 from contextlib import suppress
 from typing import Any
 
-import uuid_utils.compat as uuids
-from sqlalchemy import Select, Update, and_, func, insert, select, tuple_, update
+from sqlalchemy import Select, Update, and_, func, select, tuple_, update
 
 from retrieval.database import Database
 from retrieval.errors import UserErased
-from retrieval.schema import INDEXED_DIMENSIONS, audit, case_embeddings, cases, profiles
+from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
+from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 LARGE = 20_000
@@ -72,15 +72,14 @@ async def _turn(database: Database, profile: Profile, vectors: int, *, approxima
         rest = move(user_sub, agent_key, approximate=True)
         while approximate and (await connection.execute(rest)).rowcount == BATCH:
             pass
-        entry = {
-            "user_sub": user_sub,
-            "id": uuids.uuid7(),
-            "agent_key": agent_key,
-            "actor": "upkeep",
-            "action": "index_profile",
-            "payload": {"approximate": approximate, "vectors": vectors},
-        }
-        await connection.execute(insert(audit).values(entry))
+        change = Change(
+            user_sub=user_sub,
+            agent_key=agent_key,
+            actor="upkeep",
+            action="index_profile",
+            payload={"approximate": approximate, "vectors": vectors},
+        )
+        await note(connection, change)
     return True
 
 

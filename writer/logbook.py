@@ -20,6 +20,7 @@ from policy.inputs import CASE, QUERY, case_inputs, prior, query_inputs
 from policy.logged import Logged, Target
 from policy.slate import Field, Slate, choose, field_of, order
 from retrieval.schema import decision_slots, decisions
+from retrieval.text import folded
 
 MOST_DECISIONS = 5_000
 """The latest decisions that are read; older ones were taken on another bank."""
@@ -136,7 +137,7 @@ def _entry(row: Row[Any]) -> Entry:
 
 def group_of(query: str) -> int:
     """Returns the number of the query's group: the same for texts that differ in case and white space alone."""
-    digest = hashlib.sha256(" ".join(query.casefold().split()).encode()).digest()
+    digest = hashlib.sha256(folded(query).encode()).digest()
     return int.from_bytes(digest[:7], "big")
 
 

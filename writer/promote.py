@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import uuid_utils.compat as uuids
 from sqlalchemy import Row, Select, Update, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.bank import prior_stands
 from retrieval.errors import NotFound
-from retrieval.schema import audit, policies
+from retrieval.schema import policies
+from writer.audit import Change, note
 
 LIVE = ("candidate", "serving")
 
@@ -57,7 +57,7 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: S
     version = int((await connection.execute(last)).scalar_one()) + 1
     values = {name: getattr(new, name) for name in Stored.__slots__}
     await connection.execute(insert(policies).values(user_sub=user_sub, agent_key=agent_key, version=version, **values))
-    await _note(connection, user_sub, agent_key, "add_policy", {"version": version, "status": new.status})
+    await note(connection, _change(user_sub, agent_key, "add_policy", version, new.status))
     return version
 
 
@@ -74,8 +74,7 @@ async def decide(connection: AsyncConnection, policy: Row[Any], status: str) -> 
     times = {"promoted_at": func.now()} if status == "serving" else {"retired_at": func.now()}
     mine = _of_profile(policy).where(policies.c.version == policy.version)
     await connection.execute(mine.values(status=status, **times))
-    payload = {"version": policy.version, "status": status}
-    await _note(connection, policy.user_sub, policy.agent_key, "decide_policy", payload)
+    await note(connection, _change(policy.user_sub, policy.agent_key, "decide_policy", policy.version, status))
 
 
 async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str) -> int:
@@ -97,8 +96,6 @@ def _of_profile(policy: Row[Any]) -> Update:
     return update(policies).where(policies.c.user_sub == policy.user_sub, policies.c.agent_key == policy.agent_key)
 
 
-async def _note(
-    connection: AsyncConnection, user_sub: str, agent_key: str, action: str, payload: dict[str, Any]
-) -> None:
-    entry = {"user_sub": user_sub, "id": uuids.uuid7(), "agent_key": agent_key, "actor": "trainer"}
-    await connection.execute(insert(audit).values(**entry, action=action, payload=payload))
+def _change(user_sub: str, agent_key: str, action: str, version: int, status: str) -> Change:
+    payload = {"version": version, "status": status}
+    return Change(user_sub=user_sub, agent_key=agent_key, actor="trainer", action=action, payload=payload)

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import uuid_utils.compat as uuids
 from sqlalchemy import (
     CTE,
     Delete,
@@ -19,7 +18,6 @@ from sqlalchemy import (
     cast,
     delete,
     func,
-    insert,
     literal,
     select,
     update,
@@ -27,7 +25,8 @@ from sqlalchemy import (
 
 from retrieval.database import Database
 from retrieval.errors import UserErased
-from retrieval.schema import audit, cases, decisions, profiles
+from retrieval.schema import cases, decisions, profiles
+from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, lock_profile
 
 KEPT = timedelta(days=30)
@@ -121,20 +120,19 @@ async def _sweep_once(database: Database, profile: Profile, sweep: _Sweep) -> in
         if ids:
             await connection.execute(sweep.act(ids))
         if ids and sweep.why is not None:
-            await connection.execute(insert(audit), [_entry(profile, case_id, sweep.why) for case_id in ids])
+            await note(connection, *(_pruned(profile, case_id, sweep.why) for case_id in ids))
     return len(ids)
 
 
-def _entry(profile: Profile, case_id: UUID, why: str) -> dict[str, object]:
-    return {
-        "user_sub": profile.user_sub,
-        "id": uuids.uuid7(),
-        "agent_key": profile.agent_key,
-        "actor": "prune",
-        "action": "prune_case",
-        "subject_id": case_id,
-        "payload": {"why": why},
-    }
+def _pruned(profile: Profile, case_id: UUID, why: str) -> Change:
+    return Change(
+        user_sub=profile.user_sub,
+        agent_key=profile.agent_key,
+        actor="prune",
+        action="prune_case",
+        subject_id=case_id,
+        payload={"why": why},
+    )
 
 
 def merged(user_sub: str, agent_key: str) -> Select[UUID]:

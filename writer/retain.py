@@ -18,6 +18,7 @@ from retrieval.errors import NotFound
 from retrieval.hot import HotStatement
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
 from retrieval.stages import stage
+from retrieval.text import folded
 from writer.effects import effects
 from writer.errors import IdempotencyConflict
 from writer.keys import Keyring, UserKey
@@ -121,7 +122,7 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
 
 def message_hash(task: str, plan: list[str]) -> bytes:
     """Returns the hash under which equal runs meet: of task and plan, whatever their case and white space."""
-    normal = "\n".join(" ".join(text.casefold().split()) for text in (task, *plan))
+    normal = "\n".join(folded(text) for text in (task, *plan))
     return hashlib.sha256(normal.encode()).digest()
 
 

@@ -11,7 +11,8 @@ from sqlalchemy import Function, Row, Select, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.schema import audit, cases, decision_slots, decisions, rewards
+from retrieval.schema import cases, decision_slots, decisions, rewards
+from writer.audit import Change, note
 from writer.run import FinishedRun, RewardSource
 
 UNRESOLVED_DISCOUNT = 0.5
@@ -76,17 +77,11 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
     # not the transaction's start: of two that overlap, the one that got the row lock last is the newer
     await _add(connection, user_sub, actor, feedback, func.clock_timestamp())
     counts = await _settle(connection, user_sub, feedback)
-    await connection.execute(
-        insert(audit).values(
-            user_sub=user_sub,
-            id=uuids.uuid7(),
-            agent_key=row.agent_key,
-            actor=actor,
-            action="reward",
-            subject_id=subject,
-            payload={"reward": feedback.reward, "source": feedback.source},
-        ),
+    payload = {"reward": feedback.reward, "source": feedback.source}
+    given = Change(
+        user_sub=user_sub, agent_key=row.agent_key, actor=actor, action="reward", subject_id=subject, payload=payload
     )
+    await note(connection, given)
     return counts
 
 

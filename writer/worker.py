@@ -27,10 +27,11 @@ from retrieval.errors import (
 )
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.queries import stored
-from retrieval.schema import audit, case_embeddings, cases, procedures, profiles
+from retrieval.schema import case_embeddings, cases, procedures, profiles
 from retrieval.stages import log, stage
 from writer import queue
 from writer.analyst import RuleAnalyst
+from writer.audit import Change, note
 from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring, UserKey
@@ -201,7 +202,7 @@ class Worker:
             await _close(connection, held, kept)
             if kept is not None:
                 await connection.execute(count_again(held.user_sub, kept, row))
-                await _note(connection, held, "merge_case", {"into": str(kept)})
+                await note(connection, _merged(held, kept))
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
             if record is not None:
@@ -302,15 +303,12 @@ async def _store_procedure(connection: AsyncConnection, held: Claim, record: dic
     await connection.execute(insert(procedures).values(values))
 
 
-async def _note(connection: AsyncConnection, held: Claim, action: str, payload: dict[str, object]) -> None:
-    await connection.execute(
-        insert(audit).values(
-            user_sub=held.user_sub,
-            id=uuids.uuid7(),
-            agent_key=held.agent_key,
-            actor="worker",
-            action=action,
-            subject_id=held.case_id,
-            payload=payload,
-        ),
+def _merged(held: Claim, kept: UUID) -> Change:
+    return Change(
+        user_sub=held.user_sub,
+        agent_key=held.agent_key,
+        actor="worker",
+        action="merge_case",
+        subject_id=held.case_id,
+        payload={"into": str(kept)},
     )

@@ -1,7 +1,6 @@
-"""What the operator may remember with: nothing, a list in this process, or casebank over HTTP."""
+"""What the operator may remember with: nothing, or casebank over HTTP."""
 
 import asyncio
-import re
 import time
 import uuid
 from dataclasses import asdict, dataclass, field
@@ -67,30 +66,6 @@ class NoMemory:
     async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
         """None."""
         return None
-
-
-class ListMemory:
-    """Keeps runs in a list and ranks them by shared words: for tests, without a service."""
-
-    def __init__(self, k: int = 4) -> None:
-        self._k = k
-        self._cases: list[Case] = []
-
-    async def retrieve(self, task: str) -> Slate:
-        """The `k` cases that share most words with `task`; the newest first among equals."""
-        words = _words(task)
-
-        def overlap(case: Case) -> float:
-            return len(words & _words(case.task)) / len(words | _words(case.task))
-
-        newest_first = self._cases[::-1]
-        return Slate(cases=tuple(sorted(newest_first, key=overlap, reverse=True)[: self._k]))
-
-    async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
-        """The position of the run in the list."""
-        case = Case(str(len(self._cases)), run.task, run.plan, "success" if run.success else "failure")
-        self._cases.append(case)
-        return case.case_id
 
 
 class HttpMemory:
@@ -165,7 +140,3 @@ def _slate(answer: dict[str, Any], latency_ms: float) -> Slate:
         latency_ms=latency_ms,
         degraded=tuple(answer.get("degraded") or ()),
     )
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))

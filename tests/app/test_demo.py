@@ -1,6 +1,7 @@
 """The demo's tasks fail and are solved as they claim, and memory helps but is not obeyed."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from app.demo.families import BY_KEY, FAMILIES, Family, Task, draw, stream
-from app.demo.memory import Case, HttpMemory, ListMemory, NoMemory, Run, Slate
+from app.demo.memory import Case, HttpMemory, NoMemory, Run, Slate
 from app.demo.operator import Operator
 from app.demo.repairs import BY_KEY as REPAIR
 from app.demo.repairs import REPAIRS, apply_chain, named_in
@@ -23,6 +24,34 @@ from app.embedded import EmbeddedPostgres
 
 VARIATIONS = 8
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.key)
+
+
+class ListMemory:
+    """Keeps runs in a list and ranks them by shared words."""
+
+    def __init__(self, k: int = 4) -> None:
+        self._k = k
+        self._cases: list[Case] = []
+
+    async def retrieve(self, task: str) -> Slate:
+        """The `k` cases that share most words with `task`; the newest first among equals."""
+        words = _words(task)
+
+        def overlap(case: Case) -> float:
+            return len(words & _words(case.task)) / len(words | _words(case.task))
+
+        newest_first = self._cases[::-1]
+        return Slate(cases=tuple(sorted(newest_first, key=overlap, reverse=True)[: self._k]))
+
+    async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
+        """The position of the run in the list."""
+        case = Case(str(len(self._cases)), run.task, run.plan, "success" if run.success else "failure")
+        self._cases.append(case)
+        return case.case_id
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 @pytest.fixture(scope="module")

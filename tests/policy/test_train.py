@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from policy.examples import Examples, capped_shares, joined, pooled
 from policy.network import FARTHEST, Head
-from policy.train import RIDGES, Plan, train, train_prior
+from policy.train import RIDGES, Plan, train
 from policy.weights import pack
 from tests.policy.builders import INPUTS, QUICK, TASTE, Toy, logged, start, toy, unhurried
 
@@ -308,6 +308,11 @@ def test_pooled_users_weigh_by_their_capped_shares():
 
 CROWD = [logged(rng(100 + user), 40) for user in range(19)]
 PRIOR_PLAN = Plan(steps=120, ridge=30.0)
+
+
+def train_prior(users: list[Examples], plan: Plan, seed: int, begin: Head, cap: float = 0.1) -> Head:
+    """The shared prior, as the nightly training makes it of one part a user."""
+    return train([pooled(users, cap)], plan, [seed], begin)[0] if users else begin
 
 
 def prior_of(loud: Examples, cap: float = 0.1) -> Head:

@@ -22,9 +22,11 @@ from policy.network import untrained
 from policy.slate import DEPTH
 from policy.weights import pack
 from retrieval.answer import Question, Slate
+from retrieval.errors import EmbedderRefused
 from retrieval.past import past
 from retrieval.plans import ToolVectors, plans, words_of
 from retrieval.pool import Query, pool
+from retrieval.ports import Vectors
 from retrieval.queries import Search, candidates
 from retrieval.retrieve import Reader
 from retrieval.schema import cases, decision_slots, decisions, profiles
@@ -359,6 +361,27 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
     keep = [column for column in range(len(features.NAMES)) if column not in fresh]
     np.testing.assert_array_equal(seen[:, keep], again.features[:, keep])
     np.testing.assert_allclose(seen[:, fresh], again.features[:, fresh], atol=1e-2)
+
+
+class Fussy:
+    """An embedder that takes no name of a tool beside a query."""
+
+    model, dimension = EMBEDDER.model, EMBEDDER.dimension
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) > 1:
+            raise EmbedderRefused("one text at a time")
+        return await EMBEDDER.embed(texts)
+
+
+async def test_a_tool_whose_name_the_embedder_refuses_takes_no_query_down(bank: Bank, user: str):
+    fussy = Reader(bank.database, Fussy(), explore=False)
+    await walls(bank, user)
+    await bank.add(user, *({"task": f"clean brush {n}", "effects": ["paint", f"clean_{n}"]} for n in range(3)))
+    await reembed(bank.database, EMBEDDER, bank.profile(user))
+    for _ in range(3):
+        slate = await ask(fussy, user)
+        assert (slate.mode, slate.degraded) == ("hybrid", [])
 
 
 # Experience

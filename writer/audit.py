@@ -1,0 +1,29 @@
+"""The audit: an entry for every change, written in the change's own transaction."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from sqlalchemy import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.schema import audit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What was changed, whose it is, and who did it."""
+
+    user_sub: str
+    agent_key: str | None
+    actor: str
+    action: str
+    subject_id: UUID | None = None
+    payload: Mapping[str, object] = field(default_factory=dict)
+
+
+async def note(connection: AsyncConnection, *changes: Change) -> None:
+    """Adds an entry for each change; the connection is the user's."""
+    if changes:
+        await connection.execute(insert(audit), [{"id": uuids.uuid7(), **asdict(change)} for change in changes])
