@@ -54,8 +54,8 @@ class Reader:
     embedder: Embedder
     pgvector: bool = True
     """Whether the database compares vectors; otherwise the process does."""
-    explore: bool = True
-    """Whether profiles may try things out; off, every slate is the policy's own, and trials wait."""
+    explore: bool = False
+    """Whether profiles may try things out; if not, every slate is the policy's own, and trials wait."""
     _large: LargeProfiles = field(default_factory=LargeProfiles)
     """Learnt from each answer: only the first retrieve of a large profile is exact, and slow."""
     _policies: Policies = field(default_factory=Policies)

@@ -165,7 +165,7 @@ class BankMachine(RuleBasedStateMachine):
     @rule(who=people, query=st.sampled_from(["piano", "the garden", "server", "something else"]), k=st.integers(1, 6))
     def retrieves(self, who: int, query: str, k: int) -> None:
         person = self.people[who]
-        reader = Reader(self.database, self.embedder)
+        reader = Reader(self.database, self.embedder, explore=True)
         question = Question(Search(agent_key=AGENT, query=query), k=k)
         slate = self.do(reader.retrieve(person.name, datetime.now(UTC), question))
         person.retrievals.append(slate.retrieval_id)

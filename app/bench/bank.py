@@ -38,7 +38,7 @@ async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
     try:
         async with service_database(url) as database:
-            yield Bank(url, Reader(database, WordLlamaEmbedder()), bare, users, datetime.now(UTC))
+            yield Bank(url, Reader(database, WordLlamaEmbedder(), explore=True), bare, users, datetime.now(UTC))
     finally:
         await bare.close()
 

@@ -57,7 +57,7 @@ async def bank(database_url: str) -> AsyncIterator[Bank]:
 @pytest.fixture(scope="module")
 def reader(bank: Bank) -> Reader:
     """One process, which remembers what it loaded."""
-    return Reader(bank.database, EMBEDDER)
+    return Reader(bank.database, EMBEDDER, explore=True)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_a_promoted_policy_gives_the_order_and_says_so(bank: Bank, reader:
 
 async def test_the_blend_says_how_much_a_policy_counts(bank: Bank, user: str):
     await walls(bank, user)
-    reader = Reader(bank.database, EMBEDDER, explore=False)
+    reader = Reader(bank.database, EMBEDDER)
     plain = ids(await ask(reader, user))
     await give(bank, user, stored("serving", OLDEST_FIRST, blend=0.0))
     unheard = await ask(reader, user)
@@ -143,7 +143,7 @@ async def test_the_blend_says_how_much_a_policy_counts(bank: Bank, user: str):
 
 
 async def test_a_policy_of_one_user_or_agent_is_nothing_to_others(bank: Bank, user: str):
-    reader, other = Reader(bank.database, EMBEDDER, explore=False), f"{user}-other"
+    reader, other = Reader(bank.database, EMBEDDER), f"{user}-other"
     mine, theirs = await walls(bank, user), await walls(bank, other)
     plain = await ask(reader, other)
     await give(bank, user, stored("serving", OLDEST_FIRST))
@@ -155,7 +155,7 @@ async def test_a_policy_of_one_user_or_agent_is_nothing_to_others(bank: Bank, us
 
 
 async def test_a_rollback_takes_effect_on_the_next_retrieve(bank: Bank, user: str):
-    reader = Reader(bank.database, EMBEDDER, explore=False)
+    reader = Reader(bank.database, EMBEDDER)
     await walls(bank, user)
     plain = ids(await ask(reader, user))
     await give(bank, user, stored("serving", OLDEST_FIRST))
@@ -166,7 +166,7 @@ async def test_a_rollback_takes_effect_on_the_next_retrieve(bank: Bank, user: st
 
 
 async def test_a_profile_that_does_not_learn_is_served_by_the_default(bank: Bank, user: str):
-    reader = Reader(bank.database, EMBEDDER, explore=False)
+    reader = Reader(bank.database, EMBEDDER)
     await walls(bank, user)
     await give(bank, user, stored("serving", OLDEST_FIRST))
     await bank.set_profile(user, learning=False)
@@ -174,7 +174,7 @@ async def test_a_profile_that_does_not_learn_is_served_by_the_default(bank: Bank
 
 
 async def test_whoever_begins_anew_after_an_erasure_does_not_get_the_erased_head(bank: Bank, user: str):
-    reader = Reader(bank.database, EMBEDDER, explore=False)
+    reader = Reader(bank.database, EMBEDDER)
     ids_before = await walls(bank, user)
     await give(bank, user, stored("serving", OLDEST_FIRST))
     assert ids(await ask(reader, user)) == ids_before[:4]
@@ -207,7 +207,7 @@ async def test_a_candidate_serves_its_share_and_the_chances_are_those_of_both(ba
 async def test_a_slate_on_which_candidate_and_default_agree_is_certain(bank: Bank, reader: Reader, user: str):
     await walls(bank, user)
     await give(bank, user, stored("candidate"))
-    for _ in range(20):
+    for _ in range(60):
         await ask(reader, user)
     entries = await logged(bank, user)
     assert {entry.arm for entry in entries} == {"default", "candidate"}
@@ -217,7 +217,7 @@ async def test_a_slate_on_which_candidate_and_default_agree_is_certain(bank: Ban
 async def test_where_nothing_may_be_tried_out_a_trial_waits(bank: Bank, user: str):
     await walls(bank, user)
     await give(bank, user, stored("candidate", OLDEST_FIRST))
-    reader = Reader(bank.database, EMBEDDER, explore=False)
+    reader = Reader(bank.database, EMBEDDER)
     for _ in range(20):
         await ask(reader, user)
     assert {entry.arm for entry in await logged(bank, user)} == {"default"}
@@ -271,7 +271,7 @@ async def test_a_policy_that_cannot_be_loaded_is_left_to_the_default_and_counted
 
 
 async def test_a_head_stops_serving_when_its_shared_prior_is_erased_whatever_comes_in_its_place(bank: Bank, user: str):
-    reader, contributor = Reader(bank.database, EMBEDDER, explore=False), f"{user}-contributor"
+    reader, contributor = Reader(bank.database, EMBEDDER), f"{user}-contributor"
     oldest = (await walls(bank, user))[:4]
 
     async def store() -> int:
@@ -375,7 +375,7 @@ class Fussy:
 
 
 async def test_a_tool_whose_name_the_embedder_refuses_takes_no_query_down(bank: Bank, user: str):
-    fussy = Reader(bank.database, Fussy(), explore=False)
+    fussy = Reader(bank.database, Fussy())
     await walls(bank, user)
     await bank.add(user, *({"task": f"clean brush {n}", "effects": ["paint", f"clean_{n}"]} for n in range(3)))
     await reembed(bank.database, EMBEDDER, bank.profile(user))

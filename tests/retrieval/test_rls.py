@@ -65,7 +65,7 @@ async def _fill(database: Database) -> None:
         while await Worker(database, embedder, keyring).run_once():
             pass
         question = Question(Search(agent_key="gardener", query="garden"))
-        slate = await Reader(database, embedder, explore=False).retrieve(user, author.authorised_at, question)
+        slate = await Reader(database, embedder).retrieve(user, author.authorised_at, question)
         assert [choice.row.id for choice in slate.choices] == [kept.case_id]
         async with database.as_user(user, author.authorised_at) as connection:
             await give_feedback(connection, user, user, Feedback(1.0, "user", case_id=kept.case_id))

@@ -74,7 +74,7 @@ async def test_what_was_learned_from_a_missing_data_type_is_found_for_the_next_c
 
     # The next task is another column of another table; it gets the case, and with the case its lesson.
     question = Question(Search(AGENT, NEXT), k=1)
-    reader = Reader(bank.database, WordLlamaEmbedder(), explore=False)
+    reader = Reader(bank.database, WordLlamaEmbedder())
     (choice,) = (await reader.retrieve(user, datetime.now(UTC), question)).choices
     assert choice.row.task == "Add a last_name column to the users table"
     (found,) = await bank.read(user, procedure_of(user, choice.row.id))
