@@ -10,6 +10,9 @@ from writer.run import AgentKey, Kind, Outcome, Reward, RewardSource, Strict, Ta
 
 K = Annotated[int, Field(ge=1, le=50)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+Rewrite = Literal["off", "rules", "llm"]
+Analyst = Literal["rules", "llm"]
+Abstraction = Literal["off", "concrete", "abstract", "hybrid"]
 RrfK = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]
 
 
@@ -204,6 +207,15 @@ class ProfilePatch(Strict):
     explore: float | None = Field(default=None, ge=0, le=0.5, description="share of slates with a drawn place")
     canary: float | None = Field(default=None, ge=0, le=0.9, description="share that follows a policy on trial")
     share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
+    rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
+    analyst: Analyst | None = Field(default=None, description="who explains failures and abstracts runs")
+    abstraction: Abstraction | None = Field(default=None, description="how abstract procedures are; off: none is made")
+    least_success: float | None = Field(default=None, ge=0, le=1, description="of a run that makes a procedure")
+    procedures: int | None = Field(default=None, ge=0, le=10, description="most procedures in one answer")
+    procedure_similarity: float | None = Field(
+        default=None, ge=-1, le=1, description="least of trigger and query; null: the embedding model's own"
+    )
+    llm_tokens_per_day: int | None = Field(default=None, ge=0, description="null: as many as the service allows")
 
 
 class ProfileOut(BaseModel):
@@ -221,6 +233,13 @@ class ProfileOut(BaseModel):
     explore: float
     canary: float
     share_prior: bool
+    rewrite: Rewrite
+    analyst: Analyst
+    abstraction: Abstraction
+    least_success: float
+    procedures: int
+    procedure_similarity: float | None
+    llm_tokens_per_day: int | None
     approximate: bool = Field(description="whether vectors are searched through the HNSW index")
     embedding_model: str | None
     cases: dict[str, int] = Field(description="how many cases there are of each status")

@@ -13,6 +13,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Computed,
+    Date,
     DateTime,
     ForeignKeyConstraint,
     Index,
@@ -75,6 +76,15 @@ POLICY_STATUSES = ("candidate", "serving", "retired", "rolled_back", "rejected",
 SHARED = ""
 """The ``user_sub`` and ``agent_key`` of the shared prior's row in ``policies``; no user is called so."""
 REWARD_SOURCES = ("heuristic", "user", "judge", "metric")
+REWRITES = ("off", "rules", "llm")
+ANALYSTS = ("rules", "llm")
+LEVELS = ("concrete", "abstract", "hybrid")
+"""How far a procedure is abstracted: as it was done, with placeholders alone, or with an example for each."""
+PROCEDURE_KINDS = ("script", "failure_lesson", "revision")
+PROCEDURE_ORIGINS = ("run", "rules", "llm")
+"""Who wrote the version: the backend, with its run; the rules; or a language model."""
+PROCEDURE_STATUSES = ("active", "superseded", "retired", "rolled_back")
+LLM_PURPOSES = ("rewrite", "analyse", "abstract", "revise")
 
 profiles = Table(
     "profiles",
@@ -100,12 +110,26 @@ profiles = Table(
         server_default=text("false"),
         comment="every vector of the profile is in the HNSW index",
     ),
+    Column("rewrite", Text, nullable=False, server_default=text("'off'"), comment="who turns a query into a search"),
+    Column("analyst", Text, nullable=False, server_default=text("'rules'"), comment="who explains failures"),
+    Column("abstraction", Text, nullable=False, server_default=text("'hybrid'"), comment="off, or the level"),
+    Column(
+        "least_success", REAL, nullable=False, server_default=text("0.7"), comment="of a run that makes a procedure"
+    ),
+    Column("procedures", SmallInteger, nullable=False, server_default=text("2"), comment="most in one answer"),
+    Column("procedure_similarity", REAL, comment="least of trigger and query; null: the embedding model's own"),
+    Column("llm_tokens_per_day", Integer, comment="null: as many as the service allows"),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key"),
     CheckConstraint("window_size > 0", name="window_size"),
     CheckConstraint("k BETWEEN 1 AND 50", name="k"),
     _unit_interval("explore"),
     CheckConstraint("canary >= 0 AND canary <= 0.9", name="canary"),
+    _one_of("rewrite", REWRITES),
+    _one_of("analyst", ANALYSTS),
+    _one_of("abstraction", ("off", *LEVELS)),
+    _unit_interval("least_success"),
+    CheckConstraint("procedures BETWEEN 0 AND 10", name="procedures"),
 )
 
 user_keys = Table(
@@ -142,6 +166,9 @@ decisions = Table(
     Column("scores", ARRAY(REAL), nullable=False, comment="what the arm ordered the candidates by"),
     Column("query_model", Text),
     Column("query_vector", ARRAY(REAL), comment="in the space of query_model"),
+    Column("rewritten", Text, comment="what was searched for in place of the query; null: the query itself"),
+    Column("procedure_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="told with the slate"),
+    Column("procedure_versions", ARRAY(Integer), nullable=False, server_default=text("'{}'"), comment="of those"),
     Column("tokens", Integer, nullable=False),
     Column("reward", REAL),
     Column("reward_source", Text),
@@ -228,6 +255,7 @@ cases = Table(
     Column("error_count", Integer, nullable=False),
     Column("retrieval_id", Uuid),
     Column("used_case_ids", ARRAY(Uuid), comment="null: the backend did not say"),
+    Column("used_procedure_ids", ARRAY(Uuid), comment="null: the backend did not say"),
     Column("search_text", Text, nullable=False),
     Column(
         "search_vector",
@@ -293,12 +321,86 @@ procedures = Table(
     Column("id", Uuid, nullable=False),
     Column("version", Integer, nullable=False),
     Column("agent_key", Text, nullable=False),
-    Column("case_id", Uuid, comment="the run it was learned from"),
+    Column("kind", Text, nullable=False, server_default=text("'script'")),
+    Column("origin", Text, nullable=False, server_default=text("'rules'")),
+    Column("level", Text, comment="how abstract it is; null of a lesson from a failure"),
+    Column("status", Text, nullable=False, server_default=text("'active'")),
+    Column("pinned", Boolean, nullable=False, server_default=text("false"), comment="by hand: nothing replaces it"),
+    Column("parent_version", Integer, comment="the version that this one revises"),
+    Column("case_id", Uuid, comment="the run whose words it is made of; null once that was pruned"),
     Column("record", JSONB, nullable=False, comment="procedure_name, semantic_description, …: SOURCES row A2"),
+    Column("task_type", Text, nullable=False, server_default=text("''")),
+    Column("trigger", Text, nullable=False, server_default=text("''"), comment="one sentence: when to use it"),
+    Column("domain", Text, nullable=False, server_default=text("''")),
+    Column("source_case_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="runs merged into it"),
+    Column("occurrences", Integer, nullable=False, server_default=text("1")),
+    Column("uses", REAL, nullable=False, server_default=text("0")),
+    Column("use_reward", REAL, nullable=False, server_default=text("0"), comment="sum over uses"),
+    Column("last_used_at", DateTime(timezone=True)),
+    Column("search_text", Text, nullable=False, server_default=text("''")),
+    Column(
+        "search_vector",
+        TSVECTOR,
+        Computed(f"to_tsvector('{SEARCH_CONFIGURATION}'::regconfig, search_text)", persisted=True),
+    ),
+    Column("embedding_model", Text),
+    Column("embedding", ARRAY(REAL), comment="of the trigger, in the space of embedding_model"),
     _created(),
     PrimaryKeyConstraint("user_sub", "id", "version"),
     ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
+    ForeignKeyConstraint(
+        ["user_sub", "id", "parent_version"],
+        ["procedures.user_sub", "procedures.id", "procedures.version"],
+        name="procedures_parent_fkey",
+        ondelete="CASCADE",
+    ),
+    _one_of("kind", PROCEDURE_KINDS),
+    _one_of("origin", PROCEDURE_ORIGINS),
+    _one_of("level", LEVELS),
+    _one_of("status", PROCEDURE_STATUSES),
     Index(None, "user_sub", "case_id"),
+    Index(
+        "procedures_active_idx",
+        "user_sub",
+        "agent_key",
+        "id",
+        unique=True,
+        postgresql_where=text("status = 'active'"),
+    ),
+)
+
+case_tools = Table(
+    "case_tools",
+    metadata,
+    _user(),
+    Column("case_id", Uuid, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("errors", Integer, nullable=False),
+    Column("duration_ms", REAL, comment="of all calls together; null: not told"),
+    Column("forms", ARRAY(Text), nullable=False, comment="the arguments of calls that worked, values as placeholders"),
+    Column("failures", JSONB, nullable=False, comment="[{cause, fix}], fix null: never put right"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "case_id", "tool"),
+    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
+    Index(None, "user_sub", "agent_key", "tool"),
+)
+
+llm_usage = Table(
+    "llm_usage",
+    metadata,
+    _user(),
+    Column("agent_key", Text, nullable=False),
+    Column("day", Date, nullable=False, comment="UTC"),
+    Column("purpose", Text, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("failures", Integer, nullable=False, comment="calls without a usable answer"),
+    Column("prompt_tokens", BigInteger, nullable=False),
+    Column("completion_tokens", BigInteger, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "agent_key", "day", "purpose"),
+    _one_of("purpose", LLM_PURPOSES),
 )
 
 rewards = Table(
@@ -348,6 +450,8 @@ erasures = Table(
 USER_TABLES = (
     rewards,
     procedures,
+    case_tools,
+    llm_usage,
     case_embeddings,
     cases,
     decision_slots,

@@ -1,7 +1,7 @@
 """Export: everything that the bank holds of a user, unsealed, one JSON object a row."""
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,7 @@ PAGE = 1_000
 PAGE_OF_CASES = 32
 """Fewer, for each may bring a payload of megabytes."""
 
-_LEFT_OUT = {"cases.search_vector", "cases.lease_token", "user_keys.wrapped_key"}
+_LEFT_OUT = {"cases.search_vector", "procedures.search_vector", "cases.lease_token", "user_keys.wrapped_key"}
 """Derived from what is there, or no business of the user's, or a secret of the installation."""
 
 
@@ -76,7 +76,7 @@ def _plain(value: Any) -> Any:
     """Returns the value as JSON has it: ids and hashes in hex, times in ISO 8601."""
     if isinstance(value, UUID):
         return str(value)
-    if isinstance(value, datetime):
+    if isinstance(value, date | datetime):
         return value.isoformat()
     if isinstance(value, bytes):
         return value.hex()

@@ -1,13 +1,14 @@
-"""What the writer needs of the world: somebody who explains what a run teaches."""
+"""What the writer needs of the world: somebody who explains failures, abstracts successes and revises procedures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from writer.failures import Failure
-from writer.run import ProcedureData
+from writer.run import ProcedureData, ScriptData
 
 LessonKind = Literal["learned_fix", "failure_lesson"]
+Level = Literal["concrete", "abstract", "hybrid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +54,49 @@ class Analyst(Protocol):
     async def analyse(self, run: Run) -> Analysis:
         """Returns what the run teaches, maybe nothing; what a tool answered is data and never an instruction."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A version of a procedure before it is stored.
+
+    Attributes:
+        kind: a script to follow, a failure to avoid, or a revision of either.
+        origin: who wrote it: the backend with its run, the rules, or a language model.
+        record: a fix has all of row A2, a script what of it applies.
+        trigger: one sentence: when to use it.
+        level: how abstract it is; None of what was learned from a failure.
+    """
+
+    kind: Literal["script", "failure_lesson", "revision"]
+    origin: Literal["run", "rules", "llm"]
+    record: ProcedureData | ScriptData
+    trigger: str
+    task_type: str = ""
+    domain: str = ""
+    level: Level | None = None
+
+
+class Abstractor(Protocol):
+    """Whoever turns a successful run into a script."""
+
+    async def abstract(self, run: Run, level: Level) -> Draft | None:
+        """Returns the script of the run; None where it has nothing to follow."""
+        ...
+
+
+class Reviser(Protocol):
+    """Whoever learns from a procedure that was used and did not help."""
+
+    async def revise(self, used: Draft, run: Run, analysis: Analysis) -> Draft | None:
+        """Returns the revision of the procedure after a failed run that used it; None where nothing is to be said."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Teachers:
+    """The three of them, either by rule or by a language model."""
+
+    analyst: Analyst
+    abstractor: Abstractor
+    reviser: Reviser

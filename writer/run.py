@@ -87,6 +87,16 @@ class ProcedureData(Strict):
     example_scenario_abstract: line(5_000)  # type: ignore[valid-type]
 
 
+class ScriptData(Strict):
+    """How a task was done, to be done again: what of row A2 applies where nothing failed."""
+
+    procedure_name: line(200)  # type: ignore[valid-type]
+    semantic_description: line(5_000)  # type: ignore[valid-type]
+    learned_procedure_steps: list[line(2_000)] = Field(min_length=1, max_length=100)  # type: ignore[valid-type]
+    critical_contextual_cues: list[line(500)] = Field(default_factory=list, max_length=100)  # type: ignore[valid-type]
+    example_scenario_abstract: line(5_000)  # type: ignore[valid-type]
+
+
 class LearnedProcedure(Strict):
     """A learned procedure in its wrapping (SOURCES row A2)."""
 

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
 from alembic.util.exc import CommandError
 from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint, select, text
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
 from app.embedded import EmbeddedPostgres
@@ -21,7 +23,7 @@ from retrieval.answer import Question
 from retrieval.database import Database
 from retrieval.queries import Search
 from retrieval.retrieve import Reader
-from retrieval.schema import USER_TABLES, decisions, metadata, policies
+from retrieval.schema import USER_TABLES, case_tools, decisions, llm_usage, metadata, policies, procedures
 from tests.conftest import new_database
 from tests.policies import stored
 from writer import promote
@@ -48,6 +50,14 @@ LESSON = {
 }
 
 
+def others(user: str, case_id: UUID) -> dict[Table, dict[str, Any]]:
+    """Rows of the tables that only runs with tools or a language model fill."""
+    mine = {"user_sub": user, "agent_key": "gardener"}
+    used = {"case_id": case_id, "tool": "tap", "calls": 1, "errors": 0, "forms": [], "failures": []}
+    told = {"purpose": "analyse", "calls": 1, "failures": 0, "prompt_tokens": 1, "completion_tokens": 1}
+    return {case_tools: mine | used, llm_usage: mine | told | {"day": datetime.now(UTC).date()}}
+
+
 async def fill(url: str) -> None:
     """Leaves a row of Alice and of Bob in every table that holds users' rows, and a tombstone of Carol."""
     async with service_database(url) as database:
@@ -70,6 +80,8 @@ async def _fill(database: Database) -> None:
         async with database.as_user(user, author.authorised_at) as connection:
             await give_feedback(connection, user, user, Feedback(1.0, "user", case_id=kept.case_id))
             await promote.add(connection, user, "gardener", stored())
+            for table, row in others(user, kept.case_id).items():
+                await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
 
 
@@ -375,11 +387,11 @@ async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgr
     await fill(url)
 
 
-async def test_a_bank_that_learned_goes_a_migration_back_and_forth(postgres: EmbeddedPostgres):
+async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
     await fill(url)
-    await migrate(url, "-1")
-    assert await tables_of(url) == {*NAMES, "alembic_version"} - {"policies"}
+    await migrate(url, "0002")
+    assert await tables_of(url) == {*NAMES, "alembic_version"} - {"policies", "case_tools", "llm_usage"}
     with pytest.raises(CommandError):
         await check(url)
     await migrate(url)
@@ -394,13 +406,28 @@ async def test_a_bank_that_learned_goes_a_migration_back_and_forth(postgres: Emb
             assert len(await read(connection, A, "gardener")) == 1
 
 
-async def test_a_bank_with_indexed_vectors_goes_two_migrations_back_and_forth(postgres: EmbeddedPostgres):
+async def test_a_bank_with_procedures_goes_a_migration_back_and_forth_and_keeps_them(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    await migrate(url, "-1")
+    with pytest.raises(CommandError):
+        await check(url)
+    await migrate(url)
+    await check(url)
+    async with service_database(url) as database, database.as_user(A, datetime.now(UTC)) as connection:
+        (kept,) = (await connection.execute(select(procedures).where(procedures.c.user_sub == A))).all()
+    assert (kept.status, kept.version, kept.trigger) == ("active", 1, LESSON["semantic_description"])
+    assert kept.source_case_ids == [kept.case_id]
+    assert "turn" in kept.search_text
+
+
+async def test_a_bank_with_indexed_vectors_goes_back_to_before_it_had_an_index_and_forth(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
     await fill(url)
     async with service_database(url) as database:
         assert await index_all(database, large=1) == 2
     await check(url)
-    await migrate(url, "-2")
+    await migrate(url, "0001")
     with pytest.raises(CommandError):
         await check(url)
     await migrate(url)

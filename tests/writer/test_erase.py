@@ -22,8 +22,10 @@ from retrieval.schema import (
     USER_TABLES,
     audit,
     case_embeddings,
+    case_tools,
     decision_slots,
     decisions,
+    llm_usage,
     metadata,
     policies,
     procedures,
@@ -77,6 +79,8 @@ async def fill(bank: Bank, user: str) -> None:
     slot = {"user_sub": user, "decision_id": decision_id, "place": 1, "case_id": case_id, "propensity": 1.0}
     reward = {"user_sub": user, "id": uuids.uuid7(), "case_id": case_id, "reward": 1.0, "source": "user", "actor": "t"}
     entry = {"actor": "t", "action": "insert_case", "payload": {"why": "test"}}
+    used = {"case_id": case_id, "tool": "tap", "calls": 1, "errors": 0, "forms": [], "failures": []}
+    told = {"purpose": "analyse", "calls": 1, "failures": 0, "prompt_tokens": 1, "completion_tokens": 1}
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(insert(decisions).values({**mine, **decision, **empty}))
         await connection.execute(insert(decision_slots).values(slot))
@@ -86,6 +90,8 @@ async def fill(bank: Bank, user: str) -> None:
                 {**mine, "id": uuids.uuid7(), "version": 1, "case_id": case_id, "record": {"a": 1}}
             ),
         )
+        await connection.execute(insert(case_tools).values({**mine, **used}))
+        await connection.execute(insert(llm_usage).values({**mine, **told, "day": datetime.now(UTC).date()}))
         await connection.execute(insert(rewards).values(reward))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
