@@ -37,8 +37,9 @@ OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 SETTINGS = ("enabled", "k", "embedding_model", "approximate", "learning", "explore", "canary", *OVERRIDES)
 """Settings of the profile that stand beside each candidate."""
 
-STATE = ("serving", "serving_since", "candidate", "candidate_since", "rewarded")
-"""What else stands there: version and time of the live policies, and whether any decision was rewarded."""
+STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward")
+"""What else stands there: version and time of the live policies, and the mean reward of the LATEST decisions."""
+LATEST = 100
 
 USER_SUB = bindparam("user_sub", type_=Text)
 AGENT_KEY = bindparam("agent_key", type_=Text)
@@ -67,9 +68,7 @@ def profile_settings() -> CTE:
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
-        "rewarded": exists().where(
-            decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None)
-        ),
+        "usual_reward": _usual_reward(),
     }
     columns = [profiles.c[name] for name in SETTINGS if name not in OVERRIDES]
     return (
@@ -78,6 +77,17 @@ def profile_settings() -> CTE:
         .cte("profile")
         .prefix_with("MATERIALIZED")
     )
+
+
+def _usual_reward() -> ScalarSelect[Any]:
+    latest = (
+        select(decisions.c.reward)
+        .where(decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None))
+        .order_by(decisions.c.id.desc())
+        .limit(literal_column(str(LATEST)))
+        .subquery()
+    )
+    return select(func.avg(latest.c.reward)).scalar_subquery()
 
 
 def _live(status: str, column: ColumnElement[Any]) -> ScalarSelect[Any]:

@@ -90,7 +90,7 @@ class Reader:
         """Returns the candidates, with what came of similar decisions where the profile has any that were rewarded."""
         rows = found.cases
         uses: Sequence[Any] = []
-        if rows and rows[0].rewarded and search.vector is not None and self.pgvector:
+        if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
             uses = await connection.all(*past(search))
         done = plans([*rows, *uses])
         self._tools.want(done)
