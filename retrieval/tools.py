@@ -167,5 +167,6 @@ def lines(rows: Sequence[Any]) -> Iterator[str]:
     for tool, group in groupby(rows, key=lambda row: row.tool):
         found = list(group)
         fixes = [f"after {row.cause}, {row.fix}" for row in found if row.fix is not None]
-        share = f"{found[0].calls} calls, {found[0].errors / found[0].calls:.0%} errors"
-        yield "; ".join([f"Tool {tool}: {share}", *fixes])
+        calls, errors = found[0].calls, found[0].errors
+        counts = f"{calls} call{'s' * (calls != 1)}, {errors / calls:.0%} errors"
+        yield "; ".join([f"Tool {tool}: {counts}", *fixes])
