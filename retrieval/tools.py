@@ -117,15 +117,15 @@ def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[HotStatement, di
 def _troubles() -> HotStatement:
     ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
     chosen = case_tools.alias("chosen")
+    # an array, for a join might look each row of the profile up among the chosen ones
+    names = select(chosen.c.tool).distinct().where(chosen.c.user_sub == USER_SUB, chosen.c.case_id == any_(ids))
     calls, errors = (cast(func.sum(case_tools.c[name]), Integer) for name in ("calls", "errors"))
     told = (
         select(case_tools.c.tool, calls.label("calls"), errors.label("errors"))
         .where(
             case_tools.c.user_sub == USER_SUB,
             case_tools.c.agent_key == AGENT_KEY,
-            case_tools.c.tool.in_(
-                select(chosen.c.tool).where(chosen.c.user_sub == USER_SUB, chosen.c.case_id == any_(ids))
-            ),
+            case_tools.c.tool == any_(func.array(names.scalar_subquery(), type_=ARRAY(Text))),
         )
         .group_by(case_tools.c.tool)
         .having(errors >= calls * literal_column(str(LEAST_RATE)), errors > literal_column("0"))
