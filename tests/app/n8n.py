@@ -15,7 +15,7 @@ FLOWS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for 
 TRIGGERS = {"webhook", "executeWorkflowTrigger"}
 
 _EXPRESSION = re.compile(r"\{\{([^{}]*)\}\}")
-_PATH = re.compile(r"(?:\$json|\$\('(?P<node>[^']+)'\)\.item\.json)(?P<keys>(?:\??\.\w+)*)")
+_PATH = re.compile(r"(?:\$json|\$\('(?P<node>[^']+)'\)\.first\(\)\.json)(?P<keys>(?:\??\.\w+)*)")
 
 Item = dict[str, Any]
 Agent = Callable[[Item], Item]

@@ -91,7 +91,7 @@ def test_workflows_call_each_other_with_the_inputs_that_these_declare():
 def test_no_file_holds_a_token_and_every_request_goes_where_the_settings_say():
     assert not re.search(r"Bearer [\w.-]{5,}|eyJ", json.dumps(FLOWS))
     for _, node in nodes("httpRequest"):
-        assert node["parameters"]["url"].startswith("={{ $('Settings').item.json.casebank_url }}/")
+        assert node["parameters"]["url"].startswith("={{ $('Settings').first().json.casebank_url }}/")
     for flow in FLOWS.values():
         (settings,) = [node for node in flow["nodes"] if node["name"] == "Settings"]
         (url,) = [
