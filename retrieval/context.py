@@ -1,7 +1,7 @@
 """The text that goes into the agent's prompt: Context, Actions, Outcome and Reward of each case, within a budget."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 OPENING = (
@@ -54,6 +54,23 @@ def memory_context(cases: Sequence[Remembered], token_budget: int) -> MemoryCont
         blocks.append(_block(place, remembered))
     text = _text(blocks) if blocks else ""
     return MemoryContext(text, count_tokens(text))
+
+
+def with_tools(context: MemoryContext, lines: Iterable[str], token_budget: int) -> MemoryContext:
+    """Returns the context with as many lines about tools below its cases as fit in the budget; empty stays empty."""
+    told: list[str] = []
+    for line in lines if context.text else ():
+        attempt = _told(context.text, [*told, line])
+        if count_tokens(attempt) > token_budget:
+            break
+        told.append(line)
+    text = _told(context.text, told) if told else context.text
+    return MemoryContext(text, count_tokens(text))
+
+
+def _told(text: str, lines: Sequence[str]) -> str:
+    about = "\n".join(["Tools in these runs:", *(f"    {line}" for line in lines)])
+    return text.removesuffix(CLOSING) + _TAG.sub("&lt;", about) + "\n" + CLOSING
 
 
 def _text(blocks: Sequence[str]) -> str:

@@ -40,6 +40,7 @@ from writer.profiles import is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import SealBroken, unseal
+from writer.toolmemory import ToolUse, remember_tools, tools_used
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -154,9 +155,12 @@ class Worker:
     async def _finish_one(self, held: Claim, row: Row[Any], vector: Vector | None) -> None:
         try:
             with stage("work.analyse"):
-                record = await self._learned(held, row)
+                told = await self._told(held, row)
+                record = await self._learned(row, told)
+                traces = told["tool_traces"]
+                used = await asyncio.to_thread(tools_used, traces) if traces else []
             with stage("work.finalise"):
-                how = await self._finalise(held, row, vector, record)
+                how = await self._finalise(held, row, vector, record, used)
         except (UserErased, LeaseLost) as gone:
             how = type(gone).__name__
         except DatabaseUnavailable:
@@ -166,13 +170,17 @@ class Worker:
             await self._hand_back(held, error)
         FINISHED.labels(how).inc()
 
-    async def _learned(self, held: Claim, row: Row[Any]) -> dict[str, Any] | None:
+    async def _told(self, held: Claim, row: Row[Any]) -> dict[str, Any]:
+        """Returns what was sealed of the run."""
+        key = self.keyring.remembered(held.user_sub) or await self._key(held)
+        told: dict[str, Any] = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
+        return told
+
+    async def _learned(self, row: Row[Any], told: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the procedure that the run brought, or else what the analyst learned from it; None where neither.
 
         A failure that nothing put right teaches no procedure, so that its lesson is not stored as one.
         """
-        key = self.keyring.remembered(held.user_sub) or await self._key(held)
-        told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
         if told["procedure"] is not None:
             brought: dict[str, Any] = told["procedure"]["data"]
             return brought
@@ -193,7 +201,14 @@ class Worker:
             raise LeaseLost("the user's key is gone")
         return key
 
-    async def _finalise(self, held: Claim, row: Row[Any], vector: Vector | None, record: dict[str, Any] | None) -> str:
+    async def _finalise(
+        self,
+        held: Claim,
+        row: Row[Any],
+        vector: Vector | None,
+        record: dict[str, Any] | None,
+        used: Sequence[ToolUse],
+    ) -> str:
         """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_profile(connection, held.user_sub, held.agent_key)
@@ -207,6 +222,7 @@ class Worker:
                 await self._store_vector(connection, held, vector)
             if record is not None:
                 await _store_procedure(connection, held, record)
+            await remember_tools(connection, held, used)
             if row.retrieval_id is not None and row.reward is not None:
                 await credit_run(connection, held.user_sub, "worker", row)
         return "merged" if kept is not None else "ready"
