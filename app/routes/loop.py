@@ -53,6 +53,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         policy_version=slate.policy_version,
         mode=slate.mode,  # type: ignore[arg-type]
         degraded=slate.degraded,
+        rewritten=slate.rewritten,
     )
 
 
@@ -94,7 +95,7 @@ def _question(asked: RetrieveIn) -> Question:
         semantic_weight=asked.semantic_weight,
         rrf_k=asked.rrf_k,
     )
-    return Question(search, asked.k, asked.token_budget, asked.min_similarity)
+    return Question(search, asked.k, asked.token_budget, asked.min_similarity, asked.rewrite)
 
 
 def _slot(choice: Choice, *, explain: bool) -> SlotOut:
