@@ -80,22 +80,32 @@ class ModelError(CasebankError):
 
     Attributes:
         tokens: what it cost all the same.
+        why: in one word, for metrics.
     """
 
     tokens = Tokens()
+    why = "failed"
 
 
 class ModelUnavailable(ModelError):
     """The model gave no answer, or its server refused; a later try may succeed."""
 
+    why = "unavailable"
+
 
 class ModelRefused(ModelError):
     """The model will not answer, or the server will not take the request for what is in it."""
+
+    why = "refused"
 
 
 class ModelMisbehaved(ModelError):
     """The answer is not of the form that was asked for."""
 
+    why = "misbehaved"
+
 
 class ModelBudgetSpent(ModelError):
     """The profile has used up its tokens of the day."""
+
+    why = "over_budget"

@@ -14,6 +14,10 @@ REWRITES = Counter("casebank_rewrites_total", "Queries that were to be rewritten
 
 LONGEST = 400
 """Longest query that a model may write, in characters."""
+LONGEST_RULED = 4_000
+"""Longest query that is rewritten by rule, in characters; a longer one is a document, and stays as it is."""
+MOST_ROUNDS = 8
+"""What is taken away may uncover more of it; a query that needs more rounds than this was made to, and stays."""
 LONGEST_PREFIX = len("Troubleshooting: ")
 
 _GREETING = (
@@ -44,14 +48,12 @@ _NAMED = (
     r"(?:(?i:my name is|i['\x{2019}]m|i am|ich heiße|mein name ist|ich bin|je m['\x{2019}]appelle|je suis|me llamo"
     r"|mi nombre es|soy) \p{Lu}[\p{L}'\x{2019}-]+(?: \p{Lu}[\p{L}'\x{2019}-]+){0,2}(?:[.,;!]| (?:and|und|et|y)\b|$))"
 )
-_START = re2.compile(rf"(?i)^(?:{_GREETING}[\s,.!:;\x{2013}-]+|{_POLITE}[\s,:]+|[\s,.;:!?¡¿\x{2013}-]+)")
-_END = re2.compile(rf"(?i)[\s,.;:!\x{2013}-]+{_THANKS}[\s,.!]*$|[\s,;:!\x{2013}-]+$")
+_START = re2.compile(rf"(?i)^(?:{_GREETING}[\s,.!:;\x{2013}-]+|{_POLITE}[\s,:]+|[\s,.;:!?¡¿\x{2013}-]+)+")
+_END = re2.compile(rf"(?i)(?:[\s,.;:!\x{2013}-]+{_THANKS})+[\s,.!]*$|[\s,;:!\x{2013}-]+$")
 _PERSONAL = re2.compile(
-    rf"{_NAMED}|[\w.%+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|\+\d[\d ()./-]{6,20}\d|(?i:\b(?:my|our) (?:zip|postal|post)[ -]?(?:code)? is [\w-]+)"
-    r"|\[REDACTED:[a-z-]+\]"
+    rf"{_NAMED}|[(<\"']?(?:[\w.%+-]+@[\w-]+(?:\.[\w-]+)+|\+\d[\d ()./-]{{6,20}}\d|\[REDACTED:[a-z-]+\])[)>\"']?"
+    r"|(?i:\b(?:my|our) (?:zip|postal|post)[ -]?(?:code)? is [\w-]+)"
 )
-_EMPTY_PAIRS = re2.compile(r"\(\s*\)|<\s*>|\"\s*\"|'\s*'")
 _SPACES = re2.compile(r"\s+")
 
 _FORMED = re2.compile(
@@ -90,17 +92,18 @@ def by_rule(query: str) -> str:
 
     Never blank unless the query is, at most LONGEST_PREFIX longer than it, and unchanged when rewritten again.
     """
-    text = _SPACES.sub(" ", query).strip()
-    while (shorter := _shortened(text)) != text:  # each round takes something away
-        text = shorter
-    if not any(char.isalnum() for char in text):
+    if len(query) > LONGEST_RULED:
         return query
-    return _formed(text)
+    text = _SPACES.sub(" ", query).strip()
+    for _ in range(MOST_ROUNDS):
+        before, text = text, _shortened(text)
+        if text == before:
+            return _formed(text) if any(char.isalnum() for char in text) else query
+    return query
 
 
 def _shortened(text: str) -> str:
-    text = _EMPTY_PAIRS.sub(" ", _PERSONAL.sub(" ", text))
-    text = _END.sub("", _START.sub("", text))
+    text = _END.sub("", _START.sub("", _PERSONAL.sub(" ", text)))
     return str(_SPACES.sub(" ", text)).strip()
 
 

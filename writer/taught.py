@@ -131,7 +131,7 @@ class _Reader:
         try:
             answer = (await self.model.ask(instructions, {**run.material(), **more}, form)).answer
         except ModelError as error:
-            FALLBACKS.labels(self.purpose, type(error).__name__).inc()
+            FALLBACKS.labels(self.purpose, error.why).inc()
             return None
         shown = answer.model_dump(mode="json")
         if obeys(planted(run, trusted), _done(shown), _texts(shown)):

@@ -61,12 +61,12 @@ class _Metered:
             DatabaseUnavailable: see Database.as_user.
         """
         if await self._left() <= 0:
-            CALLS.labels(self.purpose, ModelBudgetSpent.__name__).inc()
+            CALLS.labels(self.purpose, ModelBudgetSpent.why).inc()
             raise ModelBudgetSpent("the profile's tokens of the day are used up")
         try:
             reply = await self.asked.ask(instructions, material, answer)
         except ModelError as error:
-            await self._write_down(error.tokens, type(error).__name__)
+            await self._write_down(error.tokens, error.why)
             raise
         await self._write_down(reply.tokens, None)
         return reply

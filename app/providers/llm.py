@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
-import httpx
 import openai
 import stamina
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -193,7 +192,7 @@ class OpenAIModel:
         except openai.APIStatusError:
             talk.tokens = before  # what is refused costs nothing
             raise
-        except (TimeoutError, openai.OpenAIError, httpx.HTTPError) as error:
+        except (TimeoutError, openai.OpenAIError) as error:
             raise _NoAnswer(f"no answer from {self.name} ({type(error).__name__})") from None
         said, cost = _read(body)
         estimate = asked + Tokens(completion=count_tokens(said.text))
@@ -269,10 +268,15 @@ class _Usage(BaseModel):
 
 async def _bounded(chunks: Any) -> bytes:
     body = bytearray()
-    async for chunk in chunks:
-        body += chunk
-        if len(body) > MOST_BYTES:
-            raise ModelMisbehaved(f"an answer of more than {MOST_BYTES} bytes")
+    try:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > MOST_BYTES:
+                break
+    except Exception as error:  # noqa: BLE001 - of whichever HTTP library the client uses
+        raise _NoAnswer(f"the answer broke off ({type(error).__name__})") from None
+    if len(body) > MOST_BYTES:
+        raise ModelMisbehaved(f"an answer of more than {MOST_BYTES} bytes")
     return bytes(body)
 
 
