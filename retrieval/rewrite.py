@@ -44,9 +44,10 @@ _THANKS = (
     r"|saludos"
     r"|grazie(?: mille)?|obrigad[oa]|please|bitte|por favor|s['\x{2019}]il (?:vous|te) pla[iî]t)"
 )
+_NAME = r"\p{Lu}[\p{L}'\x{2019}-]+(?: \p{Lu}[\p{L}'\x{2019}-]+){0,2}"
 _NAMED = (
-    r"(?:(?i:my name is|i['\x{2019}]m|i am|ich heiße|mein name ist|ich bin|je m['\x{2019}]appelle|je suis|me llamo"
-    r"|mi nombre es|soy) \p{Lu}[\p{L}'\x{2019}-]+(?: \p{Lu}[\p{L}'\x{2019}-]+){0,2}(?:[.,;!]| (?:and|und|et|y)\b|$))"
+    rf"(?i:my name is|ich heiße|mein name ist|je m['\x{{2019}}]appelle|me llamo|mi nombre es) {_NAME}(?:[.,;!]{{0,2}} (?:and|und|et|y)\b|[.,;!])?"
+    rf"|(?i:i['\x{{2019}}]m|i am|ich bin|je suis|soy) {_NAME}(?:[.,;!]| (?:and|und|et|y)\b|$)"
 )
 _START = re2.compile(rf"(?i)^(?:{_GREETING}[\s,.!:;\x{2013}-]+|{_POLITE}[\s,:]+|[\s,.;:!?¡¿\x{2013}-]+)+")
 _END = re2.compile(rf"(?i)(?:[\s,.;:!\x{2013}-]+{_THANKS})+[\s,.!]*$|[\s,;:!\x{2013}-]+$")

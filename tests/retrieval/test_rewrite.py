@@ -28,6 +28,9 @@ SAID = [
     ("¡Hola! ¿Puedes cancelar el pedido? Muchas gracias", "cancelar el pedido?"),
     ("Hello, my name is Ada Lovelace. I need to cancel an order", "How to cancel an order"),
     ("My name is Ada Lovelace and my zip code is 19122. Cancel my order", "How to cancel my order"),
+    ("Hi, my name is Raj Brown, and I need to change my flight", "How to change my flight"),
+    ("I'm Raj. Why does nginx answer 502?", "Why does nginx answer 502?"),
+    ("I am using PostgreSQL 16", "I am using PostgreSQL 16"),
     ("Reset the login of ada@example.com", "How to reset the login of"),
     ("Send it to [REDACTED:phone] with Twilio", "How to send it to with Twilio"),
 ]
