@@ -46,7 +46,8 @@ _THANKS = (
 )
 _NAME = r"\p{Lu}[\p{L}'\x{2019}-]+(?: \p{Lu}[\p{L}'\x{2019}-]+){0,2}"
 _NAMED = (
-    rf"(?i:my name is|ich heiße|mein name ist|je m['\x{{2019}}]appelle|me llamo|mi nombre es) {_NAME}(?:[.,;!]{{0,2}} (?:and|und|et|y)\b|[.,;!])?"
+    rf"(?i:my name is|ich heiße|mein name ist|je m['\x{{2019}}]appelle|me llamo|mi nombre es)"
+    rf" {_NAME}(?:[.,;!]{{0,2}} (?:and|und|et|y)\b|[.,;!])?"
     rf"|(?i:i['\x{{2019}}]m|i am|ich bin|je suis|soy) {_NAME}(?:[.,;!]| (?:and|und|et|y)\b|$)"
 )
 _START = re2.compile(rf"(?i)^(?:{_GREETING}[\s,.!:;\x{2013}-]+|{_POLITE}[\s,:]+|[\s,.;:!?¡¿\x{2013}-]+)+")

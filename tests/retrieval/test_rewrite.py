@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
@@ -30,6 +30,8 @@ SAID = [
     ("My name is Ada Lovelace and my zip code is 19122. Cancel my order", "How to cancel my order"),
     ("Hi, my name is Raj Brown, and I need to change my flight", "How to change my flight"),
     ("I'm Raj. Why does nginx answer 502?", "Why does nginx answer 502?"),
+    ("Y combinator in Python", "Y combinator in Python"),
+    ("Hola, me llamo Ana y quiero cancelar el pedido", "cancelar el pedido"),
     ("I am using PostgreSQL 16", "I am using PostgreSQL 16"),
     ("Reset the login of ada@example.com", "How to reset the login of"),
     ("Send it to [REDACTED:phone] with Twilio", "How to send it to with Twilio"),
@@ -47,6 +49,7 @@ FRAGMENTS = st.sampled_from([
     "add", "Delete", "error", "cannot", "my name is Bob", "a@b.co", "()", "[REDACTED:email]", ",", ".", "!", "-", "'",
     "\n", "\u00a0", "is", "and", "docker", "E11000", "sql.execute", "日本語", "\U0001f600",
 ])  # fmt: skip
+UNHURRIED = settings(deadline=None)
 QUERIES = st.one_of(
     st.text(min_size=1, max_size=200),
     st.lists(FRAGMENTS, min_size=1, max_size=12).map(" ".join),
@@ -54,11 +57,13 @@ QUERIES = st.one_of(
 )
 
 
+@UNHURRIED
 @given(QUERIES)
 def test_rewriting_again_changes_nothing(said: str):
     assert by_rule(by_rule(said)) == by_rule(said)
 
 
+@UNHURRIED
 @given(QUERIES)
 def test_a_query_never_becomes_blank_nor_more_than_a_few_words_longer(said: str):
     rewritten = by_rule(said)
@@ -66,6 +71,7 @@ def test_a_query_never_becomes_blank_nor_more_than_a_few_words_longer(said: str)
     assert len(rewritten) <= len(said) + LONGEST_PREFIX
 
 
+@UNHURRIED
 @given(QUERIES, st.sampled_from(["docker-compose", "E11000", "sql.execute", "TypeError", "/etc/hosts", "PostgreSQL"]))
 def test_a_named_tool_or_error_is_kept(said: str, name: str):
     assert name in by_rule(f"{said} about {name} today")
