@@ -14,6 +14,7 @@ from policy.features import Features
 from policy.slate import field_of
 from retrieval.context import MemoryContext, Remembered, memory_context
 from retrieval.pool import Pool
+from retrieval.ports import Rewrite
 from retrieval.queries import Search
 
 
@@ -27,6 +28,10 @@ class Question:
     min_similarity: float | None = None
     tool_memory: bool = False
     """Whether the context tells which tools of its cases fail often, and what put that right."""
+    rewrite: Rewrite | None = None
+    """Who turns the query into what is searched for; None: whoever the profile says."""
+    said: str | None = None
+    """The query as it came, where ``search`` has another in its place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +72,8 @@ class Slate:
     mode: str
     policy_version: str = default.VERSION
     degraded: list[str] = field(default_factory=list)
+    rewritten: str | None = None
+    """What was searched for in place of the query; None: the query itself."""
 
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
@@ -116,8 +123,10 @@ def answer(
         mode=_mode(found, degraded),
         policy_version=default.VERSION if policy is None else policy.version,
         degraded=degraded,
+        rewritten=question.search.query if question.said is not None else None,
     )
     return slate, {
+        "rewritten": slate.rewritten,
         **_asked(question),
         **_offered(pool),
         "id": retrieval_id,
@@ -140,7 +149,7 @@ def _asked(question: Question) -> dict[str, Any]:
     with_vector = search.vector is not None
     return {
         "agent_key": search.agent_key,
-        "query": search.query,
+        "query": search.query if question.said is None else question.said,
         "query_model": search.model if with_vector else None,
         "query_vector": search.vector,
         "min_similarity": question.min_similarity if with_vector else None,
@@ -176,7 +185,7 @@ def _mode(found: Found, degraded: list[str]) -> str:
         return "off"
     if not found.cases:
         return "empty"
-    return "keyword" if set(degraded) - {"pgvector"} else "hybrid"
+    return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
 
 
 def _why(row: Any, *, drawn: bool) -> str:

@@ -34,7 +34,7 @@ from retrieval.schema import SEARCH_CONFIGURATION, SHARED, case_embeddings, case
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Settings of the profile that a request may override."""
-SETTINGS = ("enabled", "k", "embedding_model", "approximate", "learning", "explore", "canary", *OVERRIDES)
+SETTINGS = ("enabled", "k", "embedding_model", "approximate", "learning", "explore", "canary", "rewrite", *OVERRIDES)
 """Settings of the profile that stand beside each candidate."""
 
 STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward")

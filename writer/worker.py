@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -35,8 +35,8 @@ from writer.audit import Change, note
 from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring, UserKey
-from writer.ports import Analyst, Run
-from writer.profiles import is_approximate, lock_profile
+from writer.ports import Analyst, Run, Teachers
+from writer.profiles import Profile, is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import SealBroken, unseal
@@ -69,6 +69,8 @@ class Worker:
     pace: Pace = field(default_factory=Pace)
     rng: random.Random = field(default_factory=random.Random)
     analyst: Analyst = field(default_factory=RuleAnalyst)
+    llm: Callable[[Profile], Teachers] | None = None
+    """Makes the teachers of a profile that wants a language model; None: none is configured, and the rules teach."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _abandoned: list[Claim] = field(default_factory=list)
     """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
@@ -134,8 +136,11 @@ class Worker:
                     with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
                         await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
                     found += [(held[row.id], row) for row in rows]
-        # in the order of retaining, the first of equal runs is the one kept
-        return sorted(found, key=lambda pair: pair[0].case_id)
+        # in the order of retaining, the first of equal runs is the one kept; those that wait for a model wait last
+        return sorted(found, key=lambda pair: (self._by_llm(pair[1]), pair[0].case_id))
+
+    def _by_llm(self, row: Row[Any]) -> bool:
+        return self.llm is not None and row.analyst == "llm"
 
     async def _finish(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
         try:
@@ -156,7 +161,7 @@ class Worker:
         try:
             with stage("work.analyse"):
                 told = await self._told(held, row)
-                record = await self._learned(row, told)
+                record = await self._learned(held, row, told)
                 traces = told["tool_traces"]
                 used = await asyncio.to_thread(tools_used, traces) if traces else []
             with stage("work.finalise"):
@@ -176,7 +181,7 @@ class Worker:
         told: dict[str, Any] = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
         return told
 
-    async def _learned(self, row: Row[Any], told: dict[str, Any]) -> dict[str, Any] | None:
+    async def _learned(self, held: Claim, row: Row[Any], told: dict[str, Any]) -> dict[str, Any] | None:
         """Returns the procedure that the run brought, or else what the analyst learned from it; None where neither.
 
         A failure that nothing put right teaches no procedure, so that its lesson is not stored as one.
@@ -186,13 +191,28 @@ class Worker:
             return brought
         run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
         try:
-            analysis = await self.analyst.analyse(run)
+            analysis = await (await self._analyst(held, row)).analyse(run)
+        except (UserErased, LeaseLost, DatabaseUnavailable):
+            raise
         except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
             log.warning("analyse.failed", error=type(error).__name__)
             return None
         if analysis.lesson is None or analysis.kind != "learned_fix":
             return None
         return analysis.lesson.model_dump(mode="json")
+
+    async def _analyst(self, held: Claim, row: Row[Any]) -> Analyst:
+        """Returns who explains the run.
+
+        Raises:
+            LeaseLost: those before it in the batch took too long, and a model need not be asked twice.
+        """
+        if self.llm is None or row.analyst != "llm":
+            return self.analyst
+        async with self.database.as_worker() as connection:
+            if (await connection.execute(queue.renew(held, self.pace.lease))).rowcount != 1:
+                raise LeaseLost("the lease ran out, or the case is gone")
+        return self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at)).analyst
 
     async def _key(self, held: Claim) -> UserKey:
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
@@ -273,7 +293,10 @@ def _claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Sele
         "used_case_ids",
         "payload",
     )
-    return select(*(cases.c[name] for name in columns)).where(
+    analyst = select(profiles.c.analyst).where(
+        profiles.c.user_sub == user_sub, profiles.c.agent_key == cases.c.agent_key
+    )
+    return select(*(cases.c[name] for name in columns), analyst.scalar_subquery().label("analyst")).where(
         cases.c.user_sub == user_sub,
         cases.c.id.in_(case_ids),
         cases.c.lease_token == lease_token,
