@@ -22,9 +22,9 @@ from app.auth import ACT_AS, is_user, issue_token
 from app.bench.main import BENCHMARKS, LEARNING, as_table, run_benchmarks, run_learning
 from app.demo.main import demo as run_demo
 from app.doctor import examine
+from app.experiment.adapter import Size
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
-from app.experiment.report import Size
 from app.main import create_app
 from app.migrate import migrate as migrate_database
 from app.runtime import Runtime, owner_url, running

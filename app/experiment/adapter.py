@@ -70,6 +70,17 @@ class Briefing:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """How much is done; ``practice`` and ``test`` are tasks of each family."""
+
+    seed: int = 1
+    practice: int = 5
+    test: int = 5
+    k: int = 4
+    ks: Sequence[int] = (0, 1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
 class Tasks:
     """Tasks to gather experience on, and others to be tested with."""
 
@@ -100,15 +111,18 @@ class Adapter(Protocol):
     def explanation(self) -> str:
         """What the agent is and is not, in a few sentences for the report."""
 
-    def environment(self) -> AbstractAsyncContextManager[Environment]:
-        """The environment, for as long as the block lasts.
+    def environment(self) -> AbstractAsyncContextManager[Any]:
+        """The Environment, for as long as the block lasts.
 
         Raises:
             EnvironmentMissing: this machine lacks what it needs.
         """
 
-    def tasks(self, family: str, seed: int, *, practice: int, test: int) -> Tasks:
-        """That many tasks of a family; none of the test tasks is among those practised on."""
+    async def tasks(self, environment: Any, family: str, size: Size) -> Tasks:
+        """Tasks of a family; none of the test tasks is among those practised on."""
+
+    async def demonstrations(self, environment: Any, tasks: Sequence[Any]) -> Sequence[Run]:
+        """An expert's runs of the tasks, where the environment brings them; for an arm of their own only."""
 
     async def play(self, world: Environment, briefing: Briefing) -> Run:
         """The agent's run of one task, to its end or to where it gives up."""

@@ -38,7 +38,7 @@ class Episode:
     """Of what the agent did and saw, each step counted once."""
     retrieve_ms: float | None
     wall_ms: float
-    """From the question to memory to the end of the run."""
+    """Of the question to memory and the run; laying out the task is no part of it."""
     error: str = ""
 
     @property
@@ -49,7 +49,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An episode, and what may be retained of it; ``run`` is None where the environment failed."""
+    """An episode, and what may be retained of it; ``run`` is None where there was none, or the environment failed."""
 
     episode: Episode
     task: Task
@@ -118,18 +118,24 @@ class Watched:
             raise EnvironmentFailed(repr(error)) from error
 
 
-async def play(adapter: Adapter, world: Watched, task: Task, memory: Memory, seed: str) -> Outcome:
-    """Returns what the agent makes of the task with what memory has for it; success is the environment's word."""
-    started = time.perf_counter()
-    run, slate, error = None, Slate(), ""
+async def play(adapter: Adapter, world: Watched, task: Task, memory: Memory, alone: Episode | None = None) -> Outcome:
+    """Returns what the agent makes of the task with what memory has for it; success is the environment's word.
+
+    Where memory has nothing, the run would be the one without memory again: ``alone`` then stands for it.
+    """
+    slate = await memory.retrieve(task.text)
+    if alone is not None and not slate.cases:
+        waited = slate.latency_ms or 0.0
+        again = replace(alone, retrieve_ms=slate.latency_ms, wall_ms=alone.wall_ms + waited)
+        return Outcome(again, task, None, slate)
+    run, error, wall_ms = None, "", 0.0
     try:
         seen = await world.reset(task)
-        started = time.perf_counter()  # laying out is no part of the work
-        slate = await memory.retrieve(task.text)
-        run = await _run(adapter, world, Briefing(task, seen, slate, seed))
+        started = time.perf_counter()
+        run = await _run(adapter, world, Briefing(task, seen, slate, task.id))
+        wall_ms = (time.perf_counter() - started) * 1000
     except EnvironmentFailed as failed:
         error = str(failed)
-    wall_ms = (time.perf_counter() - started) * 1000
     success = run is not None and world.reward >= 1
     traces = world.traces
     episode = Episode(
@@ -143,7 +149,7 @@ async def play(adapter: Adapter, world: Watched, task: Task, memory: Memory, see
         tokens_added=slate.tokens,
         tokens_spent=sum(count_tokens(trace.input) + count_tokens(trace.output) for trace in traces),
         retrieve_ms=slate.latency_ms,
-        wall_ms=wall_ms,
+        wall_ms=wall_ms + (slate.latency_ms or 0.0),
         error=error,
     )
     return Outcome(episode, task, None if run is None else replace(run, success=success), slate)

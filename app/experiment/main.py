@@ -9,14 +9,18 @@ from rich.console import Console
 
 from app.auth import issue_token
 from app.demo.main import own_service
-from app.experiment.adapter import Adapter
+from app.experiment.adapter import Adapter, Size
 from app.experiment.operator import DatabaseOperator
-from app.experiment.report import Report, Size, print_report, write_files
+from app.experiment.report import Report, print_report, write_files
 from app.experiment.run import run_experiment
+from app.experiment.scienceworld import ScienceWorld
 from app.runtime import owner_url
 from app.settings import Settings
 
-ENVIRONMENTS: dict[str, Callable[[str], Adapter]] = {"operator": DatabaseOperator}
+ENVIRONMENTS: dict[str, Callable[[str], Adapter]] = {
+    "operator": DatabaseOperator,
+    "scienceworld": lambda _dsn: ScienceWorld(),
+}
 """By name: what makes the adapter; each is given a database where scratch databases may be made."""
 
 

@@ -1,5 +1,6 @@
 """The demo's database operator as an environment to experiment with."""
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from itertools import count
 
@@ -8,7 +9,7 @@ from app.demo.memory import Run
 from app.demo.operator import Operator
 from app.demo.run import BUDGET
 from app.demo.scratch import Scratch, scratch_database
-from app.experiment.adapter import Briefing, Environment, Tasks
+from app.experiment.adapter import Briefing, Environment, Size, Tasks
 
 LOOKALIKES = (
     "missing_type",
@@ -43,16 +44,20 @@ class DatabaseOperator:
         """A scratch database, gone after the block."""
         return scratch_database(self._dsn, budget=self.budget)
 
-    def tasks(self, family: str, seed: int, *, practice: int, test: int) -> Tasks:
+    async def tasks(self, environment: Scratch, family: str, size: Size) -> Tasks:  # noqa: ARG002 (the protocol's)
         """Variations of the family in the order of the seed, no two with the same words."""
         drawn: dict[str, Task] = {}
         for variation in count():
-            if len(drawn) == practice + test:
+            if len(drawn) == size.practice + size.test:
                 break
-            task = draw(BY_KEY[family], seed, variation)
+            task = draw(BY_KEY[family], size.seed, variation)
             drawn.setdefault(task.text, task)
         tasks = list(drawn.values())
-        return Tasks(tasks[:practice], tasks[practice:])
+        return Tasks(tasks[: size.practice], tasks[size.practice :])
+
+    async def demonstrations(self, environment: Scratch, tasks: Sequence[Task]) -> Sequence[Run]:  # noqa: ARG002
+        """None."""
+        return ()
 
     async def play(self, world: Environment, briefing: Briefing) -> Run:
         """The operator's run."""

@@ -32,9 +32,12 @@ def paired(without: Sequence[Episode], with_memory: Sequence[Episode]) -> list[P
     return [pair for pair in pairs if not any(episode.ended == "environment failed" for episode in pair)]
 
 
-def steps_change(pairs: Sequence[Pair], seed: int) -> Difference:
-    """Returns the steps with memory against without: -0.5 is half as many."""
-    return _bootstrap(pairs, lambda episode: episode.steps, _relative, seed)
+def steps_change(pairs: Sequence[Pair], budget: int, seed: int) -> Difference:
+    """Returns the steps with memory against without: -0.5 is half as many.
+
+    A failure counts the whole budget, for to fail early saves nothing.
+    """
+    return _bootstrap(pairs, lambda episode: episode.steps if episode.success else budget, _relative, seed)
 
 
 def success_points(pairs: Sequence[Pair], seed: int) -> Difference:

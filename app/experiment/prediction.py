@@ -51,7 +51,14 @@ class Prediction:
 def predictions(practice_tasks: int) -> tuple[Prediction, ...]:
     """Returns what is claimed of an experiment with that many tasks of practice."""
     return (
-        Prediction("steps", "steps, with memory against without", "%", -0.50, -0.25, at_least=False),
+        Prediction(
+            "steps",
+            "steps (a failure counts the budget), with memory against without",
+            "%",
+            -0.50,
+            -0.25,
+            at_least=False,
+        ),
         Prediction("success", "points of success, with memory less without", "points", 10, 10),
         Prediction("wrong_family", "points of success, with memory of a wrong family less without", "points", -2, -2),
         Prediction("reuse", "test tasks solved with one same case", "tasks", 2, 2),

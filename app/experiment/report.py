@@ -13,24 +13,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from app.experiment.adapter import Adapter
+from app.experiment.adapter import Adapter, Size
 from app.experiment.episode import Episode
 from app.experiment.paired import Difference, Pair, break_even, paired, running_balance, steps_change, success_points
 from app.experiment.prediction import Prediction
 
 Matrix = Mapping[str, Sequence[Episode]]
 """Of each family's bank: the episodes of all test tasks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How much is done; ``practice`` and ``test`` are tasks of each family."""
-
-    seed: int = 1
-    practice: int = 5
-    test: int = 5
-    k: int = 4
-    ks: Sequence[int] = (0, 1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
@@ -45,6 +34,8 @@ class Report:
     sweep: Mapping[int, Sequence[Episode]]
     """The test with each K, on the bank that practice filled."""
     matrix: Matrix
+    experts: Sequence[Episode]
+    """The test on a bank of an expert's runs; empty where the environment brings none."""
     memory_errors: Sequence[str]
 
     @cached_property
@@ -69,7 +60,7 @@ class Report:
     @cached_property
     def steps(self) -> Difference:
         """The change of steps in the test."""
-        return steps_change(self.tested, self.size.seed)
+        return self.steps_changed(self.tested)
 
     @cached_property
     def success(self) -> Difference:
@@ -80,6 +71,10 @@ class Report:
     def wrong_success(self) -> Difference:
         """The points of success won with memory of a wrong family."""
         return success_points(self.wrong_family, self.size.seed)
+
+    def steps_changed(self, pairs: Sequence[Pair]) -> Difference:
+        """The change of steps in these pairs."""
+        return steps_change(pairs, self.adapter.budget, self.size.seed)
 
     @property
     def most_reused(self) -> int:
@@ -101,14 +96,14 @@ class Report:
     @property
     def crashes(self) -> list[Episode]:
         """The episodes in which the environment failed; their pairs count nowhere."""
-        runs = [*self.practice, *self.sweep.values(), *self.matrix.values()]
+        runs = [*self.practice, *self.sweep.values(), *self.matrix.values(), self.experts]
         return [episode for run in runs for episode in run if episode.error]
 
     def cell(self, bank: str, family: str) -> dict[str, Any]:
         """How the test tasks of ``family`` went with the bank of another family, or its own."""
         pairs = paired(self.sweep[0], [each for each in self.matrix[bank] if each.family == family])
         return {
-            "steps_change": _number(steps_change(pairs, self.size.seed).value),
+            "steps_change": _number(self.steps_changed(pairs).value),
             "success_points": _number(success_points(pairs, self.size.seed).value),
             "injected": _mean([after.injected for _, after in pairs]),
         }
@@ -131,15 +126,15 @@ class Report:
                 "steps_change": _interval(self.steps),
                 "success_points": _interval(self.success),
                 "wrong_family_success_points": _interval(self.wrong_success),
-                "wrong_family_steps_change": _interval(steps_change(self.wrong_family, self.size.seed)),
+                "wrong_family_steps_change": _interval(self.steps_changed(self.wrong_family)),
             },
             "price": self.price(),
             "running_balance_tokens": self.balance,
-            "arms": {name: summary(episodes) for name, episodes in self._arms()},
+            "arms": {name: summary(episodes) for name, episodes in self.arms()},
             "transfer": {bank: {family: self.cell(bank, family) for family in families} for bank in families},
             "memory_errors": list(self.memory_errors)[:20],
             "environment_failures": [f"{each.task_id}: {each.error}" for each in self.crashes][:20],
-            "episodes": {name: [asdict(each) for each in episodes] for name, episodes in self._arms()},
+            "episodes": {name: [asdict(each) for each in episodes] for name, episodes in self.arms()},
         }
 
     def price(self) -> dict[str, float | None]:
@@ -150,9 +145,12 @@ class Report:
         paying = round(added / steps, 1) if added is not None and steps and steps > 0 else None
         return {"tokens_added": added, "tokens_saved": saved, "steps_saved": steps, "pays_from_tokens_a_step": paying}
 
-    def _arms(self) -> list[tuple[str, Sequence[Episode]]]:
+    def arms(self) -> list[tuple[str, Sequence[Episode]]]:
+        """The episodes of every arm, by its name."""
         named = {"practice without": self.practice[0], "practice with": self.practice[1]}
         named |= {f"test, K = {k}": episodes for k, episodes in self.sweep.items()}
+        if self.experts:
+            named["test, expert's bank"] = self.experts
         return [*named.items(), *((f"test, bank of {family}", each) for family, each in self.matrix.items())]
 
 
@@ -217,7 +215,7 @@ def _verdicts(report: Report) -> Table:
 
 
 def _arms(report: Report) -> Table:
-    arms = {name: summary(episodes) for name, episodes in report._arms()[: 2 + len(report.sweep)]}  # noqa: SLF001
+    arms = {name: summary(episodes) for name, episodes in report.arms() if "bank of" not in name}
     arms["test, wrong family"] = summary([after for _, after in report.wrong_family])
     table = Table("arm")
     for name in ("tasks", "success", "steps", "cases", "tokens added", "tokens spent", "ms"):

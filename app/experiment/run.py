@@ -1,20 +1,29 @@
 """The experiment itself: practice, then the same test tasks without memory and with several banks."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.demo.memory import HttpMemory, Memory, NoMemory
-from app.experiment.adapter import Adapter, Task
+from app.demo.memory import HttpMemory, Memory, NoMemory, Run, Slate
+from app.experiment.adapter import Adapter, Size, Task
 from app.experiment.episode import Episode, Outcome, Watched, play
-from app.experiment.prediction import predictions
-from app.experiment.report import Matrix, Report, Size
+from app.experiment.prediction import Prediction, predictions
+from app.experiment.report import Matrix, Report
 
 TOKEN_BUDGET = 8000
 """All of a slate is shown and paid for, however large K is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The test tasks and, once that is known, what became of each without memory."""
+
+    tasks: Sequence[Task]
+    alone: Mapping[str, Episode] = field(default_factory=dict)
 
 
 class Laboratory:
@@ -38,16 +47,24 @@ class Laboratory:
         memory.errors = self.errors
         return memory
 
-    async def arm(self, name: str, memory: Memory, tasks: Sequence[Task], *, retain: bool = False) -> list[Outcome]:
-        """Returns what became of the tasks, in their order, with that memory."""
-        quiet = self._console is None or not self._console.is_terminal
-        watched = track(tasks, name, console=self._console, disable=quiet, transient=True)
+    async def practise(self, name: str, memory: Memory, tasks: Sequence[Task]) -> list[Outcome]:
+        """Returns what became of the tasks, in their order; each is retained before the next."""
         outcomes = []
-        for task in watched:
-            outcomes.append(await play(self._adapter, self._world, task, memory, task.id))
-            if retain:
-                await fill(memory, outcomes[-1:])
+        for task in self._watch(tasks, name):
+            outcomes.append(await play(self._adapter, self._world, task, memory))
+            await fill(memory, outcomes[-1:])
         return outcomes
+
+    async def test(self, name: str, memory: Memory, tested: Tested) -> list[Episode]:
+        """Returns what became of the tasks with a memory that stays as it is."""
+        return [
+            (await play(self._adapter, self._world, task, memory, tested.alone.get(task.id))).episode
+            for task in self._watch(tested.tasks, name)
+        ]
+
+    def _watch(self, tasks: Sequence[Task], name: str) -> Iterable[Task]:
+        quiet = self._console is None or not self._console.is_terminal
+        return track(tasks, name, console=self._console, disable=quiet, transient=True)
 
 
 async def fill(memory: Memory, outcomes: Iterable[Outcome]) -> None:
@@ -69,52 +86,62 @@ async def run_experiment(
     Raises:
         EnvironmentMissing: this machine lacks what the environment needs.
     """
-    tasks = {
-        family: adapter.tasks(family, size.seed, practice=size.practice, test=size.test) for family in adapter.families
-    }
-    foretold = predictions(size.practice * len(tasks))
+    foretold = predictions(size.practice * len(adapter.families))
+    _say(adapter, foretold, console)
+    async with adapter.environment() as environment:
+        drawn = [await adapter.tasks(environment, family, size) for family in adapter.families]
+        practice = [task for each in drawn for task in each.practice]
+        random.Random(size.seed).shuffle(practice)
+        test = [task for each in drawn for task in each.test]
+        laboratory = Laboratory(adapter, Watched(environment, adapter.budget), client, console)
+        practised = await laboratory.practise("practice without memory", NoMemory(), practice)
+        learning = await laboratory.practise("practice with memory", await laboratory.bank("all", size.k), practice)
+        without = await laboratory.test("test without memory", NoMemory(), Tested(test))
+        tested = Tested(test, {episode.task_id: episode for episode in without})
+        shown = await adapter.demonstrations(environment, practice)
+        return Report(
+            adapter=adapter,
+            size=size,
+            predictions=foretold,
+            practice=(_episodes(practised), _episodes(learning)),
+            sweep={0: without} | await _sweep(laboratory, tested, size),
+            matrix=await _transfer(laboratory, practised, tested, size.k),
+            experts=await _expert(laboratory, shown, tested, size.k),
+            memory_errors=laboratory.errors,
+        )
+
+
+def _say(adapter: Adapter, foretold: Iterable[Prediction], console: Console | None) -> None:
     if console is not None:
-        console.print(f"[bold]{adapter.name}[/bold]: predicted before the run")
+        console.print(f"{adapter.name}: predicted before the run", style="bold")
         for each in foretold:
             console.print(f"  {each.text}", markup=False, highlight=False)
-    practice = [task for each in tasks.values() for task in each.practice]
-    random.Random(size.seed).shuffle(practice)
-    test = [task for each in tasks.values() for task in each.test]
-    async with adapter.environment() as environment:
-        laboratory = Laboratory(adapter, Watched(environment, adapter.budget), client, console)
-        alone = await laboratory.arm("practice without memory", NoMemory(), practice)
-        memory = await laboratory.bank("all", size.k)
-        learning = await laboratory.arm("practice with memory", memory, practice, retain=True)
-        sweep = await _sweep(laboratory, test, size)
-        matrix = await _transfer(laboratory, alone, test, size.k)
-    return Report(
-        adapter=adapter,
-        size=size,
-        predictions=foretold,
-        practice=(_episodes(alone), _episodes(learning)),
-        sweep=sweep,
-        matrix=matrix,
-        memory_errors=laboratory.errors,
-    )
 
 
-async def _sweep(laboratory: Laboratory, test: Sequence[Task], size: Size) -> dict[int, list[Episode]]:
-    """Returns the test with each K, on the bank as it is; 0 is without memory."""
-    sweep = {}
-    for k in sorted({0, size.k, *size.ks}):
-        memory = await laboratory.bank("all", k) if k else NoMemory()
-        sweep[k] = _episodes(await laboratory.arm(f"test, K = {k}", memory, test))
-    return sweep
+async def _sweep(laboratory: Laboratory, tested: Tested, size: Size) -> dict[int, list[Episode]]:
+    """Returns the test with each K above 0, on the bank as it is."""
+    sizes = sorted({size.k, *size.ks} - {0})
+    return {k: await laboratory.test(f"test, K = {k}", await laboratory.bank("all", k), tested) for k in sizes}
 
 
-async def _transfer(laboratory: Laboratory, practised: Sequence[Outcome], test: Sequence[Task], k: int) -> Matrix:
+async def _transfer(laboratory: Laboratory, practised: Sequence[Outcome], tested: Tested, k: int) -> Matrix:
     """Returns the test with a bank for each family, which holds what was practised of that family without memory."""
     matrix = {}
-    for family in dict.fromkeys(task.family for task in test):
+    for family in dict.fromkeys(task.family for task in tested.tasks):
         memory = await laboratory.bank(family, k)
         await fill(memory, [outcome for outcome in practised if outcome.task.family == family])
-        matrix[family] = _episodes(await laboratory.arm(f"test, bank of {family}", memory, test))
+        matrix[family] = await laboratory.test(f"test, bank of {family}", memory, tested)
     return matrix
+
+
+async def _expert(laboratory: Laboratory, shown: Sequence[Run], tested: Tested, k: int) -> list[Episode]:
+    """Returns the test with a bank of an expert's runs; none where there are none."""
+    if not shown:
+        return []
+    memory = await laboratory.bank("expert", k)
+    for run in shown:
+        await memory.retain(run, Slate())
+    return await laboratory.test("test, expert's bank", memory, tested)
 
 
 def _episodes(outcomes: Iterable[Outcome]) -> list[Episode]:
