@@ -22,7 +22,6 @@ from app.auth import ACT_AS, is_user, issue_token
 from app.bench.main import BENCHMARKS, LEARNING, as_table, run_benchmarks, run_learning
 from app.demo.main import demo as run_demo
 from app.doctor import examine
-from app.experiment.adapter import Size
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
 from app.main import create_app
@@ -318,8 +317,8 @@ def demo(
 def experiment(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     environment: Annotated[str, typer.Option("--env", help=f"one of {', '.join(ENVIRONMENTS)}")] = "operator",
     seed: Annotated[int, typer.Option(help="the same seed is the same tasks")] = 1,
-    practice: Annotated[int, typer.Option(min=1, help="tasks of each family to gather experience on")] = 5,
-    test: Annotated[int, typer.Option(min=1, help="tasks of each family to compare the arms on")] = 5,
+    practice: Annotated[int | None, typer.Option(min=1, help="tasks of each family to gather experience on")] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="tasks of each family to compare the arms on")] = None,
     ks: Annotated[str, typer.Option("--k", help="the sizes of the slate to compare, 0 to 50")] = "0,1,2,4,8",
     out_dir: Annotated[Path, typer.Option("--out", help="where the numbers and the picture go")] = Path("out"),
 ) -> None:
@@ -327,8 +326,9 @@ def experiment(  # noqa: PLR0913, PLR0917 - each is an option of the command lin
     logs.quiet()
     if environment not in ENVIRONMENTS:
         raise typer.BadParameter(f"no environment {environment!r}; there are {', '.join(ENVIRONMENTS)}")
-    size = Size(seed=seed, practice=practice, test=test, ks=_slate_sizes(ks))
-    _run(run_experiment(Settings(), environment, size, out_dir))
+    wanted = {"seed": seed, "practice": practice, "test": test, "ks": _slate_sizes(ks)}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    _run(run_experiment(Settings(), environment, given, out_dir))
 
 
 def _slate_sizes(text: str) -> list[int]:

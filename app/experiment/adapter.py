@@ -73,9 +73,9 @@ class Briefing:
 class Size:
     """How much is done; ``practice`` and ``test`` are tasks of each family."""
 
+    practice: int
+    test: int
     seed: int = 1
-    practice: int = 5
-    test: int = 5
     k: int = 4
     ks: Sequence[int] = (0, 1, 2, 4, 8)
 
@@ -106,6 +106,10 @@ class Adapter(Protocol):
     @property
     def min_similarity(self) -> float:
         """Cases less similar to the task than this are not injected: the null arm."""
+
+    @property
+    def size(self) -> Size:
+        """How much is done where nobody says otherwise: what takes a few minutes at most."""
 
     @property
     def explanation(self) -> str:

@@ -1,8 +1,8 @@
 """The scripted explorer of text worlds: it reads simple orders, searches at random, and follows remembered plans.
 
-It is not an LLM. It understands "focus on …", "… the red box" and the names of rooms in its task, in their order,
-and knows nothing of the world: not where things are, not what is an animal or lives long, not what conducts or is
-hot. What the task does not say it looks for, and tries, at random (seeded).
+It is not an LLM. It understands "focus on …", "… the red box", the names of rooms and a thermometer, in the order of
+its task, and knows nothing of the world: not where things are, not what is an animal or lives long, not what conducts.
+What the task does not say it looks for, and tries, at random (seeded).
 
 With memory it first tries the plans of the slate, their words replaced where the remembered task's words differ
 from its own; a step that is not possible is left out. What a remembered run says ended badly, it does last. After
@@ -19,7 +19,7 @@ from app.demo.memory import Case, Run
 from app.experiment.adapter import Briefing, Environment, StepsSpent
 
 AVOID = "do not: "
-_VERBS = ("focus on", "pick up", "teleport to", "move")
+_VERBS = ("focus on", "pick up", "teleport to", "move", "use thermometer")
 _MOST = 0.6
 """Of the words of a name: so many say that it is the thing."""
 _EVERYWHERE = frozenset({"agent", "air", "door"})
@@ -59,6 +59,8 @@ class Explorer:
         self._rng = random.Random(briefing.seed)
         self._targets = [named(target) for target in re.findall(r"focus on ([^.,]+)", self._text.lower())]
         self._boxes = list(dict.fromkeys(re.findall(r"\w+ box\b", self._text.lower())))
+        self._limit = re.search(r"above (-?[\d.]+) degrees", self._text)
+        self._measures = self._limit is not None
         self._thing: set[str] = set()
         self._carried = False
         self._cases = briefing.slate.cases
@@ -87,16 +89,24 @@ class Explorer:
         )
 
     async def _follow(self, world: Environment) -> None:
-        """Tries the plans of the cases that fit, the likest first."""
+        """Tries the plans of the cases that fit, the likest first, until one can be followed to its end."""
         fitting = [(adapted, case) for case in self._cases if (adapted := adapt(case, self._text)) is not None]
         for (_, plan), case in sorted(fitting, key=lambda each: each[0][0]):
-            if world.done:
-                return
             self._used.append(case.case_id)
-            for line in plan:
-                action = closest(line, self._view.valid)
-                if action is not None and not world.done and not self._is_idle(action):
-                    await self._act(world, action)
+            if await self._followed(world, plan):
+                return
+
+    async def _followed(self, world: Environment, plan: Sequence[str]) -> bool:
+        """Does the plan as far as it goes; false where what it is about is not here."""
+        for line in plan:
+            if world.done or (self._measures and line.endswith(" box")):
+                return True  # which box, the measurement says
+            action = closest(line, self._view.valid)
+            if action is None:
+                return False
+            if not self._is_idle(action):
+                await self._act(world, action)
+        return True
 
     def _is_idle(self, action: str) -> bool:
         """Whether the action would go where one is, or do again what was done here."""
@@ -109,40 +119,59 @@ class Explorer:
         self._view = await world.step(action)
         gain = self._view.score - before.score
         self._taken.append(Done(action, before.place, gain))
-        if action.startswith("focus on") and gain >= 0:
+        if self._view.text.startswith("You focus on"):
             self._thing, self._carried = content(action), False  # what the task calls "it" from now on
             del self._targets[:1]
-        elif action.startswith("pick up"):
+        elif action.startswith("pick up") and self._view.text.startswith("You move"):
             self._carried = True
+        elif measured := re.search(r"measures a temperature of (-?[\d.]+)", self._view.text):
+            self._judge(float(measured[1]))
+
+    def _judge(self, measured: float) -> None:
+        """Keeps the box that the task asks for at this temperature."""
+        if self._limit is not None:
+            self._boxes = self._boxes[:1] if measured > float(self._limit[1]) else self._boxes[1:2]
+            self._limit = None
 
     def _next(self) -> str:
         """The next thing to do by the words of the task, or a try."""
         if self._view.text.startswith("Ambiguous request"):
             return "0"
+        take = [each for each in self._fresh("pick up") if self._is_it(each)]
+        if take and not self._carried and (self._targets or self._limit is not None):
+            return self._rng.choice(take)  # what one focuses on first is needed later
         if self._targets:
             return self._towards(self._targets[0])
-        return self._place()
+        use = [each for each in self._fresh("use thermometer") if self._limit is not None and self._is_it(each)]
+        return self._rng.choice(use) if use else self._place(take)
+
+    def _is_it(self, action: str) -> bool:
+        """Whether the action is about the thing that was focused on."""
+        what = content(action.partition(" to ")[0])
+        return bool(self._thing) and len(what & self._thing) > _MOST * len(self._thing)
 
     def _towards(self, target: set[str]) -> str:
         """Focus on what the task names; where it names no thing, or it is not here, try or look elsewhere."""
         here = self._fresh("focus on")
         if not target:
             return self._try([action for action in here if self._may_be_it(action)])
-        found = [action for action in here if len(target & content(action)) > _MOST * len(target)]
+        enough = 0.0 if self._view.place in self._text else _MOST * len(target)  # where it must be, any of its words
+        found = [action for action in here if len(target & content(action)) > enough]
         return self._rng.choice(found) if found else self._elsewhere()
 
     def _may_be_it(self, action: str) -> bool:
-        """Whether the thing is no room, is not found in every room, and can be moved if the task says so."""
+        """Whether the thing is no room and no box, is not found in every room, and can be where the task wants it."""
         thing = action.removeprefix("focus on ")
-        if content(thing) & _EVERYWHERE or f"teleport to {thing}" in self._view.valid:
+        if content(thing) & _EVERYWHERE or thing in self._boxes or f"teleport to {thing}" in self._view.valid:
             return False
-        return f"pick up {thing}" in self._view.valid or "move" not in self._text
+        if not self._boxes:  # then the rooms of the task are where the thing is
+            return self._view.place in self._text
+        return f"pick up {thing}" in self._view.valid
 
-    def _place(self) -> str:
+    def _place(self, take: Sequence[str]) -> str:
         """Carry the thing to one of the boxes of the task."""
         ends = tuple(f" to {box}" for box in self._boxes)
-        into = [each for each in self._fresh("move") if each.endswith(ends) and content(each) & self._thing]
-        take = [each for each in self._fresh("pick up") if self._thing <= content(each)]
+        into = [each for each in self._fresh("move") if each.endswith(ends) and self._is_it(each)]
         if into:
             return self._rng.choice(into)
         return self._elsewhere() if self._carried or not take else self._rng.choice(take)
@@ -230,17 +259,19 @@ def closest(line: str, valid: Sequence[str]) -> str | None:
     """Returns the valid action that is the line, or the likest with the same verb and most of its words."""
     if line in valid:
         return line
-    wanted, verb = content(line), verb_of(line)
-    best = max(
-        (action for action in valid if verb_of(action) == verb),
-        key=lambda action: _likeness(wanted, content(action)),
-        default=None,
-    )
-    return best if best is not None and _likeness(wanted, content(best)) > _MOST else None
+    same = [action for action in valid if verb_of(action) == verb_of(line)]
+    best = max(same, key=lambda action: _likeness(line, action), default=None)
+    return best if best is not None and _likeness(line, best) > _MOST else None
 
 
-def _likeness(one: set[str], other: set[str]) -> float:
-    return len(one & other) / len(one | other) if one | other else 0.0
+def _likeness(one: str, other: str) -> float:
+    """The share of common words, in what is moved or in where it goes, whichever is less."""
+    parts = zip(one.partition(" to ")[::2], other.partition(" to ")[::2], strict=True)
+    return min(_overlap(content(mine), content(theirs)) for mine, theirs in parts)
+
+
+def _overlap(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other) if one | other else 1.0
 
 
 def verb_of(action: str) -> str | None:

@@ -1,15 +1,17 @@
 """Runs an experiment against a service of its own: started as `casebank serve` would be, stopped at the end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 from rich.console import Console
 
 from app.auth import issue_token
 from app.demo.main import own_service
-from app.experiment.adapter import Adapter, Size
+from app.experiment.adapter import Adapter
 from app.experiment.operator import DatabaseOperator
 from app.experiment.report import Report, print_report, write_files
 from app.experiment.run import run_experiment
@@ -24,8 +26,15 @@ ENVIRONMENTS: dict[str, Callable[[str], Adapter]] = {
 """By name: what makes the adapter; each is given a database where scratch databases may be made."""
 
 
-async def experiment(settings: Settings, environment: str, size: Size, out_dir: Path) -> Report:
-    """Runs the experiment under a user of its own, so that every bank begins empty; prints and writes what it found."""
+async def experiment(settings: Settings, environment: str, wanted: Mapping[str, Any], out_dir: Path) -> Report:
+    """Runs the experiment under a user of its own, so that every bank begins empty; prints and writes what it found.
+
+    Args:
+        settings: of the service.
+        environment: one of ENVIRONMENTS.
+        wanted: the fields of Size that shall differ from the adapter's.
+        out_dir: where the files go.
+    """
     console = Console()
     now = datetime.now(UTC)
     user = f"experiment-{now:%Y%m%d-%H%M%S}"
@@ -43,7 +52,8 @@ async def experiment(settings: Settings, environment: str, size: Size, out_dir: 
         own_service() as base_url,
         httpx.AsyncClient(base_url=base_url, headers=headers, timeout=30) as client,
     ):
-        report = await run_experiment(ENVIRONMENTS[environment](dsn), client, size, console)
+        adapter = ENVIRONMENTS[environment](dsn)
+        report = await run_experiment(adapter, client, replace(adapter.size, **wanted), console)
     print_report(report, console)
     for kind, path in write_files(report, out_dir).items():
         console.print(f"  {kind}: {path}", markup=False)

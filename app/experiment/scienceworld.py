@@ -72,7 +72,7 @@ class World:
         return _view(text, told)
 
     async def draw(self, family: str, size: Size) -> Tasks:
-        """Returns variations in the order of the seed, from ScienceWorld's own sets for training and for tests."""
+        """Returns variations in the order of the seed; what is practised on is not in the test."""
         return await asyncio.to_thread(self._draw, family, size)
 
     async def expert(self, task: Variation) -> list[str]:
@@ -81,10 +81,10 @@ class World:
 
     def _draw(self, family: str, size: Size) -> Tasks:
         self._game.load(family, 0, SIMPLIFICATIONS)
-        rng = random.Random(f"{size.seed}:{family}")
-        sets = (self._game.get_variations_train(), size.practice), (self._game.get_variations_test(), size.test)
-        practice, test = (rng.sample(numbers, min(wanted, len(numbers))) for numbers, wanted in sets)
-        return Tasks(*([self._variation(family, number) for number in numbers] for numbers in (practice, test)))
+        numbers = range(self._game.get_max_variations(family))
+        wanted = random.Random(f"{size.seed}:{family}").sample(numbers, min(size.practice + size.test, len(numbers)))
+        tasks = [self._variation(family, number) for number in wanted]
+        return Tasks(tasks[: size.practice], tasks[size.practice :])
 
     def _variation(self, family: str, number: int) -> Variation:
         self._game.load(family, number, SIMPLIFICATIONS)
@@ -112,10 +112,11 @@ class ScienceWorld:
     families = FAMILIES
     budget = 30
     min_similarity = 0.35
+    size = Size(practice=10, test=4)
     explanation = (
-        "A scripted explorer, not an LLM: it reads the orders in its task (focus on, the box, the rooms). What they do "
-        "not say it looks for and tries at random: where things are, what is an animal, what conducts. It measures "
-        "nothing: with the thermometer and for conductivity it picks a box. With memory it first tries the plans of "
+        "A scripted explorer, not an LLM: it reads the orders in its task (focus on, the boxes, the rooms) and a "
+        "thermometer. What the orders do not say it looks for and tries at random: where things are, what is an animal "
+        "or lives long, what conducts (it builds no circuit, it picks a box). With memory it first tries the plans of "
         "the injected cases, with their words replaced by its task's. Success is ScienceWorld's own full score, with "
         "its 'easy' simplifications; a wrong focus or a wrong box ends the task at once. A step is one action."
     )
@@ -134,7 +135,7 @@ class ScienceWorld:
             await asyncio.to_thread(game.close)
 
     async def tasks(self, environment: World, family: str, size: Size) -> Tasks:
-        """Variations from ScienceWorld's training set to practise on, and from its test set to be tested with."""
+        """Variations of the task, other ones to practise on than to be tested with."""
         return await environment.draw(family, size)
 
     async def demonstrations(self, environment: World, tasks: Sequence[Variation]) -> Sequence[Run]:
