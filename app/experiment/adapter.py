@@ -17,6 +17,10 @@ class EnvironmentMissing(CasebankError):
     """This machine lacks what the environment needs."""
 
 
+class MemoryUnusable(CasebankError):
+    """The service takes no orders, so that there is nothing to compare with."""
+
+
 class Task(Protocol):
     """One task; what else belongs to it is between its adapter and its environment."""
 

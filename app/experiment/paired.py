@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ def _bootstrap(
     for before, after in pairs:
         by_task.setdefault(before.task_id, []).append((value(before), value(after)))
     if not by_task:
-        return Difference(float("nan"), float("nan"), float("nan"))
+        return Difference(nan, nan, nan)
     values = np.array([np.mean(each, axis=0) for each in by_task.values()], dtype=np.float64)  # (tasks, 2)
     drawn = np.random.default_rng(seed).integers(len(values), size=(RESAMPLES, len(values)))
     spread = compare(values[drawn, 0], values[drawn, 1])
@@ -81,8 +82,10 @@ def running_balance(pairs: Sequence[Pair]) -> list[int]:
     return list(accumulate(gains))
 
 
-def break_even(balance: Sequence[int]) -> int | None:
-    """Returns the number of tasks from which on the balance is never below zero again; None if that never comes."""
+def break_even(balance: Sequence[int]) -> float:
+    """Returns the number of tasks from which on the balance is never below zero again; infinite if that never comes."""
     below = [place for place, tokens in enumerate(balance, start=1) if tokens < 0]
     first = below[-1] + 1 if below else 1
-    return first if first <= len(balance) else None
+    if not balance:
+        return nan
+    return first if first <= len(balance) else inf

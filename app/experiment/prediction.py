@@ -1,10 +1,10 @@
 """What is predicted before the run, what would prove it wrong, and the verdict after."""
 
 from dataclasses import dataclass
-from math import isnan
+from math import isinf, isnan
 from typing import Literal
 
-Verdict = Literal["as predicted", "weaker than predicted", "FALSIFIED"]
+Verdict = Literal["as predicted", "weaker than predicted", "FALSIFIED", "not measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Prediction:
     at_least: bool = True
     """Whether large numbers are the good ones."""
 
-    def verdict(self, measured: float | None) -> Verdict:
-        """Returns what the measured number makes of the claim; a number that could not be had is no support."""
-        if measured is None or isnan(measured):
-            return "FALSIFIED"
+    def verdict(self, measured: float) -> Verdict:
+        """Returns what the measured number makes of the claim."""
+        if isnan(measured):
+            return "not measured"
         if self._reaches(measured, self.predicted):
             return "as predicted"
         return "weaker than predicted" if self._reaches(measured, self.limit) else "FALSIFIED"
@@ -41,10 +41,10 @@ class Prediction:
         """What is predicted."""
         return f"{'>=' if self.at_least else '<='} {self.shown(self.predicted)}"
 
-    def shown(self, number: float | None) -> str:
+    def shown(self, number: float) -> str:
         """The number in its unit."""
-        if number is None or isnan(number):
-            return "-"
+        if isinf(number) or isnan(number):
+            return "never" if isinf(number) else "-"
         return {"%": f"{number:+.0%}", "points": f"{number:+.1f}"}.get(self.unit, f"{number:g}")
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from math import isnan
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -83,7 +83,7 @@ class Report:
         return max(uses.values(), default=0)
 
     @property
-    def measured(self) -> dict[str, float | None]:
+    def measured(self) -> dict[str, float]:
         """What was foretold, as it came out."""
         return {
             "steps": self.steps.value,
@@ -118,9 +118,9 @@ class Report:
             "budget": self.adapter.budget,
             "min_similarity": self.adapter.min_similarity,
             "predictions": [
-                {**asdict(each), "measured": value, "verdict": each.verdict(value)}
+                {**asdict(each), "measured": _number(measured), "verdict": each.verdict(measured)}
                 for each in self.predictions
-                for value in [_number(self.measured[each.key])]
+                for measured in [self.measured[each.key]]
             ],
             "differences": {
                 "steps_change": _interval(self.steps),
@@ -244,9 +244,9 @@ def _mean(values: Sequence[float]) -> float | None:
     return round(fmean(values), 3) if values else None
 
 
-def _number(value: float | None) -> float | None:
-    """JSON has no NaN."""
-    return None if value is None or isnan(value) else round(value, 4)
+def _number(value: float) -> float | None:
+    """JSON has no NaN, and nothing infinite."""
+    return round(value, 4) if isfinite(value) else None
 
 
 def _interval(difference: Difference) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import track
 
 from app.demo.memory import HttpMemory, Memory, NoMemory, Run, Slate
-from app.experiment.adapter import Adapter, Size, Task
+from app.experiment.adapter import Adapter, MemoryUnusable, Size, Task
 from app.experiment.episode import Episode, Outcome, Watched, play
 from app.experiment.prediction import Prediction, predictions
 from app.experiment.report import Matrix, Report
@@ -38,10 +38,17 @@ class Laboratory:
         """What went wrong with memory."""
 
     async def bank(self, name: str, k: int) -> HttpMemory:
-        """Returns the memory of that name; nothing is tried out there, so that a slate depends on the bank alone."""
+        """Returns the memory of that name; nothing is tried out there, so that a slate depends on the bank alone.
+
+        Raises:
+            MemoryUnusable: the service cannot be reached, or refuses.
+        """
         agent = f"experiment-{self._adapter.name}-{name}"
-        settings = await self._client.put(f"/v1/profiles/{agent}", json={"explore": 0.0, "canary": 0.0})
-        settings.raise_for_status()
+        try:
+            settings = await self._client.put(f"/v1/profiles/{agent}", json={"explore": 0.0, "canary": 0.0})
+            settings.raise_for_status()
+        except httpx.HTTPError as error:
+            raise MemoryUnusable(f"no memory to experiment with: {error!r}") from error
         nearest = self._adapter.min_similarity
         memory = HttpMemory(self._client, agent=agent, k=k, token_budget=TOKEN_BUDGET, min_similarity=nearest)
         memory.errors = self.errors
@@ -85,6 +92,7 @@ async def run_experiment(
 
     Raises:
         EnvironmentMissing: this machine lacks what the environment needs.
+        MemoryUnusable: the service cannot be reached, or refuses.
     """
     foretold = predictions(size.practice * len(adapter.families))
     _say(adapter, foretold, console)
