@@ -1,7 +1,7 @@
 """The scripted explorer of text worlds: it reads simple orders, searches at random, and follows remembered plans.
 
 It is not an LLM. It understands "focus on …", "… the red box", the names of rooms and a thermometer, in the order of
-its task, and knows nothing of the world: not where things are, not what is an animal or lives long, not what conducts.
+its task, and knows nothing of the world: not where things are, not what is an animal, not what conducts.
 What the task does not say it looks for, and tries, at random (seeded).
 
 With memory it first tries the plans of the slate, their words replaced where the remembered task's words differ
@@ -242,8 +242,8 @@ def adapt(case: Case, text: str) -> tuple[int, list[str]] | None:
 
 
 def _swaps(old: str, new: str) -> dict[str, str]:
-    """Returns what stands in the new text in place of words of the old."""
-    before, after = (re.findall(r"[\w']+", each.lower()) for each in (old, new))
+    """Returns what stands in the new text in place of words of the old; single letters are no words."""
+    before, after = (re.findall(r"[\w']{2,}", each.lower()) for each in (old, new))
     codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return {" ".join(before[i:j]): " ".join(after[p:q]) for kind, i, j, p, q in codes if kind != "equal"}
 

@@ -31,7 +31,7 @@ class DatabaseOperator:
     families = LOOKALIKES
     budget = BUDGET
     min_similarity = 0.35
-    size = Size(practice=5, test=5)
+    size = Size(practice=8, test=6)
     explanation = (
         "A scripted operator, not an LLM: it knows a fixed list of generic repairs for SQL and tries them one by one, "
         "or first those that the injected cases name. Every error and every success is Postgres's own. A step is one "

@@ -29,12 +29,10 @@ SIMPLIFICATIONS = "easy"
 FAMILIES = (
     "find-animal",
     "find-non-living-thing",
-    "lifespan-longest-lived",
-    "lifespan-shortest-lived",
     "use-thermometer",
     "test-conductivity",
 )
-"""Short tasks that the explorer can read; the first two pairs look alike and want different things."""
+"""Short tasks that the explorer can read and now and then solves alone; the first two look alike and are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +104,19 @@ def _view(text: str, told: dict[str, Any]) -> View:
 
 
 class ScienceWorld:
-    """Six kinds of short task, and the scripted explorer."""
+    """Four kinds of short task, and the scripted explorer."""
 
     name = "scienceworld"
     families = FAMILIES
     budget = 30
     min_similarity = 0.35
-    size = Size(practice=10, test=4)
+    size = Size(practice=15, test=6)
     explanation = (
         "A scripted explorer, not an LLM: it reads the orders in its task (focus on, the boxes, the rooms) and a "
-        "thermometer. What the orders do not say it looks for and tries at random: where things are, what is an animal "
-        "or lives long, what conducts (it builds no circuit, it picks a box). With memory it first tries the plans of "
-        "the injected cases, with their words replaced by its task's. Success is ScienceWorld's own full score, with "
-        "its 'easy' simplifications; a wrong focus or a wrong box ends the task at once. A step is one action."
+        "thermometer. What the orders do not say it looks for and tries at random: where things are, what is an "
+        "animal, what conducts (it builds no circuit, it picks a box). With memory it first tries the plans of the "
+        "injected cases, with their words replaced by its task's. Success is ScienceWorld's own full score, with its "
+        "'easy' simplifications; a wrong focus or a wrong box ends the task at once. A step is one action."
     )
 
     @asynccontextmanager
