@@ -37,16 +37,19 @@ async def measure(adapter: Adapter, client: httpx.AsyncClient) -> list[Measureme
         report = await run_experiment(adapter, client, adapter.size)
     except EnvironmentMissing as missing:
         return [Measurement(f"experiment {adapter.name}: SKIPPED", float("nan"), "", str(missing))]
+    if not report.tested:
+        crash = report.crashes[0].error
+        return [Measurement(f"experiment {adapter.name}: NOTHING TO COMPARE", float("nan"), "", crash, aim=0)]
     return rows_of(report)
 
 
 def rows_of(report: Report) -> list[Measurement]:
-    """Returns the numbers of a report."""
+    """Returns the numbers of a report that has any."""
     name = f"experiment {report.adapter.name}"
     before, after = (summary(episodes) for episodes in zip(*report.tested, strict=True))
     wrong = summary([episode for _, episode in report.wrong_family])
     practised = len(report.practice[0])
-    price = report.price()
+    nets = {k: report.summaries()[f"test, K = {k}"]["tokens_net"] for k in report.sweep if k}
     rows = [
         _row(f"{name}: change of steps", report.steps, _steps(before, after), STEPS, at_least=False),
         _row(f"{name}: success won", _share(report.success), _success(before, after), SUCCESS),
@@ -55,7 +58,7 @@ def rows_of(report: Report) -> list[Measurement]:
             f"{name}: break-even",
             report.measured["break_even"],
             "tasks",
-            f"{price['tokens_added']:.0f} tokens added a task, {price['tokens_saved']:.0f} saved",
+            "tokens saved less added, a task: " + ", ".join(f"{net:+.0f} at K = {k}" for k, net in nets.items()),
             practised,
         ),
     ]

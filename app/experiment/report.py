@@ -18,6 +18,9 @@ from app.experiment.episode import Episode
 from app.experiment.paired import Difference, Pair, break_even, paired, running_balance, steps_change, success_points
 from app.experiment.prediction import Prediction
 
+_WITHOUT = ("practice without", "test, K = 0")
+"""The arms without memory, of practice and of the test."""
+
 Matrix = Mapping[str, Sequence[Episode]]
 """Of each family's bank: the episodes of all test tasks."""
 
@@ -130,12 +133,22 @@ class Report:
             },
             "price": self.price(),
             "running_balance_tokens": self.balance,
-            "arms": {name: summary(episodes) for name, episodes in self.arms()},
+            "arms": self.summaries(),
             "transfer": {bank: {family: self.cell(bank, family) for family in families} for bank in families},
             "memory_errors": list(self.memory_errors)[:20],
             "environment_failures": [f"{each.task_id}: {each.error}" for each in self.crashes][:20],
             "episodes": {name: [asdict(each) for each in episodes] for name, episodes in self.arms()},
         }
+
+    def summaries(self) -> dict[str, dict[str, Any]]:
+        """The means of every arm; ``tokens_net`` of those with memory: saved a task, less added."""
+        found = {name: summary(episodes) for name, episodes in self.arms()}
+        found["test, wrong family"] = summary([after for _, after in self.wrong_family])
+        for name, arm in found.items():
+            alone = found[_WITHOUT[name.startswith("test")]]
+            known = arm["tasks"] and alone["tasks"] and name not in _WITHOUT
+            arm["tokens_net"] = alone["tokens_spent"] - arm["tokens_spent"] - arm["tokens_added"] if known else None
+        return found
 
     def price(self) -> dict[str, float | None]:
         """What memory costs and saves in the test, a task; and the tokens a step must cost for it to pay."""
@@ -147,7 +160,7 @@ class Report:
 
     def arms(self) -> list[tuple[str, Sequence[Episode]]]:
         """The episodes of every arm, by its name."""
-        named = {"practice without": self.practice[0], "practice with": self.practice[1]}
+        named = {_WITHOUT[0]: self.practice[0], "practice with": self.practice[1]}
         named |= {f"test, K = {k}": episodes for k, episodes in self.sweep.items()}
         if self.experts:
             named["test, expert's bank"] = self.experts
@@ -215,14 +228,14 @@ def _verdicts(report: Report) -> Table:
 
 
 def _arms(report: Report) -> Table:
-    arms = {name: summary(episodes) for name, episodes in report.arms() if "bank of" not in name}
-    arms["test, wrong family"] = summary([after for _, after in report.wrong_family])
+    arms = {name: arm for name, arm in report.summaries().items() if "bank of" not in name}
     table = Table("arm")
-    for name in ("tasks", "success", "steps", "cases", "tokens added", "tokens spent", "ms"):
+    for name in ("tasks", "success", "steps", "cases", "tokens added", "spent", "net won", "ms"):
         table.add_column(name, justify="right")
     for name, arm in arms.items():
         numbers = [(arm["success"], ".0%"), (arm["steps"], ".1f"), (arm["injected"], ".1f")]
-        numbers += [(arm["tokens_added"], ".0f"), (arm["tokens_spent"], ".0f"), (arm["wall_ms"], ".0f")]
+        numbers += [(arm["tokens_added"], ".0f"), (arm["tokens_spent"], ".0f"), (arm["tokens_net"], "+.0f")]
+        numbers += [(arm["wall_ms"], ".0f")]
         table.add_row(name, str(arm["tasks"]), *(_text(value, form) for value, form in numbers))
     return table
 

@@ -14,10 +14,11 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from app.bench.experiment import measure, rows_of
 from app.cli import cli
 from app.demo.memory import Run, Trace
 from app.embedded import EmbeddedPostgres
-from app.experiment.adapter import Briefing, Environment, MemoryUnusable, Size, StepsSpent, Tasks
+from app.experiment.adapter import Briefing, Environment, EnvironmentMissing, MemoryUnusable, Size, StepsSpent, Tasks
 from app.experiment.episode import Episode
 from app.experiment.operator import DatabaseOperator
 from app.experiment.paired import break_even, paired, running_balance, steps_change, success_points
@@ -177,7 +178,11 @@ def test_the_report_is_printed_and_written_as_numbers_and_a_picture(report: Repo
     files = write_files(report, tmp_path)
     numbers = json.loads(files["json"].read_text())
     assert numbers["differences"]["steps_change"]["low"] <= numbers["predictions"][0]["measured"]
-    assert numbers["arms"]["test, K = 4"]["tasks"] == 9
+    without, with_memory = (numbers["arms"][f"test, K = {k}"] for k in (0, 4))
+    assert with_memory["tasks"] == 9
+    net = without["tokens_spent"] - with_memory["tokens_spent"] - with_memory["tokens_added"]
+    assert with_memory["tokens_net"] == pytest.approx(net)
+    assert without["tokens_net"] is None
     assert files["png"].read_bytes().startswith(b"\x89PNG")
 
 
@@ -292,6 +297,37 @@ def test_a_verdict_is_graded_by_the_limit_that_was_named_before():
         "not measured",
     ]
     assert predictions(40)[-1].verdict(inf) == "FALSIFIED"
+
+
+def test_the_benchmark_sets_the_numbers_against_their_aims(report: Report):
+    rows = {row.name.removeprefix("experiment riddles: "): row for row in rows_of(report)}
+    assert rows["change of steps"].value == report.measured["steps"]
+    assert rows["change of steps"].reached
+    assert rows["success won"].value == pytest.approx(report.measured["success"] / 100)
+    assert rows["success won, wrong family"].reached
+    assert "at K = 8" in rows["break-even"].detail
+    assert rows["success won, expert's bank"].reached is None
+
+
+async def test_the_benchmark_says_what_it_had_to_skip_and_what_broke(service: Service):
+    class Absent(Riddles):
+        @asynccontextmanager
+        async def environment(self) -> AsyncIterator[Room]:
+            raise EnvironmentMissing("no room")
+            yield self.room()
+
+    class Broken(Room):
+        async def reset(self, task: Riddle) -> None:
+            raise OSError(f"no such room: {task.id}")
+
+    class Breaking(Riddles):
+        room, size = Broken, Size(practice=1, test=1, ks=(0,))
+
+    client = (await service.user()).http
+    (absent,), (broken,) = await measure(Absent(), client), await measure(Breaking(), client)
+    assert (absent.name, absent.detail, absent.reached) == ("experiment riddles: SKIPPED", "no room", None)
+    assert broken.reached is False
+    assert "no such room" in broken.detail
 
 
 async def test_the_database_operator_profits_from_its_own_runs(service: Service, postgres: EmbeddedPostgres):
