@@ -107,15 +107,14 @@ class Watched:
 
     async def _answer(self, work: Awaitable[Any]) -> Any:
         try:
-            async with asyncio.timeout(STEP_TIMEOUT_S):
+            async with asyncio.timeout(STEP_TIMEOUT_S) as patience:
                 return await work
         except StepsSpent:
             self.spent = True
             raise
-        except TimeoutError as error:
-            raise EnvironmentFailed(f"no answer within {STEP_TIMEOUT_S:g} s") from error
         except Exception as error:
-            raise EnvironmentFailed(repr(error)) from error
+            told = f"no answer within {STEP_TIMEOUT_S:g} s" if patience.expired() else repr(error)
+            raise EnvironmentFailed(told) from error
 
 
 async def play(adapter: Adapter, world: Watched, task: Task, memory: Memory, alone: Episode | None = None) -> Outcome:

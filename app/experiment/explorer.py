@@ -4,9 +4,9 @@ It is not an LLM. It understands "focus on …", "… the red box", the names of
 its task, and knows nothing of the world: not where things are, not what is an animal, not what conducts.
 What the task does not say it looks for, and tries, at random (seeded).
 
-With memory it first tries the plans of the slate, their words replaced where the remembered task's words differ
-from its own; a step that is not possible is left out. What a remembered run says ended badly, it does last. After
-that, or where no plan fits, it goes on exactly as it would have without memory.
+With memory it first tries the plans of the slate, their words replaced where the remembered task's words differ from
+its own, and gives a plan up where what it is about is not here. What a remembered run says ended badly, it does not
+try. After that, or where no plan fits, it goes on exactly as it would have without memory.
 """
 
 import random
@@ -235,7 +235,7 @@ def adapt(case: Case, text: str) -> tuple[int, list[str]] | None:
     plan = [line.lower() for line in case.plan]
     told = " ".join(plan)
     wanted = _swaps(case.task.partition(".")[0], text.partition(".")[0])
-    if any(not re.search(rf"\b{re.escape(word)}\b", told) for word in wanted):
+    if any(not word or not re.search(rf"\b{re.escape(word)}\b", told) for word in wanted):
         return None
     swaps = {old: new for old, new in _swaps(case.task, text).items() if old and new}
     return len(swaps), [_swapped(line, swaps) for line in plan]

@@ -83,6 +83,7 @@ def test_a_plan_is_told_in_the_words_of_the_present_task():
     ("remembered", "text"),
     [
         (case(TO_KITCHEN, PLAN), FIND.format("plant", "red", "kitchen")),  # wants what the plan cannot be made into
+        (case(TO_KITCHEN, PLAN), FIND.format("toy animal", "red", "kitchen")),
         (case(TO_KITCHEN, (f"{AVOID}focus on axe",), "failure"), TO_KITCHEN),
         (case(TO_KITCHEN, ()), TO_KITCHEN),
     ],
