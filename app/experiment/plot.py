@@ -4,6 +4,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from app.experiment.report import Report, summary
 
@@ -49,7 +50,7 @@ def _sweep(axes: Axes, report: Report) -> None:
     tokens.set_ylim(bottom=0)
 
 
-def _matrix(axes: Axes, report: Report):  # type: ignore[no-untyped-def]  # noqa: ANN202 (what imshow makes has no public name)
+def _matrix(axes: Axes, report: Report) -> AxesImage:
     families = list(report.matrix)
     points = [[report.cell(bank, family)["success_points"] or 0 for family in families] for bank in families]
     image = axes.imshow(points, cmap="RdBu", vmin=-100, vmax=100)
