@@ -9,7 +9,7 @@ setup: .venv/ready ## make .venv and install casebank into it
 
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,ray,demo,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,ray,demo,scienceworld,dev]'
 	touch $@
 
 demo: setup     ## run the service on its own Postgres and show what memory changes

@@ -101,8 +101,8 @@ def _score(policy: Policy | None, seen: Inputs) -> Scores:
     parts = policy.head.case_part(seen.case)  # (M, n)
     residual = parts.mean(axis=0)
     total = (base + policy.blend * residual).astype(np.float32)
-    hardness = policy.head.query_part(seen.query).mean()
-    q = 1 / (1 + np.exp(-np.clip(hardness + base + residual, -FARTHEST_ODDS, FARTHEST_ODDS)))
+    odds = policy.head.log_odds(seen.query, base + parts).mean(axis=0)
+    q = 1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS)))
     return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32))
 
 

@@ -16,10 +16,10 @@ def foretold(late: Examples, head: Head, blend: float) -> dict[str, Any]:
     """
     if not len(late):
         return {"held_out": 0, "log_loss_gain": 0.0, "log_loss_gain_error": 0.0}
-    hardness = head.query_part(late.query).mean(axis=0)
-    learned = np.stack([head.case_part(rows).mean(axis=0) for rows in late.inputs])  # (n, K)
-    base = hardness + (late.credit * late.prior).sum(axis=1)
-    full = base + blend * (late.credit * learned).sum(axis=1)
+    learned = np.stack([head.case_part(rows) for rows in late.inputs], axis=1)  # (M, n, K)
+    prior = (late.credit * late.prior).sum(axis=1)
+    base = head.log_odds(late.query, prior).mean(axis=0)
+    full = head.log_odds(late.query, prior + blend * (late.credit * learned).sum(axis=2)).mean(axis=0)
     before, after = _log_losses(base, late.reward), _log_losses(full, late.reward)
     return {
         "held_out": len(late),

@@ -1,8 +1,10 @@
 """The Q-network as it serves: numpy only, an ensemble of small heads on numeric features.
 
-Q(s, c) = sigmoid(query part(s) + prior(c) + case part(c)). The query part says how hard the task is; it is the same
-for every candidate and left out of the ranking. The prior is the untrained default's log odds, and the case part is
-a residual on it whose output layer begins at zero: untrained, the order is the default's exactly.
+Q(s, c) = sigmoid(query part(s) + sharpness * (prior(c) + case part(c))). The query part says how hard the task is; it
+is the same for every candidate and left out of the ranking. The prior is the untrained default's log odds, and the case
+part is a residual on it whose output layer begins at zero: untrained, the order is the default's exactly. The sharpness
+says how much of either shows in the outcomes (one number, as in Platt 1999): were it fixed, a head whose outcomes are
+mostly luck would have to unlearn the order itself to become less sure of it.
 """
 
 from dataclasses import dataclass, fields
@@ -26,6 +28,7 @@ class Head:
         hidden, hidden_bias, output: (M, D, H), (M, H), (M, H): a residual beside the linear part.
         query_centre, query_scale: (G,).
         query_linear, query_bias: (M, G), (M,).
+        log_sharpness: (M,), 0 at the start.
     """
 
     centre: Array
@@ -38,6 +41,7 @@ class Head:
     query_scale: Array
     query_linear: Array
     query_bias: Array
+    log_sharpness: Array
 
     def case_part(self, inputs: Array) -> Array:
         """Returns each member's residual for each candidate, (M, n), from inputs (n, D)."""
@@ -52,6 +56,13 @@ class Head:
         """Returns each member's log odds of a reward whatever the case, (M, n), from inputs (n, G)."""
         x = standardised(inputs, self.query_centre, self.query_scale)
         return np.asarray(self.query_linear @ x.T + self.query_bias[:, None], dtype=np.float32)
+
+    def log_odds(self, inputs: Array, odds: Array) -> Array:
+        """Returns each member's log odds of a reward, (M, n), from query inputs (n, G) or (1, G).
+
+        ``odds``, (n,) or (M, n), are prior and case part together, of one case or credited over a slate.
+        """
+        return np.asarray(self.query_part(inputs) + np.exp(self.log_sharpness)[:, None] * odds, dtype=np.float32)
 
     def arrays(self) -> dict[str, Array]:
         """Returns the weights by name."""
@@ -75,6 +86,7 @@ def untrained(inputs: int, query_inputs: int, members: int = 1, hidden: int = 0)
         query_scale=zeros(query_inputs) + 1,
         query_linear=zeros(members, query_inputs),
         query_bias=zeros(members),
+        log_sharpness=zeros(members),
     )
 
 

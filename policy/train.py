@@ -1,9 +1,9 @@
 """Training: many profiles' heads at once, as one tensor program; the only module that imports torch.
 
-The outcome of a slate is one draw with log odds query(s) + sum over places of credit * (prior + case part): an additive
-slate model (Swaminathan et al. 2017), fitted by binary cross-entropy with clipped inverse propensities. Each member of
-an ensemble sees another bootstrap of the queries (Osband et al. 2016), and is drawn towards the shared prior (or zero,
-which is the untrained default) by ridge penalties: the fewer decisions, the less it moves.
+The outcome of a slate is one draw with log odds query(s) + sharpness * sum over places of credit * (prior + case part):
+an additive slate model (Swaminathan et al. 2017), fitted by binary cross-entropy with clipped inverse propensities.
+Each member of an ensemble sees another bootstrap of the queries (Osband et al. 2016), and is drawn towards the shared
+prior (or zero, which is the untrained default) by ridge penalties: the fewer decisions, the less it moves.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,18 @@ from policy.examples import Examples, split
 from policy.network import Head, standardised
 
 LEAST_SPREAD = 1e-6
-TRAINED = ("linear", "hidden", "hidden_bias", "output", "query_linear", "query_bias")
+TINY = 1e-12
+OF_THE_CASE = ("linear", "hidden", "hidden_bias", "output")
+TRAINED = (*OF_THE_CASE, "query_linear", "query_bias", "log_sharpness")
 """The weights that move; centre and scale only describe the inputs."""
 STAY = float("inf")
 """The ridge of a case part that stays where it began; only how hard queries are is still learned."""
 SURE = 2.5
 """How many standard errors better than staying, on held-out decisions, a log must be told before anything moves."""
-RIDGES = (100.0, 300.0, 1_000.0, 3_000.0, STAY)
+RIDGES = (30.0, 100.0, 300.0, 1_000.0, STAY)
 """What a nightly training chooses from."""
+SHARPNESS_RIDGE = 5.0
+"""Pull of the sharpness towards 1, in decisions."""
 HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
@@ -77,9 +81,9 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
     """Returns each profile's ridge: the largest of the plan's that predicts its later decisions about as well as any.
 
     About as well: within one standard error, clustered by query, of the least loss on the held-out decisions. Where
-    the plan allows to STAY, that is what happens unless the best is better by SURE standard errors: outcomes of whole
-    slates say little of single cases, and to follow their noise costs more than a good start can gain. A log too
-    small to hold anything out gets the largest ridge.
+    the plan allows to STAY, only what is better than that by SURE standard errors comes into question: outcomes of
+    whole slates say little of single cases, and to follow their noise costs more than learning gains. A log too small
+    to hold anything out gets the largest ridge.
 
     Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
     """
@@ -98,8 +102,9 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
 def _losses(head: Head, examples: Examples) -> np.ndarray:
     """Returns the weighted cross-entropy of each decision, (n,), under the mean of the members' log odds."""
     n, places, width = examples.inputs.shape
-    part = head.case_part(examples.inputs.reshape(n * places, width)).mean(axis=0).reshape(n, places)
-    odds = head.query_part(examples.query).mean(axis=0) + (examples.credit * (examples.prior + part)).sum(axis=1)
+    part = head.case_part(examples.inputs.reshape(n * places, width)).reshape(-1, n, places)
+    slates = (examples.credit * (examples.prior + part)).sum(axis=2)
+    odds = head.log_odds(examples.query, slates).mean(axis=0)
     return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
 
 
@@ -108,11 +113,20 @@ def _pulled(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> f
     if not len(group):
         return ridges[-1]
     _, place = np.unique(group, return_inverse=True)
-    behind = losses - losses[losses.mean(axis=1).argmin()]
-    sums = np.stack([np.bincount(place, row - row.mean()) for row in behind])
-    error = np.sqrt(np.square(sums).sum(axis=1)) / len(group)
-    allowed = np.where(np.isinf(ridges), SURE, 1.0) * error
-    return ridges[int(np.flatnonzero(behind.mean(axis=1) <= allowed).max())]
+
+    def better(one: int, other: int) -> float:
+        """By how many standard errors, clustered by query, the one loses less."""
+        gained = losses[other] - losses[one]
+        error = np.sqrt(np.square(np.bincount(place, gained - gained.mean())).sum()) / len(group)
+        return float(gained.mean() / max(error, TINY))
+
+    moving = [number for number, ridge in enumerate(ridges) if ridge != STAY]
+    if STAY in ridges:
+        moving = [number for number in moving if better(number, len(ridges) - 1) > SURE]
+    if not moving:
+        return STAY
+    best = min(moving, key=lambda number: losses[number].mean())
+    return ridges[max(number for number in moving if better(best, number) <= 1)]
 
 
 def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
@@ -129,7 +143,7 @@ def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[in
         loss.sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         with torch.no_grad():
-            for name in set(TRAINED) - {"query_linear", "query_bias"}:
+            for name in OF_THE_CASE:
                 moved[name][stays] = fixed[name][stays]
     return [
         Head(**{**head.arrays(), **{name: moved[name][p].detach().cpu().numpy() for name in TRAINED}})
@@ -251,12 +265,13 @@ def _bootstrap(examples: Examples, members: int, seed: int) -> np.ndarray:
 
 def _data_loss(moved: dict[str, Tensor], batch: _Batch) -> Tensor:
     """Returns the mean weighted cross-entropy of each profile and member, (P, M)."""
-    odds = torch.einsum("png,pmg->pmn", batch.query, moved["query_linear"]) + moved["query_bias"][:, :, None]
-    odds = odds + batch.prior[:, None] + torch.einsum("pnd,pmd->pmn", batch.shared, moved["linear"])
+    hardness = torch.einsum("png,pmg->pmn", batch.query, moved["query_linear"]) + moved["query_bias"][:, :, None]
+    slates = batch.prior[:, None] + torch.einsum("pnd,pmd->pmn", batch.shared, moved["linear"])
     if moved["output"].numel():
         before = torch.einsum("pnkd,pmdh->pmnkh", batch.inputs, moved["hidden"])
         hidden = torch.tanh(before + moved["hidden_bias"][:, :, None, None, :])
-        odds = odds + torch.einsum("pmnkh,pmh,pnk->pmn", hidden, moved["output"], batch.credit)
+        slates = slates + torch.einsum("pmnkh,pmh,pnk->pmn", hidden, moved["output"], batch.credit)
+    odds = hardness + moved["log_sharpness"].exp()[:, :, None] * slates
     entropy = binary_cross_entropy_with_logits(odds, batch.reward[:, None].expand_as(odds), reduction="none")
     return (entropy * batch.weight).sum(dim=2) / batch.size[:, None]
 
@@ -266,10 +281,10 @@ def _penalty(moved: dict[str, Tensor], fixed: dict[str, Tensor], size: Tensor, p
     total = torch.zeros(len(size), moved["query_bias"].shape[1], device=size.device)
     ridge = torch.tensor(plan.ridges, device=size.device)[:, None]
     ridge = torch.where(ridge.isinf(), 0, ridge)  # what stays is put back anyway
-    for name in TRAINED:
-        if name == "query_bias":
-            continue
-        strength = plan.query_ridge if name == "query_linear" else ridge
-        gap = (moved[name] - fixed[name]).square().flatten(2).sum(dim=2)
+    shown = ridge * moved["log_sharpness"].exp().square()  # what counts is how far the outcomes' log odds move
+    strengths: dict[str, Tensor | float] = {"linear": shown, "output": shown, "hidden": ridge, "hidden_bias": ridge}
+    strengths |= {"query_linear": plan.query_ridge, "log_sharpness": SHARPNESS_RIDGE}
+    for name, strength in strengths.items():
+        gap = (moved[name] - fixed[name]).square().reshape(*total.shape, -1).sum(dim=2)
         total = total + strength * gap / (2 * size[:, None])
     return total

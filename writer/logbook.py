@@ -16,7 +16,7 @@ from policy import features
 from policy.decide import FARTHEST_ODDS, Policy, score
 from policy.examples import Examples, importance, shared_credit
 from policy.features import Features
-from policy.inputs import CASE, QUERY, case_inputs, prior, query_inputs
+from policy.inputs import CASE, QUERY, Inputs, inputs
 from policy.logged import Logged, Target
 from policy.slate import Field, Slate, choose, field_of, order
 from retrieval.schema import decision_slots, decisions
@@ -146,34 +146,34 @@ def examples(log: Sequence[Entry]) -> Examples:
     known = [entry for entry in log if entry.rewarded]
     places = max([len(entry.slate) for entry in known], default=1) or 1
     count = len(known)
-    inputs = np.zeros((count, places, len(CASE)), np.float32)
+    seen = [inputs(entry.features) for entry in known]
+    case = np.zeros((count, places, len(CASE)), np.float32)
     odds = np.zeros((count, places), np.float32)
     filled, used = np.zeros((count, places), bool), np.zeros((count, places), bool)
     for row, entry in enumerate(known):
         if chosen := list(entry.slate):
-            inputs[row, : len(chosen)] = case_inputs(entry.features)[chosen]
-            odds[row, : len(chosen)] = prior(entry.features)[chosen]
+            case[row, : len(chosen)] = seen[row].case[chosen]
+            odds[row, : len(chosen)] = seen[row].prior[chosen]
             filled[row, : len(chosen)] = True
             used[row, : len(chosen)] = entry.used
     return Examples(
-        inputs=inputs,
+        inputs=case,
         prior=odds,
         credit=shared_credit(filled, used, np.array([entry.told for entry in known], dtype=bool)),
-        query=_queries(known),
+        query=_queries(seen),
         reward=np.array([entry.reward for entry in known], dtype=np.float32),
         weight=importance(np.array([entry.propensity for entry in known], dtype=np.float64)),
         group=np.array([entry.group for entry in known], dtype=np.int64),
     )
 
 
-def _queries(log: Sequence[Entry]) -> NDArray[np.float32]:
-    rows = [query_inputs(entry.features) for entry in log]
-    return np.concatenate(rows) if rows else np.zeros((0, len(QUERY)), np.float32)
+def _queries(seen: Sequence[Inputs]) -> NDArray[np.float32]:
+    return np.concatenate([each.query for each in seen]) if seen else np.zeros((0, len(QUERY)), np.float32)
 
 
 def logged(log: Sequence[Entry]) -> Logged:
     """Returns the decisions as the gate sees them; the segment is whether the bank knew a similar task."""
-    queries = _queries(log).astype(np.float64)
+    queries = _queries([inputs(entry.features) for entry in log]).astype(np.float64)
     known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
     return Logged(
         reward=np.array([entry.reward for entry in log], dtype=np.float64),
@@ -199,8 +199,8 @@ def _promise(policy: Policy | None, entry: Entry) -> float:
     """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN of the default: it promises none."""
     if policy is None:
         return float("nan")
-    odds = float(policy.head.query_part(query_inputs(entry.features)).mean())
-    if chosen := list(entry.slate):
-        parts = policy.head.case_part(case_inputs(entry.features)[chosen]).mean(axis=0) + prior(entry.features)[chosen]
-        odds += float(parts.mean())
+    seen, chosen = inputs(entry.features), list(entry.slate)
+    parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
+    slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
+    odds = policy.head.log_odds(seen.query, slate).mean()
     return float(1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS))))
