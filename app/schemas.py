@@ -160,6 +160,7 @@ class CaseOut(BaseModel):
     merged_into: UUID | None
     retrieval_id: UUID | None
     reference_case_ids: list[UUID] = Field(description="the cases that were retrieved and used")
+    used_procedure_ids: list[UUID] | None = Field(description="the procedures that were used; null: nobody said")
     reuse_count: float
     reuse_reward: float
     attempts: int

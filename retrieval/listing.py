@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Table, and_, func, select
+from sqlalchemy import Select, Table, func, select
 
 from retrieval.schema import audit, cases, procedures, profiles
 
@@ -25,6 +25,7 @@ SHOWN = (
     "merged_into",
     "retrieval_id",
     "used_case_ids",
+    "used_procedure_ids",
     "reuse_count",
     "reuse_reward",
     "attempts",
@@ -89,10 +90,15 @@ def cases_by_status(user_sub: str, agent_key: str) -> Select[str, int]:
 
 
 def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, Any]]:
-    """Returns the statement for the newest version of the procedure learned from a case."""
+    """Returns the statement for the fix that was learned in a case (SOURCES row A2); a script is no such record."""
     return (
         select(procedures.c.record)
-        .where(and_(procedures.c.user_sub == user_sub, procedures.c.case_id == case_id))
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.case_id == case_id,
+            procedures.c.kind == "script",
+            procedures.c.level.is_(None),
+        )
         .order_by(procedures.c.version.desc(), procedures.c.id)
         .limit(1)
     )

@@ -1,18 +1,18 @@
-"""The worker: takes retained runs off the queue, embeds and analyses them, merges repeats, and makes them ready."""
+"""The worker: takes retained runs off the queue, learns from them, merges repeats, and makes them ready."""
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
 from prometheus_client import Counter
-from sqlalchemy import Row, Select, func, select, update
+from sqlalchemy import Row, Select, and_, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -27,19 +27,21 @@ from retrieval.errors import (
 )
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.queries import stored
-from retrieval.schema import case_embeddings, cases, procedures, profiles
+from retrieval.schema import case_embeddings, cases, decisions, profiles
 from retrieval.stages import log, stage
-from writer import queue
-from writer.analyst import RuleAnalyst
+from writer import procedures, queue
 from writer.audit import Change, note
 from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring, UserKey
-from writer.ports import Analyst, Run
-from writer.profiles import is_approximate, lock_profile
+from writer.placeholders import without_placeholders
+from writer.ports import Run, Teachers
+from writer.procedures import Source
+from writer.profiles import Profile, is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import SealBroken, unseal
+from writer.teach import Ended, Taught, Terms, Used, by_rule, teach
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -58,6 +60,24 @@ class Pace:
 
 
 @dataclass(slots=True)
+class Work:
+    """A claimed case as it was read, and what it teaches: empty until the teachers have seen it."""
+
+    held: Claim
+    row: Row[Any]
+    used: Sequence[Used] = ()
+    taught: Taught = field(default_factory=Taught)
+    vector: Vector | None = None
+    trigger_vectors: Sequence[Vector | None] = ()
+    """One for each trigger of what it teaches."""
+
+    @property
+    def texts(self) -> list[str]:
+        """Returns what is to be embedded: the task, and then the triggers of what it teaches."""
+        return [self.row.task, *map(without_placeholders, self.taught.triggers())]
+
+
+@dataclass(slots=True)
 class Worker:
     """One consumer of the queue; any number of them may run, in this process or another."""
 
@@ -67,7 +87,9 @@ class Worker:
     pgvector: bool = True
     pace: Pace = field(default_factory=Pace)
     rng: random.Random = field(default_factory=random.Random)
-    analyst: Analyst = field(default_factory=RuleAnalyst)
+    rules: Teachers = field(default_factory=by_rule)
+    llm: Callable[[Profile], Teachers] | None = None
+    """Whoever teaches the profiles that want a language model for it; None where the service has none."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _abandoned: list[Claim] = field(default_factory=list)
     """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
@@ -121,7 +143,7 @@ class Worker:
         self._abandoned.clear()
         return claims
 
-    async def _read(self, claims: Sequence[Claim]) -> list[tuple[Claim, Row[Any]]]:
+    async def _read(self, claims: Sequence[Claim]) -> list[Work]:
         """Reads what was claimed, each user's rows as that user; what is gone since is left out."""
         found = []
         by_user = sorted(claims, key=lambda held: held.user_sub)
@@ -132,31 +154,52 @@ class Worker:
                     rows = (await connection.execute(_claimed(user_sub, claims[0].lease_token, list(held)))).all()
                     with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
                         await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
-                    found += [(held[row.id], row) for row in rows]
+                    found += [Work(held[row.id], row, await _used(connection, user_sub, row)) for row in rows]
         # in the order of retaining, the first of equal runs is the one kept
-        return sorted(found, key=lambda pair: pair[0].case_id)
+        return sorted(found, key=lambda work: work.held.case_id)
 
-    async def _finish(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
+    async def _finish(self, found: Sequence[Work]) -> None:
+        with stage("work.teach"):  # at once: a language model may take its time with each
+            steps = (self._goes_on(work.held, self._teach(work)) for work in found)
+            left = await asyncio.gather(*steps, return_exceptions=True)
+        for each in left:
+            if isinstance(each, BaseException):
+                raise each
+        await self._embed([work for work, goes_on in zip(found, left, strict=True) if goes_on])
+
+    async def _embed(self, found: Sequence[Work], *, triggers: bool = True) -> None:
+        """Embeds tasks and triggers in one batch, and finishes the cases."""
+        texts = [work.texts if triggers else work.texts[:1] for work in found]
         try:
             with stage("work.embed"):
-                vectors = await embed_each(self.embedder, [row.task for _, row in found])
+                vectors = iter(await embed_each(self.embedder, [text for some in texts for text in some]))
         except CasebankError as error:
-            if len(found) > 1 and isinstance(error, EmbedderRefused | EmbedderMisbehaved):
-                for each in found:  # the fault may be one text's, and must not be the others'
-                    await self._finish([each])
-            else:
-                for held, _ in found:
-                    await self._hand_back(held, error)
+            await self._without_vectors(found, error, triggers=triggers)
             return
-        for (held, row), vector in zip(found, vectors, strict=True):
-            await self._finish_one(held, row, vector)
-
-    async def _finish_one(self, held: Claim, row: Row[Any], vector: Vector | None) -> None:
-        try:
-            with stage("work.analyse"):
-                record = await self._learned(held, row)
+        for work, some in zip(found, texts, strict=True):
+            work.vector, *rest = islice(vectors, len(some))
+            work.trigger_vectors = rest or [None] * (len(work.texts) - 1)
             with stage("work.finalise"):
-                how = await self._finalise(held, row, vector, record)
+                await self._goes_on(work.held, self._finalise(work))
+
+    async def _without_vectors(self, found: Sequence[Work], error: CasebankError, *, triggers: bool) -> None:
+        """Tries each case by itself, then without its triggers; what has no vector even then is handed back."""
+        one_text = all(len(work.texts) == 1 for work in found) or not triggers
+        if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and not (len(found) == 1 and one_text):
+            for each in found:  # the fault may be one text's, and must not be the others'
+                await self._embed([each], triggers=len(found) > 1)
+            return
+        for work in found:
+            await self._hand_back(work.held, error)
+
+    async def _goes_on(self, held: Claim, step: Awaitable[str | None]) -> bool:
+        """Takes a step of a case, and returns whether more are to follow: its end, if any, is counted.
+
+        Raises:
+            DatabaseUnavailable: nobody can say whether the step was taken.
+        """
+        try:
+            how = await step
         except (UserErased, LeaseLost) as gone:
             how = type(gone).__name__
         except DatabaseUnavailable:
@@ -164,27 +207,23 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - one bad case must not stop those behind it
             how = "failed"
             await self._hand_back(held, error)
-        FINISHED.labels(how).inc()
+        if how is not None:
+            FINISHED.labels(how).inc()
+        return how is None
 
-    async def _learned(self, held: Claim, row: Row[Any]) -> dict[str, Any] | None:
-        """Returns the procedure that the run brought, or else what the analyst learned from it; None where neither.
-
-        A failure that nothing put right teaches no procedure, so that its lesson is not stored as one.
-        """
+    async def _teach(self, work: Work) -> None:
+        """Finds out what the run teaches, by the teachers and on the terms of its profile."""
+        held, row = work.held, work.row
         key = self.keyring.remembered(held.user_sub) or await self._key(held)
         told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
-        if told["procedure"] is not None:
-            brought: dict[str, Any] = told["procedure"]["data"]
-            return brought
         run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
-        try:
-            analysis = await self.analyst.analyse(run)
-        except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
-            log.warning("analyse.failed", error=type(error).__name__)
-            return None
-        if analysis.lesson is None or analysis.kind != "learned_fix":
-            return None
-        return analysis.lesson.model_dump(mode="json")
+        brought = told["procedure"]["data"] if told["procedure"] is not None else None
+        ended = Ended(run, row.reward, row.reward_source, brought, work.used, row.tags)
+        terms = Terms(None if row.abstraction == "off" else row.abstraction, row.least_success)
+        teachers = self.rules
+        if self.llm is not None and row.analyst == "llm":
+            teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
+        work.taught = await teach(ended, terms, teachers)
 
     async def _key(self, held: Claim) -> UserKey:
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
@@ -193,8 +232,9 @@ class Worker:
             raise LeaseLost("the user's key is gone")
         return key
 
-    async def _finalise(self, held: Claim, row: Row[Any], vector: Vector | None, record: dict[str, Any] | None) -> str:
+    async def _finalise(self, work: Work) -> str:
         """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
+        held, row, vector = work.held, work.row, work.vector
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_profile(connection, held.user_sub, held.agent_key)
             near = vector.tolist() if vector is not None and self.pgvector else None
@@ -205,11 +245,19 @@ class Worker:
                 await note(connection, _merged(held, kept))
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
-            if record is not None:
-                await _store_procedure(connection, held, record)
+            await self._store_lessons(connection, work)
             if row.retrieval_id is not None and row.reward is not None:
                 await credit_run(connection, held.user_sub, "worker", row)
         return "merged" if kept is not None else "ready"
+
+    async def _store_lessons(self, connection: AsyncConnection, work: Work) -> None:
+        held = work.held
+        source = Source(held.user_sub, held.agent_key, held.case_id, self.embedder.model, self.pgvector)
+        vectors = iter(work.trigger_vectors)
+        for draft in work.taught.drafts:
+            await procedures.add(connection, source, draft, next(vectors))
+        for used, draft in work.taught.revisions:
+            await procedures.revise(connection, source, used, draft, next(vectors))
 
     async def _store_vector(self, connection: AsyncConnection, held: Claim, vector: Vector) -> None:
         values = {
@@ -249,20 +297,41 @@ def _claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Sele
         "kind",
         "task",
         "plan",
+        "tags",
         "outcome",
         "reward",
         "reward_source",
         "message_hash",
         "retrieval_id",
         "used_case_ids",
+        "used_procedure_ids",
         "payload",
     )
-    return select(*(cases.c[name] for name in columns)).where(
-        cases.c.user_sub == user_sub,
-        cases.c.id.in_(case_ids),
-        cases.c.lease_token == lease_token,
-        cases.c.status == "pending",
+    terms = (profiles.c.analyst, profiles.c.abstraction, profiles.c.least_success)
+    profile = and_(profiles.c.user_sub == cases.c.user_sub, profiles.c.agent_key == cases.c.agent_key)
+    return (
+        select(*(cases.c[name] for name in columns), *terms)
+        .join(profiles, profile)
+        .where(
+            cases.c.user_sub == user_sub,
+            cases.c.id.in_(case_ids),
+            cases.c.lease_token == lease_token,
+            cases.c.status == "pending",
+        )
     )
+
+
+async def _used(connection: AsyncConnection, user_sub: str, row: Row[Any]) -> list[Used]:
+    """Returns the procedures that the run used, in the versions that it was told, as far as those are still active."""
+    if not row.used_procedure_ids:
+        return []
+    log = select(decisions.c.procedure_ids, decisions.c.procedure_versions).where(
+        decisions.c.user_sub == user_sub, decisions.c.id == row.retrieval_id
+    )
+    logged = (await connection.execute(log)).one_or_none()
+    told = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
+    found = await connection.execute(procedures.used_versions(user_sub, row.agent_key, row.used_procedure_ids))
+    return [procedures.as_used(each) for each in found if told.get(each.id, each.version) == each.version]
 
 
 async def _close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:
@@ -289,18 +358,6 @@ async def _close(connection: AsyncConnection, held: Claim, kept: UUID | None) ->
     )
     if (await connection.execute(done)).rowcount != 1:
         raise LeaseLost("the lease ran out, or the case is gone")
-
-
-async def _store_procedure(connection: AsyncConnection, held: Claim, record: dict[str, Any]) -> None:
-    values = {
-        "user_sub": held.user_sub,
-        "id": uuids.uuid7(),
-        "version": 1,
-        "agent_key": held.agent_key,
-        "case_id": held.case_id,
-        "record": record,
-    }
-    await connection.execute(insert(procedures).values(values))
 
 
 def _merged(held: Claim, kept: UUID) -> Change:

@@ -1,5 +1,6 @@
 """The worked example (SOURCES row A9): a column added without its data type, and what the next task gets from that."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import asyncpg
@@ -16,6 +17,7 @@ from tests.writer.conftest import AGENT, Bank
 from writer.ports import Analysis, Run
 from writer.retain import retain
 from writer.run import FinishedRun, ProcedureData
+from writer.teach import by_rule
 from writer.worker import Worker
 
 FORGETFUL = "ALTER TABLE users ADD COLUMN last_name;"
@@ -100,7 +102,7 @@ async def test_an_analyst_that_fails_costs_the_lesson_and_not_the_case(bank: Ban
 
     fields = {"agent": AGENT, "task": "Add a column", "outcome": "success", "tool_traces": []}
     await retain(bank.database, bank.keyring, FinishedRun.model_validate(fields), bank.author(user))
-    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, analyst=Confused())
+    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=replace(by_rule(), analyst=Confused()))
     while await worker.run_once():
         pass
     (row,) = await bank.read(user, select(cases.c.status, cases.c.attempts, cases.c.last_error))
