@@ -30,15 +30,37 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
-from retrieval.schema import SEARCH_CONFIGURATION, SHARED, case_embeddings, cases, decisions, policies, profiles
+from retrieval.schema import (
+    SEARCH_CONFIGURATION,
+    SHARED,
+    case_embeddings,
+    cases,
+    decisions,
+    policies,
+    procedures,
+    profiles,
+)
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Settings of the profile that a request may override."""
-SETTINGS = ("enabled", "k", "embedding_model", "approximate", "learning", "explore", "canary", *OVERRIDES)
+SETTINGS = (
+    "enabled",
+    "k",
+    "embedding_model",
+    "approximate",
+    "learning",
+    "explore",
+    "canary",
+    "procedures",
+    "procedure_similarity",
+    *OVERRIDES,
+)
 """Settings of the profile that stand beside each candidate."""
 
-STATE = ("serving", "serving_since", "candidate", "candidate_since", "rewarded")
-"""What else stands there: version and time of the live policies, and whether any decision was rewarded."""
+STATE = ("serving", "serving_since", "candidate", "candidate_since", "rewarded", "has_procedures")
+"""What else stands there: version and time of the live policies, whether any decision was rewarded, and whether
+there is a procedure to tell.
+"""
 
 USER_SUB = bindparam("user_sub", type_=Text)
 AGENT_KEY = bindparam("agent_key", type_=Text)
@@ -69,6 +91,11 @@ def profile_settings() -> CTE:
         "candidate_since": _live("candidate", policies.c.created_at),
         "rewarded": exists().where(
             decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None)
+        ),
+        "has_procedures": exists().where(
+            procedures.c.user_sub == USER_SUB,
+            procedures.c.agent_key == AGENT_KEY,
+            procedures.c.status == literal_column("'active'"),
         ),
     }
     columns = [profiles.c[name] for name in SETTINGS if name not in OVERRIDES]

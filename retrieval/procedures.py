@@ -1,0 +1,320 @@
+"""The procedures that may guide a task: found by their triggers, none below a threshold, and few told together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import orjson
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import (
+    CTE,
+    REAL,
+    ColumnElement,
+    Float,
+    Integer,
+    Text,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    column,
+    exists,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
+
+from retrieval.bank import AGENT_KEY, MODEL, USER_SUB, Nearness, vector
+from retrieval.calibration import Threshold
+from retrieval.hot import HotConnection, HotStatement
+from retrieval.queries import Filters, may_enter
+from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures
+from retrieval.text import folded
+
+LOOK = 16
+"""How many of the nearest procedures are read for one answer."""
+LEAST_SHARE = 0.5
+"""Share of the words of query or procedure, whichever has fewer, that must be common where there are no vectors."""
+FEWEST_WORDS = 3
+"""As many words count at least, so that a common word alone is no reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What procedures to look for in one profile; an attribute of None lets everything through.
+
+    Attributes:
+        text: the task, or the beginning of a trigger; empty: by attributes alone.
+        floor: the least similarity of trigger and text, for procedures that have a vector in the text's space.
+    """
+
+    agent_key: str
+    text: str
+    vector: list[float] | None = None
+    model: str = ""
+    floor: float = -1.0
+    filters: Filters = field(default_factory=Filters)
+    task_type: str | None = None
+    domain: str | None = None
+    look: int = LOOK
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """The active version of a procedure, as it was found.
+
+    Attributes:
+        similarity: cosine of trigger and text; None where words alone found it.
+        level: None of what was learned from a failure.
+        uses: how many rewarded decisions told it, shared with those told beside it where nobody said which helped.
+        sources: the runs that say this.
+    """
+
+    id: UUID
+    version: int
+    kind: str
+    level: str | None
+    task_type: str
+    trigger: str
+    domain: str
+    record: dict[str, Any]
+    similarity: float | None
+    uses: float
+    use_reward: float
+    occurrences: int
+    warns: bool
+    sources: frozenset[UUID] = frozenset()
+
+    @property
+    def steps(self) -> list[str]:
+        """Returns what to do, in order."""
+        return list(self.record["learned_procedure_steps"])
+
+    @property
+    def worth(self) -> float:
+        """Returns how near it is, times what came of its uses; a new one is trusted like one that helped 4 of 5."""
+        return (1.0 if self.similarity is None else self.similarity) * (4 + self.use_reward) / (5 + self.uses)
+
+    def why(self) -> str:
+        """Returns in one line what found it, and its record."""
+        found = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
+        used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
+        runs = f"; {self.occurrences} runs say so" if self.occurrences > 1 else ""
+        return f"{found}{used}{runs}{'; a warning: this was never put right' if self.warns else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Guides:
+    """What was found for a task, the best first, and from which similarity on."""
+
+    found: Sequence[Procedure] = ()
+    threshold: Threshold | None = None
+    """None where nobody looked: the profile has no procedures, or does not want them told."""
+
+
+def compose(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
+    """Returns what to tell together, at most ``most``, the best first.
+
+    No two say the same, as those do that come from one run or have equal steps; the better one stands. Of failure
+    lessons there are at most ``warnings``.
+    """
+    told: list[Procedure] = []
+    for each in sorted(found, key=lambda procedure: -procedure.worth):
+        crowded = each.warns and sum(other.warns for other in told) >= warnings
+        if len(told) < most and not crowded and not any(_say_the_same(each, other) for other in told):
+            told.append(each)
+    return told
+
+
+def _say_the_same(one: Procedure, other: Procedure) -> bool:
+    return bool(one.sources & other.sources) or [*map(folded, one.steps)] == [*map(folded, other.steps)]
+
+
+async def find(connection: HotConnection, wanted: Wanted, *, pgvector: bool) -> list[Procedure]:
+    """Returns the active procedures that pass, the nearest first, at most ``wanted.look``.
+
+    Those with a vector in the text's space count by similarity, and the others by common words.
+    """
+    parameters: dict[str, Any] = {
+        "agent_key": wanted.agent_key,
+        "text": wanted.text,
+        "floor": wanted.floor,
+        "look": wanted.look,
+        "task_type": wanted.task_type,
+        "domain": wanted.domain,
+        "tags": list(wanted.filters.tags),
+        "kinds": list(wanted.filters.kinds),
+        "outcomes": list(wanted.filters.outcomes),
+    }
+    nearness = Nearness.UNKNOWN
+    if wanted.vector is not None:
+        nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
+        parameters |= {"model": wanted.model, "vector": wanted.vector}
+    if nearness is Nearness.MEASURED:
+        parameters |= await _measured(connection, wanted)
+    rows = await connection.all(_STATEMENTS[nearness], parameters)
+    return [_procedure(row) for row in rows]
+
+
+async def _measured(connection: HotConnection, wanted: Wanted) -> dict[str, Any]:
+    """Computes the similarities that the database cannot."""
+    rows = await connection.all(_VECTORS, {"agent_key": wanted.agent_key, "model": wanted.model})
+    if not rows:
+        return {"ids": [], "similarities": []}
+    triggers = np.array([row.embedding for row in rows], dtype=np.float32)  # (procedures, dimension)
+    similarities = triggers @ np.array(wanted.vector, dtype=np.float32)
+    return {"ids": [row.id for row in rows], "similarities": similarities.tolist()}
+
+
+def _procedure(row: Any) -> Procedure:
+    return Procedure(
+        id=row.id,
+        version=row.version,
+        kind=row.kind,
+        level=row.level,
+        task_type=row.task_type,
+        trigger=row.trigger,
+        domain=row.domain,
+        record=orjson.loads(row.record),
+        similarity=row.similarity,
+        uses=row.uses,
+        use_reward=row.use_reward,
+        occurrences=row.occurrences,
+        warns=row.kind == "failure_lesson",
+        sources=frozenset(row.source_case_ids),
+    )
+
+
+def _near(nearness: Nearness, words: CTE) -> CTE:
+    """The profile's active procedures that have the attributes, each with its similarity or its share of words."""
+    similarity, measured = _similarity(nearness)
+    own = func.tsvector_to_array(procedures.c.search_vector)
+    shared = (
+        select(func.count())
+        .select_from(func.unnest(own).alias("word"))
+        .where(literal_column("word") == any_(words.c.words))
+    )
+    fewer = func.least(func.cardinality(own), func.cardinality(words.c.words))
+    share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
+    mine = procedures.join(words, true())
+    if measured is not None:
+        mine = mine.outerjoin(measured, measured.c.id == procedures.c.id)
+    return (
+        select(
+            procedures.c.id,
+            procedures.c.version,
+            similarity.label("similarity"),
+            case((similarity.is_(None), share)).label("share"),
+        )
+        .select_from(mine)
+        .where(*active(), _is("task_type"), _is("domain"), _from_runs_that_pass())
+        .cte("near")
+        .prefix_with("MATERIALIZED")
+    )
+
+
+def active() -> tuple[ColumnElement[bool], ...]:
+    """Returns what holds for the active versions of the profile, in the words of their index."""
+    return (
+        procedures.c.user_sub == USER_SUB,
+        procedures.c.agent_key == AGENT_KEY,
+        procedures.c.status == literal_column("'active'"),
+    )
+
+
+def _similarity(nearness: Nearness) -> tuple[ColumnElement[Any], CTE | None]:
+    """The similarity of trigger and text, and where it comes from if not from the rows themselves."""
+    if nearness is Nearness.UNKNOWN:
+        return cast(null(), Float), None
+    if nearness is Nearness.IN_DATABASE:
+        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(cast(vector(), Vector))
+        return case((procedures.c.embedding_model == MODEL, 1 - distance)), None  # or else vectors of two lengths meet
+    given = (
+        func.unnest(
+            cast(bindparam("ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
+            cast(bindparam("similarities", type_=ARRAY(Float)), ARRAY(Float)),
+        )
+        .table_valued(column("id", Uuid), column("similarity", Float), name="given")
+        .render_derived()
+    )
+    measured = select(given.c.id, given.c.similarity).cte("measured")
+    return measured.c.similarity, measured
+
+
+def _is(name: str) -> ColumnElement[bool]:
+    given = cast(bindparam(name, type_=Text), Text)
+    return or_(given.is_(None), func.lower(procedures.c[name]) == func.lower(given))
+
+
+def _from_runs_that_pass() -> ColumnElement[bool]:
+    """Whether any of the runs behind a procedure passes the filters; without a filter all do, also those pruned."""
+    tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
+    passes = exists().where(
+        cases.c.user_sub == USER_SUB,
+        cases.c.id == any_(procedures.c.source_case_ids),
+        cases.c.tags.contains(tags),
+        or_(func.cardinality(kinds) == 0, cases.c.kind == any_(kinds)),
+        or_(func.cardinality(outcomes) == 0, cases.c.outcome == any_(outcomes)),
+    )
+    unfiltered = func.cardinality(tags) + func.cardinality(kinds) + func.cardinality(outcomes) == 0
+    return or_(unfiltered, passes)
+
+
+def _statement(nearness: Nearness) -> HotStatement:
+    text = cast(bindparam("text", type_=Text), Text)
+    lexemes = func.tsvector_to_array(func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text))
+    words = select(lexemes.label("words")).cte("words").prefix_with("MATERIALIZED")
+    near = _near(nearness, words)
+    names = (
+        "kind",
+        "level",
+        "task_type",
+        "trigger",
+        "domain",
+        "uses",
+        "use_reward",
+        "occurrences",
+        "source_case_ids",
+    )
+    least = cast(bindparam("floor", type_=Float), Float)
+    enough = or_(text == "", near.c.similarity >= least, near.c.share >= LEAST_SHARE)
+    order = near.c.similarity.desc().nulls_last(), near.c.share.desc().nulls_last()
+    statement = (
+        select(*near.c, *(procedures.c[name] for name in names), cast(procedures.c.record, Text).label("record"))
+        .select_from(
+            near.join(
+                procedures,
+                and_(
+                    procedures.c.user_sub == USER_SUB,
+                    procedures.c.id == near.c.id,
+                    procedures.c.version == near.c.version,
+                ),
+            )
+        )
+        .where(may_enter(), enough)
+        .order_by(*order, procedures.c.level.is_(None).desc(), near.c.id.desc())
+        .limit(cast(bindparam("look", type_=Integer), Integer))
+    )
+    return HotStatement.of(statement)
+
+
+def _vectors() -> HotStatement:
+    statement = (
+        select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
+        .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
+        .order_by(procedures.c.id)
+    )
+    return HotStatement.of(statement)
+
+
+_STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}
+_VECTORS = _vectors()
