@@ -37,7 +37,7 @@ from retrieval.bank import AGENT_KEY, MODEL, USER_SUB, Nearness, vector
 from retrieval.calibration import Threshold
 from retrieval.hot import HotConnection, HotStatement
 from retrieval.queries import Filters, may_enter
-from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures
+from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
 from retrieval.text import folded
 
 LOOK = 16
@@ -104,6 +104,12 @@ class Procedure:
         """Returns how near it is, times what came of its uses; a new one is trusted like one that helped 4 of 5."""
         return (1.0 if self.similarity is None else self.similarity) * (4 + self.use_reward) / (5 + self.uses)
 
+    @property
+    def procedure_name(self) -> str:
+        """Returns its name."""
+        return str(self.record["procedure_name"])
+
+    @property
     def why(self) -> str:
         """Returns in one line what found it, and its record."""
         found = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
@@ -286,7 +292,7 @@ def _statement(nearness: Nearness) -> HotStatement:
         "source_case_ids",
     )
     least = cast(bindparam("floor", type_=Float), Float)
-    enough = or_(text == "", near.c.similarity >= least, near.c.share >= LEAST_SHARE)
+    enough = or_(func.btrim(text) == "", near.c.similarity >= least, near.c.share >= LEAST_SHARE)
     order = near.c.similarity.desc().nulls_last(), near.c.share.desc().nulls_last()
     statement = (
         select(*near.c, *(procedures.c[name] for name in names), cast(procedures.c.record, Text).label("record"))
@@ -307,6 +313,18 @@ def _statement(nearness: Nearness) -> HotStatement:
     return HotStatement.of(statement)
 
 
+def terms(agent_key: str) -> tuple[HotStatement, dict[str, Any]]:
+    """Returns the statement for whether the profile's memory is on, and the threshold that it sets."""
+    return _TERMS, {"agent_key": agent_key}
+
+
+def _terms() -> HotStatement:
+    profile = select(profiles.c.enabled, profiles.c.procedure_similarity)
+    return HotStatement.of(
+        profile.where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
+    )
+
+
 def _vectors() -> HotStatement:
     statement = (
         select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
@@ -318,3 +336,4 @@ def _vectors() -> HotStatement:
 
 _STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}
 _VECTORS = _vectors()
+_TERMS = _terms()

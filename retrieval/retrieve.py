@@ -20,8 +20,8 @@ from retrieval.plans import NOT_KNOWN, ToolVectors, plans, words_of
 from retrieval.policies import Policies
 from retrieval.pool import Pool, Query, pool
 from retrieval.ports import Embedder, Vector
-from retrieval.procedures import Guides, Wanted, find
-from retrieval.queries import Measured, Search, candidates, vectors
+from retrieval.procedures import Guides, Procedure, Wanted, find, terms
+from retrieval.queries import Filters, Measured, Search, candidates, vectors
 from retrieval.stages import stage
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
@@ -46,6 +46,33 @@ class LargeProfiles:
             self._seen[profile] = None
         if len(self._seen) > self._capacity:
             self._seen.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Which procedures to look for in one profile, at most ``limit``; an attribute of None lets everything through.
+
+    Attributes:
+        text: what their triggers are compared with; empty: by attributes alone.
+        least: similarity, in place of the profile's or the model's threshold.
+    """
+
+    agent_key: str
+    text: str
+    task_type: str | None = None
+    domain: str | None = None
+    filters: Filters = field(default_factory=Filters)
+    least: float | None = None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The procedures found, the best first, from which similarity on, and what was missing."""
+
+    procedures: Sequence[Procedure]
+    threshold: Threshold
+    degraded: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +116,38 @@ class Reader:
                     await connection.value(log_decision(), entry)
         _count(slate)
         return slate
+
+    async def procedures(self, user_sub: str, authorised_at: datetime, lookup: Lookup) -> Looked:
+        """Returns the procedures that a caller looks for; none of an unknown agent, or of one whose memory is off.
+
+        Raises:
+            UserErased, DatabaseUnavailable: see Database.as_user.
+        """
+        search, degraded = Search(lookup.agent_key, lookup.text), list[str]()
+        if lookup.text.strip():
+            search, degraded = await self._embed(search)
+        async with self.database.hot(user_sub, authorised_at) as connection:
+            rows = await connection.all(*terms(lookup.agent_key))
+            threshold = self._threshold(rows[0].procedure_similarity if rows else None, None)
+            if lookup.least is not None:
+                threshold = Threshold(lookup.least, "request")
+            if not rows or not rows[0].enabled:
+                return Looked([], threshold, degraded)
+            wanted = Wanted(
+                agent_key=search.agent_key,
+                text=search.query,
+                vector=search.vector,
+                model=search.model,
+                floor=threshold.similarity,
+                filters=lookup.filters,
+                task_type=lookup.task_type,
+                domain=lookup.domain,
+                look=lookup.limit,
+            )
+            found = await find(connection, wanted, pgvector=self.pgvector)
+        if search.vector is not None and not self.pgvector:
+            degraded.append("pgvector")
+        return Looked(found, threshold, degraded)
 
     async def _guides(
         self, connection: HotConnection, search: Search, rows: Sequence[Any], min_similarity: float | None

@@ -11,6 +11,7 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Row, Select, case, cast, func, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.listing import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
 from writer.audit import Change, note
@@ -74,7 +75,7 @@ async def revise(
 
     Nothing happens if that version is pinned, or no longer active, or if the same revision was rolled back before.
     """
-    every = versions(source.user_sub, used.id).with_for_update()
+    every = versions_of(source.user_sub, used.id).with_for_update()
     rows = (await connection.execute(every)).all()
     parent = next((row for row in rows if row.version == used.version), None)
     record = draft.record.model_dump(mode="json")
@@ -85,16 +86,6 @@ async def revise(
     inherited = {"source_case_ids": [*parent.source_case_ids[: MOST_SOURCES - 1], source.case_id]}
     await _insert(connection, source, draft, vector, {**key, **inherited})
     await note(connection, change(source, "worker", "revise_procedure", used.id, version=key["version"]))
-
-
-def versions(user_sub: str, procedure_id: UUID) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for every version of a procedure, the newest first."""
-    shown = [column for column in procedures.c if column.name not in {"search_vector", "search_text", "embedding"}]
-    return (
-        select(*shown)
-        .where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
-        .order_by(procedures.c.version.desc())
-    )
 
 
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:

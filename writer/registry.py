@@ -8,9 +8,10 @@ from sqlalchemy import Row, Update, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
+from retrieval.listing import versions_of
 from retrieval.schema import procedures
 from writer.audit import Change, note
-from writer.procedures import one, versions
+from writer.procedures import one
 from writer.retain import Author
 
 
@@ -50,7 +51,7 @@ async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID
 
 
 async def _locked(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> Sequence[Row[Any]]:
-    return (await connection.execute(versions(user_sub, procedure_id).with_for_update())).all()
+    return (await connection.execute(versions_of(user_sub, procedure_id).with_for_update())).all()
 
 
 def _of(user_sub: str, procedure_id: UUID) -> Update:
