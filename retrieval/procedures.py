@@ -53,12 +53,12 @@ class Wanted:
     """What procedures to look for in one profile; an attribute of None lets everything through.
 
     Attributes:
-        text: the task, or the beginning of a trigger; empty: by attributes alone.
+        text: the task; None: by attributes alone.
         floor: the least similarity of trigger and text, for procedures that have a vector in the text's space.
     """
 
     agent_key: str
-    text: str
+    text: str | None
     vector: list[float] | None = None
     model: str = ""
     floor: float = -1.0
@@ -292,7 +292,7 @@ def _statement(nearness: Nearness) -> HotStatement:
         "source_case_ids",
     )
     least = cast(bindparam("floor", type_=Float), Float)
-    enough = or_(func.btrim(text) == "", near.c.similarity >= least, near.c.share >= LEAST_SHARE)
+    enough = or_(text.is_(None), near.c.similarity >= least, near.c.share >= LEAST_SHARE)
     order = near.c.similarity.desc().nulls_last(), near.c.share.desc().nulls_last()
     statement = (
         select(*near.c, *(procedures.c[name] for name in names), cast(procedures.c.record, Text).label("record"))

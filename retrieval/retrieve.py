@@ -53,12 +53,12 @@ class Lookup:
     """Which procedures to look for in one profile, at most ``limit``; an attribute of None lets everything through.
 
     Attributes:
-        text: what their triggers are compared with; empty: by attributes alone.
+        text: what their triggers are compared with; None: by attributes alone.
         least: similarity, in place of the profile's or the model's threshold.
     """
 
     agent_key: str
-    text: str
+    text: str | None
     task_type: str | None = None
     domain: str | None = None
     filters: Filters = field(default_factory=Filters)
@@ -123,8 +123,8 @@ class Reader:
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
         """
-        search, degraded = Search(lookup.agent_key, lookup.text), list[str]()
-        if lookup.text.strip():
+        search, degraded = Search(lookup.agent_key, lookup.text or ""), list[str]()
+        if lookup.text is not None:
             search, degraded = await self._embed(search)
         async with self.database.hot(user_sub, authorised_at) as connection:
             rows = await connection.all(*terms(lookup.agent_key))
@@ -135,7 +135,7 @@ class Reader:
                 return Looked([], threshold, degraded)
             wanted = Wanted(
                 agent_key=search.agent_key,
-                text=search.query,
+                text=lookup.text,
                 vector=search.vector,
                 model=search.model,
                 floor=threshold.similarity,

@@ -20,7 +20,7 @@ from writer.revise import MARK
 from writer.run import ProcedureData, ScriptData
 from writer.teach import Used
 
-SAME_TRIGGER = 0.85
+SAME_TRIGGER = 0.75
 """Cosine similarity of triggers from which two procedures of like steps are one."""
 SAME_STEPS = 0.8
 """Share of common words (Jaccard) from which steps are alike."""

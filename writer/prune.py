@@ -1,6 +1,6 @@
 """Pruning: keeps the cases of a profile that are worth most, softly first, and for good a month later."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,11 +22,13 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database import Database
 from retrieval.errors import UserErased
 from retrieval.schema import cases, decisions, profiles
 from writer.audit import Change, note
+from writer.forget import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_profile, lock_profile
 
 KEPT = timedelta(days=30)
@@ -52,13 +54,21 @@ class Pruned:
         return Pruned(self.soft + other.soft, self.hard + other.hard, self.decisions + other.decisions)
 
 
+Before = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """What to pick, at most BATCH at a time, what to do with it, and the reason that the audit gives."""
+    """What to pick, at most BATCH at a time, what to do with it, and the reason that the audit gives.
+
+    Attributes:
+        before: what is done first in the same transaction: what becomes of the cases' procedures.
+    """
 
     pick: Select[UUID]
     act: Callable[[Sequence[UUID]], Update | Delete]
     why: str | None
+    before: Sequence[Before] = ()
 
 
 async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
@@ -77,7 +87,8 @@ async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT
 async def prune(database: Database, profile: Profile, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
     """Prunes one profile and returns what left: softly the merged, the expired and the ones too many.
 
-    Cases that are pending or dead stay, however old: somebody has yet to look at them.
+    Cases that are pending or dead stay, however old: somebody has yet to look at them. What was learned outlives the
+    case that it was learned from, unless that expired: then it leaves with it, at once.
 
     Raises:
         UserErased: the user was erased after the profile was listed.
@@ -90,10 +101,15 @@ async def prune(database: Database, profile: Profile, *, now: datetime, kept: ti
 
     soft = (
         _Sweep(merged(user_sub, agent_key), hide, "merged"),
-        _Sweep(expired(user_sub, agent_key, now), hide, "ttl"),
+        _Sweep(expired(user_sub, agent_key, now), hide, "ttl", (forget_words, forget_sources)),
         _Sweep(crowded_out(user_sub, agent_key), hide, "window"),
     )
-    hard = _Sweep(long_pruned(user_sub, agent_key, now - kept), lambda ids: delete_cases(user_sub, ids), "deleted")
+    hard = _Sweep(
+        long_pruned(user_sub, agent_key, now - kept),
+        lambda ids: delete_cases(user_sub, ids),
+        "deleted",
+        (keep_without_case, forget_sources),
+    )
     log = _Sweep(old_decisions(user_sub, agent_key, now - DECISIONS_KEPT), lambda ids: forget(user_sub, ids), None)
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
@@ -117,6 +133,8 @@ async def _sweep_once(database: Database, profile: Profile, sweep: _Sweep) -> in
         # the worker may be about to merge a run into a case that goes here
         await lock_profile(connection, profile.user_sub, profile.agent_key)
         ids = (await connection.scalars(sweep.pick)).all()
+        for prepare in sweep.before if ids else ():
+            await prepare(connection, profile.user_sub, ids)
         if ids:
             await connection.execute(sweep.act(ids))
         if ids and sweep.why is not None:
@@ -226,7 +244,7 @@ def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Updat
 
 
 def delete_cases(user_sub: str, case_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes the cases with their vectors, procedures and reward history."""
+    """Returns the statement that deletes the cases with their vectors, reward history and what they are words of."""
     return delete(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
 
 

@@ -37,10 +37,9 @@ Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 @router.post("/search")
 async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
     """Returns active procedures whose trigger is near enough, the best first; attributes narrow the choice."""
-    trigger, _ = redact_text(asked.trigger or "")  # neither the embedder nor the log sees a secret
     lookup = Lookup(
         agent_key=asked.agent,
-        text=trigger,
+        text=None if asked.trigger is None else redact_text(asked.trigger)[0],  # the embedder sees no secret
         task_type=asked.task_type,
         domain=asked.domain,
         filters=Filters(asked.tags),
