@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Select, Table, func, select
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.schema import audit, cases, procedures, profiles
 
@@ -131,7 +132,7 @@ def page_of_procedures(user_sub: str, page: ProcedurePage) -> Select[*tuple[Any,
     active = (procedures.c.status == "active").desc()
     first = (
         select(*(procedures.c[name] for name in _VERSION))
-        .distinct(procedures.c.id)
+        .ext(distinct_on(procedures.c.id))
         .where(procedures.c.user_sub == user_sub)
         .order_by(procedures.c.id.desc(), active, procedures.c.version.desc())
     )

@@ -42,8 +42,8 @@ def script(run: Run, level: Level) -> Draft | None:
         learned_procedure_steps=steps,
         critical_contextual_cues=[clean(cue, 500) for cue in cues],
         example_scenario_abstract=clean(
-            f"Task: {trigger(run.task, calls, 'abstract')}. Done in {len(steps)} steps"
-            f"{' with ' + ', '.join(by) if by else ''}.",
+            f"Task: {trigger(run.task, calls, 'abstract')}. Steps: {len(steps)}"
+            f"{', with ' + ', '.join(by) if by else ''}.",
             5_000,
         ),
     )
