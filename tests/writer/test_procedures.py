@@ -466,3 +466,16 @@ async def test_a_procedure_that_lies_in_another_space_is_found_by_its_words(bank
     reader = Reader(bank.database, Renamed())
     slate = await reader.retrieve(user, datetime.now(UTC), Question(Search(AGENT, "restart a web server")))
     assert [each.similarity for each in slate.procedures] == [None]
+
+
+async def test_a_profile_keeps_so_many_procedures_and_the_least_worth_go(bank: Bank, user: str):
+    for task in (TASK, "Translate the letter", "Water the garden", "Tune the piano", "Bake a cake"):
+        await finish(bank, user, task, plan=[f"{task} well"])
+    pinned, useful, *_ = await stored(bank, user)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await registry.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
+        await connection.execute(update(procedures).where(procedures.c.id == useful.id).values(uses=4, use_reward=4))
+    pruned = [await prune(bank.database, bank.profile(user), now=datetime.now(UTC), procedures_kept=3) for _ in "ab"]
+    assert [each.procedures for each in pruned] == [2, 0]
+    assert [row.trigger for row in await stored(bank, user)] == [TASK, "Translate the letter", "Bake a cake"]
+    assert len(await noted(bank, user, "prune_procedure")) == 2
