@@ -66,6 +66,7 @@ class RetrieveIn(Strict):
     filters: FiltersIn = Field(default_factory=FiltersIn)
     min_similarity: float | None = Field(default=None, ge=-1, le=1, allow_inf_nan=False)
     explain: bool = False
+    tool_memory: bool = Field(default=False, description="tell in the context which tools fail, and what puts it right")
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
@@ -177,6 +178,7 @@ class CaseOut(BaseModel):
     case_id: UUID
     agent: str
     kind: str
+    parent_case_id: UUID | None = Field(description="of a subtask or a tool case: the run it belongs to")
     status: str
     task: str
     plan: list[str]
@@ -215,6 +217,58 @@ class CasesOut(BaseModel):
     next_cursor: str | None
 
 
+class ToolOut(BaseModel):
+    """What a tool did in all runs of an agent."""
+
+    tool: str
+    calls: int
+    errors: int = Field(description="calls that failed, by their status or by what they answered")
+    error_rate: float
+    error_rate_interval: tuple[float, float] = Field(description="95 %, Wilson's; calls are taken for independent")
+    cases: int = Field(description="runs that called it")
+    mean_duration_ms: float | None = Field(description="over the runs that told how long every call took")
+    last_used_at: datetime
+
+
+class ToolsOut(BaseModel):
+    """The tools of an agent, the one with most calls first."""
+
+    tools: list[ToolOut]
+
+
+class FormOut(BaseModel):
+    """Arguments that worked, with placeholders for values, and in how many runs."""
+
+    form: str
+    runs: int
+
+
+class FixOut(BaseModel):
+    """What put a failure right, and how often."""
+
+    fix: str
+    count: int
+
+
+class ToolFailureOut(BaseModel):
+    """One cause of failures: how often it came, what put it right, and how often nothing did.
+
+    An empty answer counts where the same question in another spelling then found something.
+    """
+
+    cause: str
+    count: int
+    fixes: list[FixOut]
+    unresolved: int
+
+
+class ToolMemoryOut(ToolOut):
+    """All that is known of a tool; nothing of it holds a value of an argument or a word of an answer."""
+
+    arguments: list[FormOut] = Field(description="that worked, the most frequent first")
+    failures: list[ToolFailureOut] = Field(description="the most frequent first")
+
+
 class CasePatch(Strict):
     """What may be changed of a case by hand."""
 
@@ -241,7 +295,9 @@ class ProfilePatch(Strict):
     share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
     rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
     analyst: Analyst | None = Field(default=None, description="who explains failures and abstracts runs")
-    abstraction: Abstraction | None = Field(default=None, description="how abstract procedures are; off: none is made")
+    abstraction: Abstraction | None = Field(
+        default=None, description="how abstract the scripts of successful runs are; off: none is made"
+    )
     least_success: float | None = Field(default=None, ge=0, le=1, description="of a run that makes a procedure")
     procedures: int | None = Field(default=None, ge=0, le=10, description="most procedures in one answer")
     procedure_similarity: float | None = Field(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from policy.explore import Lottery, explored, mixture
 from policy.features import Features
-from policy.inputs import case_inputs, prior, query_inputs
+from policy.inputs import Inputs, inputs
 from policy.network import Head
 from policy.slate import Field, Slate, choose, order
 
@@ -90,14 +90,18 @@ class Decision:
 
 def score(policy: Policy | None, features: Features) -> Scores:
     """Returns the scores of a policy; None is the untrained default."""
-    base = prior(features)
+    return _score(policy, inputs(features))
+
+
+def _score(policy: Policy | None, seen: Inputs) -> Scores:
+    base = seen.prior
     nothing = np.zeros_like(base)
-    if policy is None or not len(features):
+    if policy is None or not len(base):
         return Scores(base, base, nothing, nothing, None)
-    parts = policy.head.case_part(case_inputs(features))  # (M, n)
+    parts = policy.head.case_part(seen.case)  # (M, n)
     residual = parts.mean(axis=0)
     total = (base + policy.blend * residual).astype(np.float32)
-    hardness = policy.head.query_part(query_inputs(features)).mean()
+    hardness = policy.head.query_part(seen.query).mean()
     q = 1 / (1 + np.exp(-np.clip(hardness + base + residual, -FARTHEST_ODDS, FARTHEST_ODDS)))
     return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32))
 
@@ -107,8 +111,8 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
     The arm is drawn by its share, the slate from the arm's own lottery, and the chances are those of both together.
     """
-    arms, budget = trial.arms, trial.budget
-    scores = {arm: score(policy, features) for arm, policy in arms.items()}
+    arms, budget, seen = trial.arms, trial.budget, inputs(features)
+    scores = {arm: _score(policy, seen) for arm, policy in arms.items()}
     orders = {arm: order(field, scored.total) for arm, scored in scores.items()}
     slates = {arm: choose(field, ordered, k) for arm, ordered in orders.items()}
     lotteries = {arm: explored(field, scores[arm].total, orders[arm], slates[arm], budget.explore) for arm in arms}

@@ -13,6 +13,7 @@ where no near neighbour speaks. Nothing here reads text, ids or tool names: the 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ MOST_REPEATS = 8
 TINY = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cases:
     """What is known of n cases before acting; t is the number of state-changing tools of the profile."""
 
@@ -80,6 +81,11 @@ class Cases:
     """(n,) tool calls of the run."""
     errors: Vector
     """(n,) tool calls that failed."""
+
+    @cached_property
+    def agreement(self) -> Matrix:
+        """How well each two plans agree, (n, n): see ``agreement``."""
+        return agreement(self.effects, self.effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
     Peers without reward are no evidence, and of those without a vector only the keyword place counts; when none has a
     vector all are equally near.
     """
-    plans = agreement(candidates.effects, peers.effects)  # (n, m)
+    plans = candidates.agreement if peers is candidates else agreement(candidates.effects, peers.effects)  # (n, m)
     reward = known_or_zero(peers.reward)
     near = _near(peers.similarity)
     places = _places(peers.keyword_rank, reward > 0)

@@ -59,22 +59,28 @@ def features(candidates: Cases, past: Past) -> NDArray[np.float32]:
     """Returns what the past says of each candidate, (n, len(NAMES)), always finite."""
     near = np.clip(known_or_zero(candidates.similarity), 0, 1)
     top = max(near.max(initial=0.0), TINY)
-    plans = agreement(candidates.effects, candidates.effects)
-    np.fill_diagonal(plans, 0.0)
+    plans = candidates.agreement - np.eye(len(near)) * candidates.agreement  # what it says itself is no vote
     used = agreement(candidates.effects, past.effects)  # (n, m)
-    itself = past.candidate[None, :] == np.arange(len(near))[:, None]
     columns: dict[str, Vector] = {}
     for name, power in (("", NEAR), ("_wide", WIDE)):
         mates = (near / top) ** power
         weight = np.minimum(np.clip(past.similarity, 0, 1) / top, 1) ** power * past.credit
-        won, lost = weight * past.reward, weight * (1 - past.reward)
-        votes = plans @ mates + used @ (won - lost)
+        outcomes = np.stack([weight * past.reward, weight * (1 - past.reward)], axis=1)  # (m, 2)
+        won, lost = (used @ outcomes).T
+        votes = plans @ mates + won - lost
         columns["past_vote" + name] = votes / (np.maximum(mates.sum() - mates, 0) + LEAST_MASS + weight.sum())
-        columns["past_odds" + name] = _log_odds(used @ won, used @ lost)
+        columns["past_odds" + name] = _log_odds(won, lost)
         if power == NEAR:
-            columns["past_mass"] = np.log1p(used @ weight)
-            columns["past_odds_case"] = _log_odds(itself @ won, itself @ lost)
+            columns["past_mass"] = np.log1p(won + lost)
+            columns["past_odds_case"] = _log_odds(*_of_the_case_itself(past, outcomes, len(near)))
     return np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
+
+
+def _of_the_case_itself(past: Past, outcomes: Matrix, n: int) -> Matrix:
+    """Returns the successes and the failures of each candidate's own uses, (2, n)."""
+    mine = past.candidate >= 0
+    own = [np.bincount(past.candidate[mine], column[mine], minlength=n) for column in outcomes.T]
+    return np.stack(own).astype(np.float64)
 
 
 def _log_odds(won: Vector, lost: Vector) -> Vector:

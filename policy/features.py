@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from policy import evidence, experience
 
-VERSION = 3
+VERSION = 4
 
 OWN = (
     "semantic_rank",  # 1-based; NaN: not in the vector half
@@ -32,6 +32,7 @@ OWN = (
     "tag_count",
     "whole_task",  # 1: the case is a whole run, 0: a subtask or a tool's
     "failed",  # 1: the outcome is failure or aborted
+    "usual_reward",  # 0 to 1: mean of the profile's latest decisions, same for all candidates; NaN: none was rewarded
     "proven",  # 1: somebody but the run itself judged it, it was reused well, it came again, or it admits its failure
 )
 NAMES = (*OWN, *evidence.NAMES, *experience.NAMES)

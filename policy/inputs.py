@@ -1,13 +1,14 @@
 """From features to what the network takes: log scales, filled gaps, and the default's log odds as the prior."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from policy import default
-from policy.default import counted
 from policy.evidence import NAMES as EVIDENCE
 from policy.experience import NAMES as EXPERIENCE
-from policy.features import COLUMN, Features, column
+from policy.features import COLUMN, Features
 from policy.network import Head, untrained
 
 Array = NDArray[np.float32]
@@ -49,49 +50,91 @@ QUERY = (
 """With the means of all inputs of the case part among them, that part earns nothing by telling easy queries from hard
 ones: what is left for it is how a case differs from those that the default would have shown (Mundlak 1978)."""
 
+_SOURCES = {
+    "log_rrf": "rrf",
+    "log_agreement": "agreement",
+    "log_posterior": "reward",
+    "log_semantic_rank": "semantic_rank",
+    "log_keyword_rank": "keyword_rank",
+    "log_age": "age_days",
+    "log_idle": "idle_days",
+    "log_occurrences": "occurrences",
+    "log_reuses": "reuse_count",
+    "log_plan_steps": "plan_steps",
+    "reward_unknown": "reward",
+}
+"""The feature behind each input that is not one itself."""
+_RANKS, _COUNTS = ("log_semantic_rank", "log_keyword_rank", "log_occurrences"), ("log_age", "log_idle", "log_reuses")
+_FLOORS = dict.fromkeys(_RANKS, (1.0, 0.0)) | dict.fromkeys((*_COUNTS, "log_plan_steps"), (0.0, 1.0))
+_FLOORS["log_agreement"] = (0.0, LEAST_AGREEMENT)
+"""Of each input on a log scale: its least value, and what is added before the logarithm."""
+_SOURCE = np.array([COLUMN[_SOURCES.get(name, name)] for name in CASE])
+_MISSING = np.array([LAST_RANK if name.endswith("_rank") else 0.0 for name in CASE], dtype=np.float32)
+_LOGGED = np.array([CASE.index(name) for name in _FLOORS])
+_LEAST, _ADDED = np.array(list(_FLOORS.values()), dtype=np.float32).T
+_RRF, _POSTERIOR, _UNKNOWN, _SIMILARITY, _AGREEMENT, _VOTE = (
+    CASE.index(name)
+    for name in ("log_rrf", "log_posterior", "reward_unknown", "similarity", "log_agreement", "past_vote")
+)
+
 _FACTORY = {"log_agreement": 1.0, "log_rrf": -0.8}
 """Where training begins: the default with most of its RRF exchanged for the agreement of plans. No user's number is in
 it; it was found on public runs of two domains, and like everything learned it serves only where it proves itself."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What the network takes of the n candidates of one query.
+
+    Attributes:
+        prior: (n,), the default's log odds, up to a constant of the query.
+        case: (n, len(CASE)), the case part's inputs, always finite.
+        query: (1, len(QUERY)), what the candidates together say of how hard the query is.
+    """
+
+    prior: Array
+    case: Array
+    query: Array
+
+
+def inputs(features: Features) -> Inputs:
+    """Returns the inputs of the candidates, computed in one go: a service does this for each query."""
+    log_rrf, log_posterior = default.log_rrf(features), default.log_posterior(features)
+    base = log_rrf + log_posterior  # as ``default.scores`` has it, to the bit
+    raw = features[:, _SOURCE]  # (n, len(CASE)), a copy
+    case = np.where(np.isnan(raw), _MISSING, raw)
+    case[:, _LOGGED] = np.log(np.maximum(case[:, _LOGGED], _LEAST) + _ADDED)
+    case[:, _RRF], case[:, _POSTERIOR], case[:, _UNKNOWN] = log_rrf, log_posterior, np.isnan(raw[:, _UNKNOWN])
+    return Inputs(base, case, _query(case, base) if len(case) else np.zeros((1, len(QUERY)), np.float32))
+
+
+def _query(case: Array, base: Array) -> Array:
+    top = case.max(axis=0)
+    own = (
+        case[0, CASE.index("unknown")],
+        top[_SIMILARITY],
+        np.exp(top[_AGREEMENT]) - LEAST_AGREEMENT,
+        top[_VOTE],
+        case[:, _POSTERIOR].mean(),
+        np.log(len(case)),
+    )
+    first = np.argsort(-base, kind="stable")[:FIRST]
+    return np.concatenate([own, case[first].mean(axis=0)], dtype=np.float32)[None]
+
+
 def prior(features: Features) -> Array:
     """Returns the default's log odds of each candidate, up to a constant of the query, (n,)."""
-    return default.scores(features)
+    return inputs(features).prior
 
 
 def case_inputs(features: Features) -> Array:
     """Returns the case part's inputs, (n, len(CASE)), always finite."""
-    table = {
-        "log_rrf": default.log_rrf(features),
-        "log_agreement": np.log(counted(features, "agreement") + LEAST_AGREEMENT),
-        "log_posterior": default.log_posterior(features),
-        "log_semantic_rank": np.log(np.maximum(_filled(features, "semantic_rank", LAST_RANK), 1)),
-        "log_keyword_rank": np.log(np.maximum(_filled(features, "keyword_rank", LAST_RANK), 1)),
-        "log_age": np.log1p(counted(features, "age_days")),
-        "log_idle": np.log1p(counted(features, "idle_days")),
-        "log_occurrences": np.log(np.maximum(counted(features, "occurrences"), 1)),
-        "log_reuses": np.log1p(counted(features, "reuse_count")),
-        "log_plan_steps": np.log1p(counted(features, "plan_steps")),
-        "reward_unknown": np.isnan(column(features, "reward")),
-    }
-    plain = [table[name] if name in table else _filled(features, name, 0.0) for name in CASE]
-    return np.stack(plain, axis=1).astype(np.float32)
+    return inputs(features).case
 
 
 def query_inputs(features: Features) -> Array:
     """Returns the query part's inputs, (1, len(QUERY)): what the candidates together say of how hard the query is."""
-    if not len(features):
-        return np.zeros((1, len(QUERY)), np.float32)
-    table = {
-        "unknown": _filled(features, "unknown", 0.0)[0],
-        "top_similarity": _filled(features, "similarity", 0.0).max(),
-        "top_agreement": _filled(features, "agreement", 0.0).max(),
-        "top_vote": _filled(features, "past_vote", 0.0).max(),
-        "mean_log_posterior": default.log_posterior(features).mean(),
-        "log_candidates": np.log(len(features)),
-    }
-    first = np.argsort(-prior(features), kind="stable")[:FIRST]
-    return np.array([[*table.values(), *case_inputs(features)[first].mean(axis=0)]], dtype=np.float32)
+    return inputs(features).query
 
 
 def factory(members: int, hidden: int) -> Head:
@@ -101,8 +144,3 @@ def factory(members: int, hidden: int) -> Head:
     for name, weight in _FACTORY.items():
         linear[:, CASE.index(name)] = weight
     return Head(**(head.arrays() | {"linear": linear}))
-
-
-def _filled(features: Features, name: str, missing: float) -> Array:
-    values = features[:, COLUMN[name]]
-    return np.where(np.isnan(values), np.float32(missing), values)

@@ -42,8 +42,11 @@ class Head:
     def case_part(self, inputs: Array) -> Array:
         """Returns each member's residual for each candidate, (M, n), from inputs (n, D)."""
         x = standardised(inputs, self.centre, self.scale)
-        hidden = np.tanh(np.einsum("nd,mdh->mnh", x, self.hidden) + self.hidden_bias[:, None, :])
-        return np.asarray(self.linear @ x.T + np.einsum("mnh,mh->mn", hidden, self.output), dtype=np.float32)
+        part = self.linear @ x.T
+        if self.output.size:
+            hidden = np.tanh(x @ self.hidden + self.hidden_bias[:, None, :])  # (M, n, H)
+            part = part + (hidden @ self.output[:, :, None])[:, :, 0]
+        return np.asarray(part, dtype=np.float32)
 
     def query_part(self, inputs: Array) -> Array:
         """Returns each member's log odds of a reward whatever the case, (M, n), from inputs (n, G)."""

@@ -22,6 +22,8 @@ TRAINED = ("linear", "hidden", "hidden_bias", "output", "query_linear", "query_b
 """The weights that move; centre and scale only describe the inputs."""
 STAY = float("inf")
 """The ridge of a case part that stays where it began; only how hard queries are is still learned."""
+SURE = 2.5
+"""How many standard errors better than staying, on held-out decisions, a log must be told before anything moves."""
 RIDGES = (100.0, 300.0, 1_000.0, 3_000.0, STAY)
 """What a nightly training chooses from."""
 HELD_OUT = 0.25
@@ -74,8 +76,10 @@ def train(
 def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[float]:
     """Returns each profile's ridge: the largest of the plan's that predicts its later decisions about as well as any.
 
-    About as well: within one standard error, clustered by query, of the least loss on the held-out decisions; what
-    the log cannot tell apart stays nearer to where it began. A log too small to hold anything out gets the largest.
+    About as well: within one standard error, clustered by query, of the least loss on the held-out decisions. Where
+    the plan allows to STAY, that is what happens unless the best is better by SURE standard errors: outcomes of whole
+    slates say little of single cases, and to follow their noise costs more than a good start can gain. A log too
+    small to hold anything out gets the largest ridge.
 
     Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
     """
@@ -100,14 +104,15 @@ def _losses(head: Head, examples: Examples) -> np.ndarray:
 
 
 def _pulled(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
-    """Returns the largest ridge, of losses (ridges, n), that loses no more than a standard error against the best."""
+    """Returns the ridge, rising, that the losses (ridges, n) on held-out decisions speak for: see ``chosen_ridges``."""
     if not len(group):
         return ridges[-1]
     _, place = np.unique(group, return_inverse=True)
     behind = losses - losses[losses.mean(axis=1).argmin()]
     sums = np.stack([np.bincount(place, row - row.mean()) for row in behind])
     error = np.sqrt(np.square(sums).sum(axis=1)) / len(group)
-    return ridges[int(np.flatnonzero(behind.mean(axis=1) <= error).max())]
+    allowed = np.where(np.isinf(ridges), SURE, 1.0) * error
+    return ridges[int(np.flatnonzero(behind.mean(axis=1) <= allowed).max())]
 
 
 def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:

@@ -27,6 +27,8 @@ class Question:
     k: int | None = None
     token_budget: int = 1500
     min_similarity: float | None = None
+    tool_memory: bool = False
+    """Whether the context tells which tools of its cases fail often, and what put that right."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,10 +57,11 @@ SETTINGS = (
 )
 """Settings of the profile that stand beside each candidate."""
 
-STATE = ("serving", "serving_since", "candidate", "candidate_since", "rewarded", "has_procedures")
-"""What else stands there: version and time of the live policies, whether any decision was rewarded, and whether
-there is a procedure to tell.
+STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward", "has_procedures")
+"""What else stands there: version and time of the live policies, the mean reward of the LATEST decisions, and
+whether there is a procedure to tell.
 """
+LATEST = 100
 
 USER_SUB = bindparam("user_sub", type_=Text)
 AGENT_KEY = bindparam("agent_key", type_=Text)
@@ -89,9 +90,7 @@ def profile_settings() -> CTE:
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
-        "rewarded": exists().where(
-            decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None)
-        ),
+        "usual_reward": _usual_reward(),
         "has_procedures": exists().where(
             procedures.c.user_sub == USER_SUB,
             procedures.c.agent_key == AGENT_KEY,
@@ -105,6 +104,17 @@ def profile_settings() -> CTE:
         .cte("profile")
         .prefix_with("MATERIALIZED")
     )
+
+
+def _usual_reward() -> ScalarSelect[Any]:
+    latest = (
+        select(decisions.c.reward)
+        .where(decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None))
+        .order_by(decisions.c.id.desc())
+        .limit(literal_column(str(LATEST)))
+        .subquery()
+    )
+    return select(func.avg(latest.c.reward)).scalar_subquery()
 
 
 def _live(status: str, column: ColumnElement[Any]) -> ScalarSelect[Any]:

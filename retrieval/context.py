@@ -1,7 +1,7 @@
 """The text that goes into the agent's prompt, within a budget: procedures as guidance, and cases with their fate."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 OPENING = (
@@ -94,6 +94,23 @@ def _guide(place: int, procedure: Guidance) -> str:
     lines += [f"    Why: {procedure.cause}"] if procedure.cause else []
     lines += [f"    {'Avoid (it was never put right)' if procedure.warns else 'Steps'}: {steps}"]
     return _TAG.sub("&lt;", "\n".join(lines))
+
+
+def with_tools(context: MemoryContext, lines: Iterable[str], token_budget: int) -> MemoryContext:
+    """Returns the context with as many lines about tools below the rest as fit in the budget; empty stays empty."""
+    told: list[str] = []
+    for line in lines if context.text else ():
+        attempt = _told(context.text, [*told, line])
+        if count_tokens(attempt) > token_budget:
+            break
+        told.append(line)
+    text = _told(context.text, told) if told else context.text
+    return MemoryContext(text, count_tokens(text))
+
+
+def _told(text: str, lines: Sequence[str]) -> str:
+    about = "\n".join(["Tools in these runs:", *(f"    {line}" for line in lines)])
+    return text.removesuffix(CLOSING) + _TAG.sub("&lt;", about) + "\n" + CLOSING
 
 
 def _block(place: int, remembered: Remembered) -> str:

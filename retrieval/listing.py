@@ -1,5 +1,6 @@
 """The statements behind the pages that show a bank: cases, profiles, the audit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ SHOWN = (
     "id",
     "agent_key",
     "kind",
+    "parent_case_id",
     "status",
     "task",
     "plan",
@@ -44,20 +46,15 @@ def one_case(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
 
 
 def page_of_cases(
-    user_sub: str,
-    agent_key: str | None,
-    status: str | None,
-    *,
-    before: UUID | None,
-    limit: int,
+    user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int
 ) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for the newest ``limit`` cases older than ``before``; ids rise with time (UUIDv7)."""
+    """Returns the statement for the newest ``limit`` cases older than ``before``; ids rise with time (UUIDv7).
+
+    ``only`` has the values that columns must have; None lets everything through.
+    """
     statement = select(*(cases.c[name] for name in SHOWN)).where(cases.c.user_sub == user_sub)
-    if agent_key is not None:
-        statement = statement.where(cases.c.agent_key == agent_key)
-    if status is not None:
-        statement = statement.where(cases.c.status == status)
-    return _page(statement, cases, before, limit)
+    wanted = [cases.c[name] == value for name, value in only.items() if value is not None]
+    return _page(statement.where(*wanted), cases, before, limit)
 
 
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Select[*tuple[Any, ...]]:

@@ -100,6 +100,11 @@ class Procedure:
         return list(self.record["learned_procedure_steps"])
 
     @property
+    def is_fix(self) -> bool:
+        """Returns whether it says how a failure was put right."""
+        return self.level is None and not self.warns
+
+    @property
     def worth(self) -> float:
         """Returns how near it is, times what came of its uses; a new one is trusted like one that helped 4 of 5."""
         return (1.0 if self.similarity is None else self.similarity) * (4 + self.use_reward) / (5 + self.uses)
@@ -130,10 +135,12 @@ class Guides:
 def compose(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
     """Returns what to tell together, at most ``most``, the best first.
 
-    No two say the same, as those do that come from one run or have equal steps; the better one stands. Of failure
-    lessons there are at most ``warnings``.
+    No two say the same, as those do that come from one run or have equal steps: the fix stands, which says why, or
+    else the better one. Of failure lessons there are at most ``warnings``.
     """
     told: list[Procedure] = []
+    fixes = frozenset(source for each in found if each.is_fix for source in each.sources)
+    found = [each for each in found if each.is_fix or each.sources.isdisjoint(fixes)]
     for each in sorted(found, key=lambda procedure: -procedure.worth):
         crowded = each.warns and sum(other.warns for other in told) >= warnings
         if len(told) < most and not crowded and not any(_say_the_same(each, other) for other in told):

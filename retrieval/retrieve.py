@@ -11,6 +11,7 @@ from prometheus_client import Counter
 
 from retrieval.answer import Found, Question, Slate, answer
 from retrieval.calibration import Calibrations, Threshold
+from retrieval.context import with_tools
 from retrieval.database import Database
 from retrieval.decisions import log_decision
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
@@ -23,6 +24,7 @@ from retrieval.ports import Embedder, Vector
 from retrieval.procedures import Guides, Procedure, Wanted, find, terms
 from retrieval.queries import Filters, Measured, Search, candidates, vectors
 from retrieval.stages import stage
+from retrieval.tools import lines, troubles
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
 HITS = Counter("casebank_retrieval_hits_total", "Retrievals that returned at least one case")
@@ -112,6 +114,9 @@ class Reader:
                     arms = await self._policies.arms(connection, search.agent_key, found.settings)
                     asked = replace(question, search=search)
                     slate, entry = answer(asked, found, seen, arms, explore=self.explore)
+                if question.tool_memory and slate.context.text:
+                    slate = await _with_tools(connection, slate, question)
+                    entry["tokens"] = slate.context.tokens
                 with stage("retrieve.log"):
                     await connection.value(log_decision(), entry)
         _count(slate)
@@ -176,7 +181,7 @@ class Reader:
         """Returns the candidates, with what came of similar decisions where the profile has any that were rewarded."""
         rows = found.cases
         uses: Sequence[Any] = []
-        if rows and rows[0].rewarded and search.vector is not None and self.pgvector:
+        if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
             uses = await connection.all(*past(search))
         done = plans([*rows, *uses])
         self._tools.want(done)
@@ -236,6 +241,12 @@ async def _measure(connection: HotConnection, search: Search) -> Measured:
     bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
     distances = 1 - bank @ np.array(search.vector, dtype=np.float32)
     return Measured([row.case_id for row in rows], distances.tolist())
+
+
+async def _with_tools(connection: HotConnection, slate: Slate, question: Question) -> Slate:
+    with stage("retrieve.tools"):
+        rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in slate.choices]))
+        return replace(slate, context=with_tools(slate.context, lines(rows), question.token_budget))
 
 
 def _count(slate: Slate) -> None:

@@ -258,7 +258,7 @@ class BankMachine(RuleBasedStateMachine):
 
     @staticmethod
     async def _cases(connection: Any, name: str) -> list[Any]:
-        return (await connection.execute(page_of_cases(name, None, None, before=None, limit=200))).all()
+        return (await connection.execute(page_of_cases(name, {}, before=None, limit=200))).all()
 
     @staticmethod
     async def _names(connection: Any) -> set[str]:

@@ -147,6 +147,11 @@ def _helpful(found: Found, told: Failure) -> Sequence[str]:
     return list(dict.fromkeys(sources)) or [name for name in told.between if not changes_state(name)]
 
 
+def remedy(found: Found, told: Failure) -> str:
+    """Returns what put the failure right, in words that hold nothing of the run's data."""
+    return _remedy(told, _first_done(found, told), _changed(told))
+
+
 def _remedy(told: Failure, before: list[str], what: str) -> str:
     tool, first = tool_name(told.tool), f"after {_named(before)}, " if before else ""
     if told.kind in {"same_args_retry", "same_args_after_other_tool"}:

@@ -38,7 +38,8 @@ _TOKEN = re.compile(
     r"|\d[\w.:-]*|\S"
 )
 _NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
-_FLAG = re.compile(r"--?[A-Za-z][\w-]{0,20}")
+_FLAG = re.compile(r"-[A-Za-z]{1,3}|--[A-Za-z][A-Za-z-]{0,20}")
+"""A longer one may have its value in it, as in ``-psecret``."""
 
 _VALUES = (
     (re.compile(r"\[REDACTED:[a-z-]+\]"), "<redacted>"),

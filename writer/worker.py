@@ -42,6 +42,7 @@ from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import SealBroken, unseal
 from writer.teach import Ended, Taught, Terms, Used, by_rule, teach
+from writer.toolmemory import ToolUse, remember_tools, tools_used
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -67,6 +68,7 @@ class Work:
     row: Row[Any]
     used: Sequence[Used] = ()
     taught: Taught = field(default_factory=Taught)
+    tools: Sequence[ToolUse] = ()
     vector: Vector | None = None
     trigger_vectors: Sequence[Vector | None] = ()
     """One for each trigger of what it teaches."""
@@ -165,7 +167,8 @@ class Worker:
         for each in left:
             if isinstance(each, BaseException):
                 raise each
-        await self._embed([work for work, goes_on in zip(found, left, strict=True) if goes_on])
+        if taught := [work for work, goes_on in zip(found, left, strict=True) if goes_on]:
+            await self._embed(taught)
 
     async def _embed(self, found: Sequence[Work], *, triggers: bool = True) -> None:
         """Embeds tasks and triggers in one batch, and finishes the cases."""
@@ -212,10 +215,12 @@ class Worker:
         return how is None
 
     async def _teach(self, work: Work) -> None:
-        """Finds out what the run teaches, by the teachers and on the terms of its profile."""
+        """Finds out what the run teaches, by the teachers and on the terms of its profile, and what its tools did."""
         held, row = work.held, work.row
         key = self.keyring.remembered(held.user_sub) or await self._key(held)
         told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
+        if told["tool_traces"]:
+            work.tools = await asyncio.to_thread(tools_used, told["tool_traces"])
         run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
         brought = told["procedure"]["data"] if told["procedure"] is not None else None
         ended = Ended(run, row.reward, row.reward_source, brought, work.used, row.tags)
@@ -246,6 +251,7 @@ class Worker:
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
             await self._store_lessons(connection, work)
+            await remember_tools(connection, held, work.tools)
             if row.retrieval_id is not None and row.reward is not None:
                 await credit_run(connection, held.user_sub, "worker", row)
         return "merged" if kept is not None else "ready"

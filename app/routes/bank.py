@@ -30,6 +30,7 @@ router = APIRouter(prefix="/v1", responses=DOCUMENTED)
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[UUID | None, Query(description="next_cursor of the page before")]
 Agent = Annotated[AgentKey | None, Query()]
+Parent = Annotated[UUID | None, Query(description="only subtasks and tool cases of this run")]
 AgentPath = Annotated[AgentKey, Path()]
 Status = Literal["ready", "pending", "dead", "pruned", "merged", "any"]
 
@@ -40,12 +41,13 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     caller: Caller,
     agent: Agent = None,
     status: Status = "ready",
+    parent: Parent = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> CasesOut:
     """Returns the newest cases, a page at a time."""
-    only = None if status == "any" else status
-    statement = listing.page_of_cases(caller.user_sub, agent, only, before=cursor, limit=limit)
+    only = {"agent_key": agent, "status": None if status == "any" else status, "parent_case_id": parent}
+    statement = listing.page_of_cases(caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).all()
     return CasesOut(cases=[CaseOut(**_shown(row)) for row in rows], next_cursor=_next(rows, limit))

@@ -97,7 +97,7 @@ def _question(asked: RetrieveIn) -> Question:
         semantic_weight=asked.semantic_weight,
         rrf_k=asked.rrf_k,
     )
-    return Question(search, asked.k, asked.token_budget, asked.min_similarity)
+    return Question(search, asked.k, asked.token_budget, asked.min_similarity, asked.tool_memory)
 
 
 def _slot(choice: Choice, *, explain: bool) -> SlotOut:

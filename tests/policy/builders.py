@@ -37,6 +37,7 @@ def pool(rng: np.random.Generator, size: int | None = None) -> features.Features
         "reward": rng.choice([0, 0.5, 1, np.nan], n),
         "reuse_count": count,
         "reuse_reward": count * rng.choice([0, 0.5, 1], n),
+        "usual_reward": rng.choice([0, 0.5, 1, np.nan]),
         "unknown": rng.random(),  # the query's, so all have the same
     }
     for name, values in known.items():

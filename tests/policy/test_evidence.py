@@ -1,7 +1,7 @@
 """What similar runs say: agreement is a fair measure of plans, and only successes vouch for one."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from policy import evidence
 from policy.evidence import MOST_REPEATS, Cases, Tools, agreement, features
 from tests.policy.builders import any_cases, cases, nameless, plans, unhurried
+
+COLUMNS = [field.name for field in fields(Cases)]
 
 BOUNDED = (
     "agreement",
@@ -124,7 +126,7 @@ def test_without_a_near_success_the_broad_vote_decides():
 def test_failures_and_unknown_outcomes_are_no_evidence_for_a_plan(candidates: Cases, peers: Cases, failed: np.ndarray):
     assume(np.isfinite(peers.similarity).any())  # else all are equally near, and one near failure would end that
     more = cases(failed, similarity=1.0, keyword_rank=1.0, reward=[[0.0, np.nan][i % 2] for i in range(len(failed))])
-    joined = Cases(*(np.concatenate([getattr(part, name) for part in (peers, more)]) for name in Cases.__slots__))
+    joined = Cases(*(np.concatenate([getattr(part, name) for part in (peers, more)]) for name in COLUMNS))
     for name in BY_SUCCESSES:
         alone = column(name, candidates, peers)
         assert column(name, candidates, joined) == pytest.approx(alone, abs=1e-6), name
@@ -178,6 +180,6 @@ def test_a_run_that_changed_nothing_is_told_from_one_that_did():
 def test_the_order_of_the_peers_does_not_matter_but_for_ties(peers: Cases, order: list[int]):
     ranked = replace(peers, keyword_rank=np.arange(1.0, len(peers.steps) + 1))
     shuffle = [place for place in order if place < len(peers.steps)]
-    shuffled = Cases(*(getattr(ranked, name)[shuffle] for name in Cases.__slots__))
+    shuffled = Cases(*(getattr(ranked, name)[shuffle] for name in COLUMNS))
     candidates, tools = cases(np.eye(3)), nameless(3)
     assert features(candidates, shuffled, tools) == pytest.approx(features(candidates, ranked, tools), abs=1e-6)

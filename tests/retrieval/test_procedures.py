@@ -187,13 +187,15 @@ async def test_a_model_that_cannot_be_measured_has_the_threshold_of_the_source(b
 # Which, and how many
 
 
-def procedure(similarity: float, *sources: int, steps: str = "", **more: Any) -> Procedure:
+def procedure(
+    similarity: float, *sources: int, steps: str = "", level: str | None = "hybrid", **more: Any
+) -> Procedure:
     fields: dict[str, Any] = {"uses": 0.0, "use_reward": 0.0, "occurrences": 1, "warns": False, **more}
     return Procedure(
         id=uuid4(),
         version=1,
         kind="script",
-        level="hybrid",
+        level=level,
         task_type="",
         trigger="t",
         domain="",
@@ -218,6 +220,10 @@ def test_the_nearest_are_told_first_and_no_more_than_the_profile_wants():
 def test_no_two_say_the_same():
     assert similarities([procedure(0.9, 1, 2), procedure(0.8, 2, 3), procedure(0.7, 3)]) == [0.9, 0.7]
     assert similarities([procedure(0.9, 1, steps="A  step"), procedure(0.8, 2, steps="a step")]) == [0.9]
+
+
+def test_of_a_fix_and_the_script_of_its_run_the_fix_is_told():
+    assert similarities([procedure(0.9, 1, 2), procedure(0.8, 2, level=None), procedure(0.7, 3)]) == [0.8, 0.7]
 
 
 def test_there_is_at_most_one_warning():

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from policy import evidence, experience, features
 from policy.logged import Floats, Ints
 from policy.slate import Field, Slate
+from retrieval.bank import LATEST
 from retrieval.past import NEAREST, RECENT
 
 _COUNT = features.OWN.index("reuse_count")
 _TOTAL = features.OWN.index("reuse_reward")
+_USUAL = features.OWN.index("usual_reward")
 _FAILED = features.OWN.index("failed")
 
 
@@ -76,6 +78,7 @@ class Memory:
         """Returns what a policy sees of the scene now, as it is logged."""
         own = scene.own.copy()
         own[:, _COUNT], own[:, _TOTAL] = self._count[scene.case], self._total[scene.case]
+        own[:, _USUAL] = np.mean(self._rewards[-LATEST:]) if self._rewards else np.nan
         return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.Past:

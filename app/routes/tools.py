@@ -1,0 +1,67 @@
+"""Tool memory: what each tool did in the runs of an agent, how it fails, and what put that right."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from sqlalchemy import Row
+
+from app.deps import Caller, Parts
+from app.problems import DOCUMENTED
+from app.schemas import FixOut, FormOut, ToolFailureOut, ToolMemoryOut, ToolOut, ToolsOut
+from policy.rate import wilson
+from retrieval import tools
+from retrieval.errors import NotFound
+from writer.lesson import tool_name
+from writer.redact import redact_text
+from writer.run import AgentKey
+
+router = APIRouter(prefix="/v1/tools", tags=["tools"], responses=DOCUMENTED)
+
+Agent = Annotated[AgentKey, Query()]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Name = Annotated[str, Path(min_length=1, max_length=200, description="as in the tool traces; it may have slashes")]
+
+
+@router.get("")
+async def list_tools(agent: Agent, parts: Parts, caller: Caller, limit: Limit = 50) -> ToolsOut:
+    """Returns the tools that the agent called most, with how often they failed."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(tools.tools_of(caller.user_sub, agent, limit))).all()
+    return ToolsOut(tools=[ToolOut(**_counted(row)) for row in rows])
+
+
+@router.get("/{name:path}/memory")
+async def get_tool_memory(name: Name, agent: Agent, parts: Parts, caller: Caller) -> ToolMemoryOut:
+    """Returns the tool's calls, error rate, typical arguments, common failures and the fixes that followed."""
+    tool = tool_name(redact_text(name)[0])  # as the worker wrote it
+    which = caller.user_sub, agent, tool
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        row = (await connection.execute(tools.one_tool(*which))).one_or_none()
+        forms = (await connection.execute(tools.forms_of(*which))).all()
+        failures = (await connection.execute(tools.failures_of(*which))).all()
+    if row is None:
+        raise NotFound("no such tool")
+    arguments = [FormOut(form=found.form, runs=found.runs) for found in forms]
+    return ToolMemoryOut(**_counted(row), arguments=arguments, failures=_by_cause(failures))
+
+
+def _counted(row: Row[Any]) -> dict[str, Any]:
+    interval = wilson(row.errors, row.calls)
+    return {**row._mapping, "error_rate": row.errors / row.calls, "error_rate_interval": interval}  # noqa: SLF001 - SQLAlchemy's own
+
+
+def _by_cause(rows: Sequence[Row[Any]]) -> list[ToolFailureOut]:
+    """Returns the causes, the most frequent first, each with its fixes in the order of the rows."""
+    causes = groupby(sorted(rows, key=lambda row: row.cause), key=lambda row: row.cause)
+    return sorted((_failure(cause, list(group)) for cause, group in causes), key=lambda each: -each.count)
+
+
+def _failure(cause: str, rows: Sequence[Any]) -> ToolFailureOut:
+    return ToolFailureOut(
+        cause=cause,
+        count=sum(row.times for row in rows),
+        fixes=[FixOut(fix=row.fix, count=row.times) for row in rows if row.fix is not None],
+        unresolved=sum(row.times for row in rows if row.fix is None),
+    )

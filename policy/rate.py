@@ -1,0 +1,23 @@
+"""How sure a rate is that was seen in so many trials.
+
+Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference".
+"""
+
+from math import sqrt
+from statistics import NormalDist
+
+LEVEL = 0.95
+
+
+def wilson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
+    """Returns the score interval of a rate, 0 to 1; of no trials all of it.
+
+    It takes trials for independent: where several come from one run, it is somewhat too narrow.
+    """
+    if not trials:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    rate, spread = hits / trials, z * z / trials
+    middle = (rate + spread / 2) / (1 + spread)
+    half = z * sqrt(rate * (1 - rate) / trials + spread / (4 * trials)) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)
