@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import uuid_utils.compat as uuids
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Row, Select, case, cast, func, insert, literal, select, update
@@ -20,7 +21,7 @@ from writer.revise import MARK
 from writer.run import ProcedureData, ScriptData
 from writer.teach import Used
 
-SAME_TRIGGER = 0.75
+SAME_TRIGGER = 0.85
 """Cosine similarity of triggers from which two procedures of like steps are one."""
 SAME_STEPS = 0.8
 """Share of common words (Jaccard) from which steps are alike."""
@@ -38,7 +39,7 @@ class Source:
 
     Attributes:
         model: of the embedder.
-        pgvector: whether the database compares vectors; if not, only equal triggers are the same.
+        pgvector: whether the database compares vectors; otherwise the process does.
     """
 
     user_sub: str
@@ -159,33 +160,46 @@ async def _twin(
     connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
 ) -> Row[Any] | None:
     """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
-    near = None if vector is None or not source.pgvector else _similarity(source.model, vector)
-    rows = await connection.execute(like(source.user_sub, source.agent_key, draft, near))
+    statement = like(source.user_sub, source.agent_key, draft)
+    same = func.lower(procedures.c.trigger) == draft.trigger.lower()
+    if vector is not None and source.pgvector:
+        similarity = _similarity(source.model, vector)
+        near = statement.where(same | (similarity >= SAME_TRIGGER)).order_by(
+            (procedures.c.status == "active").desc(), similarity.desc().nulls_last(), procedures.c.id
+        )
+        rows = list((await connection.execute(near.limit(NEAREST))).all())
+    else:
+        every = statement.order_by((procedures.c.status == "active").desc(), procedures.c.id)
+        rows = _nearest(draft, source.model, vector, (await connection.execute(every)).all())
     own = _shape(draft.record.learned_procedure_steps)
     return next((row for row in rows if alike(own, _shape(row.record["learned_procedure_steps"]))), None)
 
 
-def like(
-    user_sub: str, agent_key: str, draft: Draft, similarity: ColumnElement[float] | None
-) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for the procedures of the draft's kind with nearly its trigger, the likeliest first."""
-    same = procedures.c.trigger == draft.trigger
-    if similarity is not None:
-        same = same | (similarity >= SAME_TRIGGER)
-    nearest = [] if similarity is None else [similarity.desc().nulls_last()]
-    return (
-        select(procedures.c.id, procedures.c.version, procedures.c.record)
-        .where(
-            procedures.c.user_sub == user_sub,
-            procedures.c.agent_key == agent_key,
-            procedures.c.status.in_(["active", "retired"]),
-            procedures.c.level.is_(None) == (draft.level is None),
-            (procedures.c.kind == "failure_lesson") == (draft.kind == "failure_lesson"),
-            same,
-        )
-        .order_by((procedures.c.status == "active").desc(), *nearest, procedures.c.id)
-        .limit(NEAREST)
+def like(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the active and retired procedures of the draft's kind, in no order."""
+    names = ("id", "version", "status", "trigger", "record", "embedding_model", "embedding")
+    return select(*(procedures.c[name] for name in names)).where(
+        procedures.c.user_sub == user_sub,
+        procedures.c.agent_key == agent_key,
+        procedures.c.status.in_(["active", "retired"]),
+        procedures.c.level.is_(None) == (draft.level is None),
+        (procedures.c.kind == "failure_lesson") == (draft.kind == "failure_lesson"),
     )
+
+
+def _nearest(draft: Draft, model: str, vector: UnitVector | None, rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Returns what the database would, where it cannot compare vectors."""
+
+    def similarity(row: Row[Any]) -> float:
+        if vector is None or row.embedding_model != model:
+            return -1.0
+        return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
+
+    measured = [(row, similarity(row)) for row in rows]
+    near = [
+        (row, found) for row, found in measured if found >= SAME_TRIGGER or row.trigger.lower() == draft.trigger.lower()
+    ]
+    return [row for row, _ in sorted(near, key=lambda pair: (pair[0].status != "active", -pair[1]))[:NEAREST]]
 
 
 def _similarity(model: str, vector: UnitVector) -> ColumnElement[float]:

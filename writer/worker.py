@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby, islice
-from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
 from prometheus_client import Counter
-from sqlalchemy import Row, Select, and_, func, select, update
+from sqlalchemy import update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -27,22 +26,22 @@ from retrieval.errors import (
 )
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.queries import stored
-from retrieval.schema import case_embeddings, cases, decisions, profiles
+from retrieval.schema import case_embeddings, profiles
 from retrieval.stages import log, stage
 from writer import procedures, queue
 from writer.audit import Change, note
 from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring, UserKey
-from writer.placeholders import without_placeholders
 from writer.ports import Run, Teachers
 from writer.procedures import Source
 from writer.profiles import Profile, is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import SealBroken, unseal
-from writer.teach import Ended, Taught, Terms, Used, by_rule, teach
-from writer.toolmemory import ToolUse, remember_tools, tools_used
+from writer.teach import Ended, Terms, by_rule, teach
+from writer.toolmemory import remember_tools, tools_used
+from writer.work import Work, claimed, close, used_by
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -58,25 +57,6 @@ class Pace:
     backoff_s: float = 1.0
     """Delay after the first failure; doubles with each further one, up to ``backoff_max_s``, half of it by chance."""
     backoff_max_s: float = 300.0
-
-
-@dataclass(slots=True)
-class Work:
-    """A claimed case as it was read, and what it teaches: empty until the teachers have seen it."""
-
-    held: Claim
-    row: Row[Any]
-    used: Sequence[Used] = ()
-    taught: Taught = field(default_factory=Taught)
-    tools: Sequence[ToolUse] = ()
-    vector: Vector | None = None
-    trigger_vectors: Sequence[Vector | None] = ()
-    """One for each trigger of what it teaches."""
-
-    @property
-    def texts(self) -> list[str]:
-        """Returns what is to be embedded: the task, and then the triggers of what it teaches."""
-        return [self.row.task, *map(without_placeholders, self.taught.triggers())]
 
 
 @dataclass(slots=True)
@@ -153,10 +133,10 @@ class Worker:
             held = {claim.case_id: claim for claim in group}
             with suppress(UserErased):
                 async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
-                    rows = (await connection.execute(_claimed(user_sub, claims[0].lease_token, list(held)))).all()
+                    rows = (await connection.execute(claimed(user_sub, claims[0].lease_token, list(held)))).all()
                     with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
                         await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
-                    found += [Work(held[row.id], row, await _used(connection, user_sub, row)) for row in rows]
+                    found += [Work(held[row.id], row, await used_by(connection, user_sub, row)) for row in rows]
         # in the order of retaining, the first of equal runs is the one kept
         return sorted(found, key=lambda work: work.held.case_id)
 
@@ -244,7 +224,7 @@ class Worker:
             await lock_profile(connection, held.user_sub, held.agent_key)
             near = vector.tolist() if vector is not None and self.pgvector else None
             kept = await connection.scalar(twin(held.user_sub, row, near, self.embedder.model))
-            await _close(connection, held, kept)
+            await close(connection, held, kept)
             if kept is not None:
                 await connection.execute(count_again(held.user_sub, kept, row))
                 await note(connection, _merged(held, kept))
@@ -294,76 +274,6 @@ class Worker:
         async with self.database.as_worker() as connection:
             await connection.execute(queue.hand_back(held, name, delay, dead=dead))
         log.warning("work.failed", error=name, attempts=held.attempts, dead=dead)
-
-
-def _claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
-    columns = (
-        "id",
-        "agent_key",
-        "kind",
-        "task",
-        "plan",
-        "tags",
-        "outcome",
-        "reward",
-        "reward_source",
-        "message_hash",
-        "retrieval_id",
-        "used_case_ids",
-        "used_procedure_ids",
-        "payload",
-    )
-    terms = (profiles.c.analyst, profiles.c.abstraction, profiles.c.least_success)
-    profile = and_(profiles.c.user_sub == cases.c.user_sub, profiles.c.agent_key == cases.c.agent_key)
-    return (
-        select(*(cases.c[name] for name in columns), *terms)
-        .join(profiles, profile)
-        .where(
-            cases.c.user_sub == user_sub,
-            cases.c.id.in_(case_ids),
-            cases.c.lease_token == lease_token,
-            cases.c.status == "pending",
-        )
-    )
-
-
-async def _used(connection: AsyncConnection, user_sub: str, row: Row[Any]) -> list[Used]:
-    """Returns the procedures that the run used, in the versions that it was told, as far as those are still active."""
-    if not row.used_procedure_ids:
-        return []
-    log = select(decisions.c.procedure_ids, decisions.c.procedure_versions).where(
-        decisions.c.user_sub == user_sub, decisions.c.id == row.retrieval_id
-    )
-    logged = (await connection.execute(log)).one_or_none()
-    told = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
-    found = await connection.execute(procedures.used_versions(user_sub, row.agent_key, row.used_procedure_ids))
-    return [procedures.as_used(each) for each in found if told.get(each.id, each.version) == each.version]
-
-
-async def _close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:
-    """Takes the case off the queue.
-
-    Raises:
-        LeaseLost: another worker has it, or it is gone.
-    """
-    done = (
-        update(cases)
-        .where(
-            cases.c.user_sub == held.user_sub,
-            cases.c.id == held.case_id,
-            cases.c.lease_token == held.lease_token,
-            cases.c.status == "pending",
-        )
-        .values(
-            status="ready" if kept is None else "merged",
-            merged_into=kept,
-            lease_token=None,
-            last_error=None,
-            available_at=func.now(),
-        )
-    )
-    if (await connection.execute(done)).rowcount != 1:
-        raise LeaseLost("the lease ran out, or the case is gone")
 
 
 def _merged(held: Claim, kept: UUID) -> Change:
