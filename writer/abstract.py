@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from writer.failures import Call, calls_in
 from writer.lesson import tool_name
-from writer.placeholders import abstract, clean, values_of
+from writer.placeholders import abstract, clean, is_statement, values_of
 from writer.ports import Draft, Level, Run
 from writer.run import ScriptData
 from writer.steps import task_type, told, worth_repeating
@@ -53,8 +54,14 @@ def script(run: Run, level: Level) -> Draft | None:
 def trigger(task: str, calls: Sequence[Call], level: Level) -> str:
     """Returns in one line when to think of what was learned: in a task like this one, at this level."""
     said = clean(task, TASK_CHARS)
-    known = {word for call in islice(calls, MOST_LOOKED_AT) for word in values_of(call.given)}
+    named = (call.given for call in islice(calls, MOST_LOOKED_AT) if not _is_prose(call.given))
+    known = {word for given in named for word in values_of(given)}
     return _at_level(said, clean(abstract(said, known), TASK_CHARS), level) or "a task without words"
+
+
+def _is_prose(given: Any) -> bool:
+    """Returns whether a call was given a text and nothing else, whose words are not values."""
+    return isinstance(given, str) and not is_statement(given)
 
 
 def planned(plan: Sequence[str], level: Level) -> list[str]:

@@ -115,7 +115,8 @@ def values_of(given: Any) -> set[str]:
         statement = is_statement(text)
         words = tokens(text)[:MOST_TOKENS]
         if statement or len(words) <= FEWEST_WORDS:
-            found.update(word for word in words if len(word) >= FEWEST_WORDS and word.isidentifier())
+            shortest = FEWEST_WORDS + (not statement and len(words) > 1)  # "the" beside a name is no value
+            found.update(word for word in words if len(word) >= shortest and word.isidentifier())
     return {word for word in found if word.casefold() not in _SQL_WORDS}
 
 

@@ -63,13 +63,11 @@ def told(calls: Sequence[Call], level: Level) -> list[str]:
 
 
 def task_type(calls: Sequence[Call]) -> str:
-    """Returns what kind of work the calls do: the last tool that changes something, or what its statement does."""
-    if not calls:
-        return ""
-    main = next((call for call in reversed(calls) if changes_state(call.tool)), calls[-1])
-    statement = statement_of(main.given)
+    """Returns what kind of work the calls do: what the last statement does, or the last tool that changes something."""
+    changing = [call for call in calls if changes_state(call.tool)]
+    statement = next((text for call in reversed(changing) if (text := statement_of(call.given))), None)
     if statement is None:
-        return tool_name(main.tool)
+        return tool_name((changing or calls)[-1].tool) if calls else ""
     first, *second = (word.casefold() for word in tokens(statement)[:2])
     return " ".join([first, *(word for word in second if form_of(f"{first} {word}") == f"`{first} {word}`")])
 

@@ -79,6 +79,12 @@ def test_the_kind_of_work_is_what_the_last_change_did():
     )
     assert told(call("sql", {"statement": STATEMENT})).task_type == "alter table"
     assert told(call("shell", {"command": "git push origin main"})).task_type == "git"
+    assert told(call("sql", STATEMENT), call("verify", "is the goal reached?")).task_type == "alter table"
+
+
+def test_words_of_prose_and_small_words_are_no_values_of_the_task():
+    draft = told(call("inspect", "the catalog"), call("look", {"at": "the sea"}), call("sql", STATEMENT))
+    assert draft.trigger.startswith("Add a <identifier> column to the <identifier> table (")
 
 
 # What is dropped
