@@ -14,8 +14,8 @@ from policy.features import Features
 from policy.slate import field_of
 from retrieval.calibration import Threshold
 from retrieval.context import Guidance, MemoryContext, Remembered, memory_context
+from retrieval.guides import Guides, Procedure, compose
 from retrieval.pool import Pool
-from retrieval.procedures import Guides, Procedure, compose
 from retrieval.queries import Search
 
 

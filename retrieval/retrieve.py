@@ -15,13 +15,14 @@ from retrieval.context import with_tools
 from retrieval.database import Database
 from retrieval.decisions import log_decision
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
+from retrieval.guides import Guides, Procedure
 from retrieval.hot import HotConnection
 from retrieval.past import past
 from retrieval.plans import NOT_KNOWN, ToolVectors, plans, words_of
 from retrieval.policies import Policies
 from retrieval.pool import Pool, Query, pool
 from retrieval.ports import Embedder, Vector
-from retrieval.procedures import Guides, Procedure, Wanted, find, terms
+from retrieval.procedures import Wanted, find, terms
 from retrieval.queries import Filters, Measured, Search, candidates, vectors
 from retrieval.stages import stage
 from retrieval.tools import lines, troubles

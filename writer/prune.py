@@ -127,18 +127,20 @@ async def prune(
         "deleted",
         before=(keep_without_case, forget_sources),
     )
-    known = _Sweep(
-        too_many_procedures(user_sub, agent_key, procedures_kept),
-        lambda ids: drop(user_sub, ids),
-        "window",
-        "prune_procedure",
+
+    def gone(ids: Sequence[UUID]) -> Delete:
+        return drop(user_sub, ids)
+
+    known = (
+        _Sweep(expired_procedures(user_sub, agent_key, now), gone, "ttl", "prune_procedure"),
+        _Sweep(too_many_procedures(user_sub, agent_key, procedures_kept), gone, "window", "prune_procedure"),
     )
     log = _Sweep(old_decisions(user_sub, agent_key, now - DECISIONS_KEPT), lambda ids: forget(user_sub, ids), None)
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
         decisions=await _sweep(database, profile, log),
-        procedures=await _sweep(database, profile, known),
+        procedures=sum([await _sweep(database, profile, sweep) for sweep in known]),
     )
 
 
@@ -217,6 +219,27 @@ def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUI
         select(decisions.c.id)
         .where(decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.created_at < before)
         .order_by(decisions.c.created_at, decisions.c.id)
+        .limit(BATCH)
+    )
+
+
+def expired_procedures(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for procedures unused for the profile's ``ttl_days``; never a pinned one.
+
+    One that outlived its case is no older than any other may be.
+    """
+    age = literal(now) - func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
+    days = (
+        select(profiles.c.ttl_days)
+        .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+        .scalar_subquery()
+    )
+    return (
+        select(procedures.c.id)
+        .where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
+        .group_by(procedures.c.id)
+        .having(age > func.make_interval(0, 0, 0, days), ~func.bool_or(procedures.c.pinned))
+        .order_by(procedures.c.id)
         .limit(BATCH)
     )
 

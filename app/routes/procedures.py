@@ -22,7 +22,7 @@ from retrieval import listing
 from retrieval.calibration import Threshold
 from retrieval.compare import difference
 from retrieval.errors import NotFound
-from retrieval.procedures import Procedure
+from retrieval.guides import Procedure
 from retrieval.queries import Filters
 from retrieval.retrieve import Lookup
 from writer import registry

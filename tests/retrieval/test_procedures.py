@@ -21,8 +21,8 @@ from retrieval.answer import Question, Slate
 from retrieval.calibration import TRIPLES, Calibrations, Threshold, calibrated, sentences
 from retrieval.context import CLOSING, Guidance, Remembered, count_tokens, memory_context
 from retrieval.errors import EmbedderRefused
+from retrieval.guides import Procedure, compose
 from retrieval.ports import Embedder, Vectors
-from retrieval.procedures import Procedure, compose
 from retrieval.queries import Filters, Search
 from retrieval.retrieve import Lookup, Reader
 from retrieval.schema import decisions, procedures, profiles

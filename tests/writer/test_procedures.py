@@ -446,6 +446,22 @@ async def test_a_procedure_leaves_with_the_case_that_expires(bank: Bank, user: s
     assert await stored(bank, user) == []
 
 
+async def test_a_procedure_that_outlived_its_case_expires_when_nobody_uses_it(bank: Bank, user: str):
+    for task in (TASK, "Translate the letter", "Bake a cake"):
+        await finish(bank, user, task, plan=[f"{task} well"])
+    now = datetime.now(UTC)
+    used, pinned, _ = await stored(bank, user)
+    async with bank.database.as_user(user, now) as connection:
+        mine = update(procedures).where(procedures.c.user_sub == user)
+        await connection.execute(mine.values(case_id=None, created_at=now - 5 * DAY))
+        await connection.execute(mine.where(procedures.c.id == used.id).values(last_used_at=now))
+        await registry.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
+    assert (await prune(bank.database, bank.profile(user), now=now)).procedures == 0
+    await bank.set_profile(user, ttl_days=3)
+    assert (await prune(bank.database, bank.profile(user), now=now)).procedures == 1
+    assert [row.id for row in await stored(bank, user)] == [used.id, pinned.id]
+
+
 class Renamed(WordLlamaEmbedder):
     """The same vectors under another name, and so of another space."""
 
