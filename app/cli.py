@@ -22,6 +22,8 @@ from app.auth import ACT_AS, is_user, issue_token
 from app.bench.main import BENCHMARKS, LEARNING, as_table, run_benchmarks, run_learning
 from app.demo.main import demo as run_demo
 from app.doctor import examine
+from app.experiment.main import ENVIRONMENTS
+from app.experiment.main import experiment as run_experiment
 from app.main import create_app
 from app.migrate import migrate as migrate_database
 from app.runtime import Runtime, owner_url, running
@@ -51,6 +53,7 @@ User = Annotated[str, typer.Option("--user", help="whose memory (the token's sub
 PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
 """How long a command waits for one answer of the database or for its vectors in all, and for one request for them."""
 
+LARGEST_SLATE = 50
 Agent = Annotated[str, typer.Option("--agent", help="which assistant")]
 
 
@@ -308,6 +311,31 @@ def demo(
     """Show what memory changes: a scripted database operator, without and with casebank."""
     logs.quiet()
     _run(run_demo(Settings(), tasks=tasks, seed=seed, out_dir=out_dir))
+
+
+@cli.command()
+def experiment(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+    environment: Annotated[str, typer.Option("--env", help=f"one of {', '.join(ENVIRONMENTS)}")] = "operator",
+    seed: Annotated[int, typer.Option(help="the same seed is the same tasks")] = 1,
+    practice: Annotated[int | None, typer.Option(min=1, help="tasks of each family to gather experience on")] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="tasks of each family to compare the arms on")] = None,
+    ks: Annotated[str, typer.Option("--k", help="the sizes of the slate to compare, 0 to 50")] = "0,1,2,4,8",
+    out_dir: Annotated[Path, typer.Option("--out", help="where the numbers and the picture go")] = Path("out"),
+) -> None:
+    """Compare an agent with and without memory, task by task: first the prediction, then the verdict."""
+    logs.quiet()
+    if environment not in ENVIRONMENTS:
+        raise typer.BadParameter(f"no environment {environment!r}; there are {', '.join(ENVIRONMENTS)}")
+    wanted = {"seed": seed, "practice": practice, "test": test, "ks": _slate_sizes(ks)}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    _run(run_experiment(Settings(), environment, given, out_dir))
+
+
+def _slate_sizes(text: str) -> list[int]:
+    sizes = [int(part) if part.strip().isdecimal() else -1 for part in text.split(",")]
+    if any(not 0 <= size <= LARGEST_SLATE for size in sizes):
+        raise typer.BadParameter(f"{text!r} is no list of numbers from 0 to {LARGEST_SLATE}", param_hint="--k")
+    return sizes
 
 
 @cli.command()

@@ -13,15 +13,17 @@ from uuid import uuid4
 
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from pydantic import BaseModel
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.db import asyncpg_url, service_database
 from app.migrate import CONFIGURATION
 from app.providers.openai import OpenAIEmbedder
-from app.runtime import make_embedder, owner_url
+from app.runtime import make_embedder, make_model, owner_url
 from app.settings import Settings
 from retrieval.database import Database
+from retrieval.errors import CasebankError
 from retrieval.ports import Embedder
 from retrieval.schema import USER_TABLES, metadata, profiles
 from writer import queue
@@ -238,6 +240,28 @@ async def _embedder(patient: _Patient) -> Finding:
     return Finding("embedder", vectors.shape == (1, embedder.dimension), detail, advice)
 
 
+class _Well(BaseModel):
+    """What a language model is asked to answer."""
+
+    well: bool
+
+
+async def _language_model(patient: _Patient) -> Finding:
+    settings = patient.settings
+    if settings.llm == "off":
+        return Finding("language model", ok=None, detail="none configured: the rules rewrite, explain and abstract")
+    model = make_model(settings)
+    advice = "check CASEBANK_LLM_…; until then the rules do what a model was to do"
+    try:
+        reply = await model.ask("Say in JSON that you are well.", {}, _Well)
+    except CasebankError as error:
+        return Finding("language model", ok=False, detail=f"{model.name}: {_said(error)}", advice=advice)
+    finally:
+        await model.aclose()
+    tokens = reply.tokens.prompt + reply.tokens.completion
+    return Finding("language model", ok=True, detail=f"{model.name} answers in JSON; that took {tokens} tokens")
+
+
 async def _spaces(patient: _Patient) -> Finding:
     model = profiles.c.embedding_model
     chosen = select(model, func.count()).where(model.is_not(None)).group_by(model)
@@ -270,6 +294,7 @@ CHECKS: tuple[_Check, ...] = (
     _queue,
     _keys,
     _embedder,
+    _language_model,
     _spaces,
     _sizes,
 )

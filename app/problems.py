@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from app.auth import KeysUnavailable, NotAllowed, NotAuthenticated
 from app.embedded import EmbeddedPostgresFailed
-from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, NotFound, UserErased
+from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
 from retrieval.stages import log
 from writer.errors import IdempotencyConflict, LeaseLost
 from writer.seal import PayloadTooLarge, SealBroken
@@ -61,6 +61,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     EmbeddedPostgresFailed: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     KeysUnavailable: Kind("signing-keys-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     EmbedderError: Kind("embedder-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    ModelError: Kind("model-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     SealBroken: Kind("seal-broken", HTTPStatus.INTERNAL_SERVER_ERROR),
     LeaseLost: Kind("lease-lost", HTTPStatus.CONFLICT),
 }

@@ -1,7 +1,7 @@
 """Everything a running process holds: the database, the embedder, the keys; made from the settings, closed in turn."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,13 +12,21 @@ from app import embedded
 from app.auth import TokenVerifier
 from app.db import service_database
 from app.migrate import migrate
-from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
+from app.providers.llm import ModelEndpoint, OpenAIModel
+from app.providers.openai import Endpoint, OpenAIEmbedder
+from app.providers.wire import Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings import Settings
 from retrieval.database import Database
 from retrieval.ports import Embedder
 from retrieval.retrieve import Reader
+from retrieval.rewrite import LlmRewriter
+from retrieval.rewriting import Asker, Rewriting
 from writer.keys import Keyring
+from writer.profiles import Profile
+from writer.taught import LlmTeachers
+from writer.teach import by_rule
+from writer.usage import Account
 from writer.worker import Pace, Worker
 
 _VECTOR_COLUMN = text(
@@ -35,6 +43,7 @@ class Runtime:
     database: Database
     embedder: Embedder
     keyring: Keyring
+    rewriting: Rewriting
     reader: Reader
     worker: Worker
 
@@ -69,23 +78,35 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
-    embedder = make_embedder(settings)
     sizes: dict[str, Any] = {"pool_size": settings.pool_size, "timeout_s": settings.database_timeout_s}
-    try:
-        async with service_database(url, **sizes) as database:
-            keyring = Keyring(settings.master_key_bytes)
-            pgvector = await _has_pgvector(database)
-            yield Runtime(
-                settings=settings,
-                database=database,
-                embedder=embedder,
-                keyring=keyring,
-                reader=Reader(database, embedder, pgvector, settings.explore),
-                worker=Worker(database, embedder, keyring, pgvector, _pace(settings)),
-            )
-    finally:
+    async with AsyncExitStack() as stack:
+        embedder = make_embedder(settings)
         if isinstance(embedder, OpenAIEmbedder):
-            await embedder.aclose()
+            stack.push_async_callback(embedder.aclose)
+        database = await stack.enter_async_context(service_database(url, **sizes))
+        rewriting, teachers = Rewriting(database), None
+        if settings.llm == "openai":
+            patient, quick = make_model(settings), make_model(settings, settings.llm_rewrite_budget_s)
+            stack.push_async_callback(patient.aclose)
+            stack.push_async_callback(quick.aclose)
+            account = Account(database, settings.llm_tokens_per_day)
+            rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
+            teachers = LlmTeachers(patient, account, by_rule())
+        keyring = Keyring(settings.master_key_bytes)
+        pgvector = await _has_pgvector(database)
+        yield Runtime(
+            settings=settings,
+            database=database,
+            embedder=embedder,
+            keyring=keyring,
+            rewriting=rewriting,
+            reader=Reader(database, embedder, pgvector, settings.explore, rewriting),
+            worker=Worker(database, embedder, keyring, pgvector, _pace(settings), llm=teachers),
+        )
+
+
+def _payer(asker: Asker) -> Profile:
+    return Profile(asker.user_sub, asker.agent_key, asker.authorised_at)
 
 
 async def _has_pgvector(database: Database) -> bool:
@@ -117,6 +138,21 @@ def make_embedder(settings: Settings) -> Embedder:
     return OpenAIEmbedder(
         endpoint, Patience(timeout_s=settings.embedder_timeout_s, budget_s=settings.embedder_budget_s)
     )
+
+
+def make_model(settings: Settings, budget_s: float | None = None) -> OpenAIModel:
+    """Returns the language model that the settings name, which answers within ``budget_s``, or else the settings'.
+
+    Each has a breaker of its own: that a model is too slow to rewrite a query is no reason to let no run be explained.
+    """
+    endpoint = ModelEndpoint(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=settings.llm_api_key.get_secret_value(),
+        max_output_tokens=settings.llm_max_output_tokens,
+    )
+    longest = settings.llm_budget_s if budget_s is None else budget_s
+    return OpenAIModel(endpoint, Patience(timeout_s=min(settings.llm_timeout_s, longest), budget_s=longest))
 
 
 def make_verifier(settings: Settings) -> TokenVerifier:

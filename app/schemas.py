@@ -1,16 +1,16 @@
 """The bodies of requests and answers that are not a finished run; each with an example for the documentation."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from retrieval.ports import Rewrite
 from writer.run import AgentKey, Kind, Outcome, Reward, RewardSource, Strict, Tag, TaskText
 
 K = Annotated[int, Field(ge=1, le=50)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
-Rewrite = Literal["off", "rules", "llm"]
 Analyst = Literal["rules", "llm"]
 Abstraction = Literal["off", "concrete", "abstract", "hybrid"]
 RrfK = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]
@@ -70,6 +70,9 @@ class RetrieveIn(Strict):
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
+    rewrite: Rewrite | None = Field(
+        default=None, description="who rewrites the query first; null: as the profile has it"
+    )
 
 
 class SlotOut(BaseModel):
@@ -133,6 +136,7 @@ class RetrieveOut(BaseModel):
     policy_version: str
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
+    rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
 
 
 class FeedbackIn(Strict):
@@ -332,6 +336,49 @@ class ProfileOut(BaseModel):
     embedding_model: str | None
     cases: dict[str, int] = Field(description="how many cases there are of each status")
     created_at: datetime
+
+
+class RewriteIn(Strict):
+    """What a user said, to be turned into a search."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"agent": "db-operator", "query": "Hi, could you add an age column? Thanks!", "rewrite": "rules"}
+            ]
+        },
+    )
+
+    agent: AgentKey
+    query: TaskText
+    rewrite: Rewrite | None = Field(default=None, description="who rewrites it; null: as the profile has it")
+
+
+class RewriteOut(BaseModel):
+    """What to search for, and who wrote it."""
+
+    query: str
+    rewritten_by: Rewrite = Field(description="off: nobody; it is the query, without secrets")
+    degraded: list[str] = Field(description="rewriter: it was to be rewritten, and nobody could")
+
+
+class UsageOut(BaseModel):
+    """What one day's calls of a language model came to, of one purpose."""
+
+    day: date
+    purpose: Literal["rewrite", "analyse", "abstract", "revise"]
+    calls: int
+    failures: int = Field(description="calls without a usable answer")
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class UsagesOut(BaseModel):
+    """What language models were asked at the profile's expense, today's first."""
+
+    tokens_left_today: int = Field(description="until midnight UTC; negative when the last calls took more")
+    usage: list[UsageOut]
 
 
 class PolicyOut(BaseModel):

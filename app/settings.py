@@ -53,6 +53,22 @@ class Settings(BaseSettings):
     embedder_budget_s: float = Field(default=5.0, gt=0)
     """Longest wait for vectors in all, retries included; then keywords carry the search."""
 
+    llm: Literal["off", "openai"] = "off"
+    """``openai``: profiles may have queries rewritten and runs explained by a language model; each must ask for it."""
+    llm_base_url: str = "https://api.openai.com/v1"
+    llm_api_key: SecretStr = SecretStr("")
+    llm_model: str = "gpt-4o-mini"
+    llm_timeout_s: float = Field(default=20.0, gt=0)
+    """Longest wait for one request to the language model."""
+    llm_budget_s: float = Field(default=40.0, gt=0)
+    """Longest wait for an answer in all, retries included; then the rules explain the run. Keep it below the lease."""
+    llm_rewrite_budget_s: float = Field(default=1.5, gt=0)
+    """Longest wait for a rewritten query; then the query itself is searched for."""
+    llm_max_output_tokens: int = Field(default=2_000, ge=64)
+    """Longest answer; a model that thinks before it answers needs more."""
+    llm_tokens_per_day: int = Field(default=200_000, ge=0)
+    """Of each profile that has no number of its own; then the rules do it all until midnight UTC."""
+
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """``debug``: every stage of every retrieve, retain and work, with its time."""
 

@@ -16,6 +16,7 @@ from retrieval.calibration import Threshold
 from retrieval.context import Guidance, MemoryContext, Remembered, memory_context
 from retrieval.guides import Guides, Procedure, compose
 from retrieval.pool import Pool
+from retrieval.ports import Rewrite
 from retrieval.queries import Search
 
 
@@ -29,6 +30,10 @@ class Question:
     min_similarity: float | None = None
     tool_memory: bool = False
     """Whether the context tells which tools of its cases fail often, and what put that right."""
+    rewrite: Rewrite | None = None
+    """Who turns the query into what is searched for; None: whoever the profile says."""
+    said: str | None = None
+    """The query as it came, where ``search`` has another in its place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +77,8 @@ class Slate:
     procedures: Sequence[Procedure] = ()
     threshold: Threshold | None = None
     """From which similarity on a procedure was told; None where nobody looked for any."""
+    rewritten: str | None = None
+    """What was searched for in place of the query; None: the query itself."""
 
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
@@ -125,8 +132,10 @@ def answer(
         degraded=degraded,
         procedures=procedures,
         threshold=found.guides.threshold,
+        rewritten=question.search.query if question.said is not None else None,
     )
     return slate, {
+        "rewritten": slate.rewritten,
         **_asked(question),
         **_offered(pool),
         "id": retrieval_id,
@@ -166,7 +175,7 @@ def _asked(question: Question) -> dict[str, Any]:
     with_vector = search.vector is not None
     return {
         "agent_key": search.agent_key,
-        "query": search.query,
+        "query": search.query if question.said is None else question.said,
         "query_model": search.model if with_vector else None,
         "query_vector": search.vector,
         "min_similarity": question.min_similarity if with_vector else None,
@@ -202,7 +211,7 @@ def _mode(found: Found, degraded: list[str]) -> str:
         return "off"
     if not found.cases and not found.guides.found:
         return "empty"
-    return "keyword" if set(degraded) - {"pgvector"} else "hybrid"
+    return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
 
 
 def _why(row: Any, *, drawn: bool) -> str:

@@ -51,6 +51,7 @@ SETTINGS = (
     "learning",
     "explore",
     "canary",
+    "rewrite",
     "procedures",
     "procedure_similarity",
     *OVERRIDES,

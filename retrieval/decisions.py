@@ -14,6 +14,7 @@ _LOGGED = (
     "id",
     "agent_key",
     "query",
+    "rewritten",
     "mode",
     "degraded",
     "policy_version",

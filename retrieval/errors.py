@@ -4,14 +4,20 @@ CasebankError
 ├── NotFound               the user has no such thing (nor does the answer tell whether somebody else has)
 ├── UserErased             the caller's right to act for the user ended with the user's erasure
 ├── DatabaseUnavailable    Postgres did not answer, or went away half-way
-└── EmbedderError
-    ├── EmbedderUnavailable   no answer, or one that has nothing to do with the texts; trying again later may help
-    ├── EmbedderRefused       the server is well and will not embed one of the texts
-    ├── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
-    └── TextNotEmbeddable     the embedder is well; some of the texts have nothing in them to embed
+├── EmbedderError
+│   ├── EmbedderUnavailable   no answer, or one that has nothing to do with the texts; trying again later may help
+│   ├── EmbedderRefused       the server is well and will not embed one of the texts
+│   ├── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
+│   └── TextNotEmbeddable     the embedder is well; some of the texts have nothing in them to embed
+└── ModelError
+    ├── ModelUnavailable      no answer in time, or a refusal that has nothing to do with the material
+    ├── ModelRefused          the server or the model will not answer this
+    ├── ModelMisbehaved       an answer that is not what was asked for, even after it was told so
+    └── ModelBudgetSpent      the profile's tokens of the day are used up; the model was not asked
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 class CasebankError(Exception):
@@ -56,3 +62,50 @@ class TextNotEmbeddable(EmbedderError):
     def __init__(self, indices: Sequence[int]) -> None:
         super().__init__(f"nothing to embed in the texts at {list(indices)}")
         self.indices = tuple(indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a call of a language model cost."""
+
+    prompt: int = 0
+    completion: int = 0
+
+    def __add__(self, other: "Tokens") -> "Tokens":
+        return Tokens(self.prompt + other.prompt, self.completion + other.completion)
+
+
+class ModelError(CasebankError):
+    """No usable answer came from the language model.
+
+    Attributes:
+        tokens: what it cost all the same.
+        why: in one word, for metrics.
+    """
+
+    tokens = Tokens()
+    why = "failed"
+
+
+class ModelUnavailable(ModelError):
+    """The model gave no answer, or its server refused; a later try may succeed."""
+
+    why = "unavailable"
+
+
+class ModelRefused(ModelError):
+    """The model will not answer, or the server will not take the request for what is in it."""
+
+    why = "refused"
+
+
+class ModelMisbehaved(ModelError):
+    """The answer is not of the form that was asked for."""
+
+    why = "misbehaved"
+
+
+class ModelBudgetSpent(ModelError):
+    """The profile has used up its tokens of the day."""
+
+    why = "over_budget"

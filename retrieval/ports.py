@@ -1,12 +1,14 @@
 """What retrieval needs from the outside and does not own."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, JsonValue
 
-from retrieval.errors import TextNotEmbeddable
+from retrieval.errors import TextNotEmbeddable, Tokens
 
 Vector = NDArray[np.float32]
 """One text, (dimension,), of Euclidean length 1."""
@@ -66,3 +68,57 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | 
         rest = [index for index in range(len(texts)) if index not in error.indices]
     vectors = dict(zip(rest, await embedder.embed([texts[index] for index in rest]), strict=True))
     return [vectors.get(index) for index in range(len(texts))]
+
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[Answer]):
+    """A language model's answer, validated, and what it cost."""
+
+    answer: Answer
+    tokens: Tokens
+
+
+class Model(Protocol):
+    """A language model that answers in a given form, within a time and a length of its own."""
+
+    async def ask(self, instructions: str, material: JsonValue, answer: type[Answer]) -> Reply[Answer]:
+        """Returns the model's answer to the instructions.
+
+        The material is data, redacted by the caller; the model is told so, and nothing in it can end it.
+
+        Raises:
+            ModelUnavailable, ModelRefused: no answer in time, or a refusal.
+            ModelMisbehaved: no valid answer, not even after the model was told what was wrong.
+            ModelBudgetSpent: of a metered model: there are no tokens left to ask it with.
+        """
+        ...
+
+
+Rewrite = Literal["off", "rules", "llm"]
+"""Who turns a query into a search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What to search for.
+
+    Attributes:
+        query: as it came where nobody changed it.
+        by: who rewrote it; "off" where nobody did, because nobody was to, or could.
+        degraded: whether somebody was to and could not.
+    """
+
+    query: str
+    by: Rewrite = "off"
+    degraded: bool = False
+
+
+class Rewriter(Protocol):
+    """Turns what a user said into a search for a procedure."""
+
+    async def rewrite(self, query: str) -> Rewritten:
+        """Returns what to search for, never blank unless the query is; a rewriter that fails leaves the query."""
+        ...

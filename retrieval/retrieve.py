@@ -24,6 +24,7 @@ from retrieval.pool import Pool, Query, pool
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures import Wanted, find, terms
 from retrieval.queries import Filters, Measured, Search, candidates, vectors
+from retrieval.rewriting import Asker, Rewriting
 from retrieval.stages import stage
 from retrieval.tools import lines, troubles
 
@@ -88,6 +89,8 @@ class Reader:
     """Whether the database compares vectors; otherwise the process does."""
     explore: bool = False
     """Whether profiles may try things out; if not, every slate is the policy's own, and trials wait."""
+    rewriting: Rewriting | None = None
+    """Whether queries may be rewritten; if not, what is searched for is always the query."""
     _large: LargeProfiles = field(default_factory=LargeProfiles)
     """Learnt from each answer: only the first retrieve of a large profile is exact, and slow."""
     _policies: Policies = field(default_factory=Policies)
@@ -104,7 +107,11 @@ class Reader:
             UserErased, DatabaseUnavailable: see Database.as_user.
         """
         with stage("retrieve"):
+            question, unwritten = await self._rewrite(
+                Asker(user_sub, authorised_at, question.search.agent_key), question
+            )
             search, degraded = await self._embed(question.search)
+            degraded += unwritten
             async with self.database.hot(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
                     rows, search = await self._candidates(connection, search, degraded)
@@ -178,6 +185,16 @@ class Reader:
         least = own if of_profile is None else Threshold(of_profile, "profile")
         return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
 
+    async def _rewrite(self, asker: Asker, question: Question) -> tuple[Question, list[str]]:
+        """Returns the question with what is to be searched for, and what was missing for it."""
+        if self.rewriting is None:
+            return question, []
+        said = question.search.query
+        rewritten = await self.rewriting.rewrite(asker, said, question.rewrite)
+        if rewritten.query != said:
+            question = replace(question, search=replace(question.search, query=rewritten.query), said=said)
+        return question, ["rewriter"] if rewritten.degraded else []
+
     async def _pool(self, connection: HotConnection, search: Search, found: Found) -> Pool:
         """Returns the candidates, with what came of similar decisions where the profile has any that were rewarded."""
         rows = found.cases
@@ -231,6 +248,8 @@ class Reader:
             search = replace(search, large=True)
         rows = await connection.all(*candidates(search))
         self._large.learn(profile, large=bool(rows) and rows[0].approximate)
+        if self.rewriting is not None and rows:
+            self.rewriting.learn(*profile, rows[0].rewrite)
         return rows, search
 
 

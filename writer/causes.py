@@ -147,10 +147,15 @@ def quoted(message: str) -> str:
     It ends with its first line, and before the first sentence that gives an instruction; empty if that is the first.
     """
     line = next((text for text in message.splitlines() if text.strip()), "")
-    kept: list[str] = []
-    for sentence in _SENTENCE.split(line[: 2 * QUOTE_CHARS]):
+    kept, _ = parted(line[: 2 * QUOTE_CHARS])
+    return abstract(" ".join(kept)[:QUOTE_CHARS]).strip(" .:;,")
+
+
+def parted(line: str) -> tuple[list[str], list[str]]:
+    """Returns the sentences before the first that gives an instruction, and those from there on."""
+    sentences = _SENTENCE.split(line)
+    for place, sentence in enumerate(sentences):
         label, _, rest = sentence.partition(":")
         if instructs(sentence) or instructs(rest.strip()) or instructs(label):
-            break
-        kept.append(sentence)
-    return abstract(" ".join(kept)[:QUOTE_CHARS]).strip(" .:;,")
+            return sentences[:place], sentences[place:]
+    return sentences, []

@@ -5,9 +5,10 @@ trainers store at once, one of them stores.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -144,57 +145,101 @@ async def _profiles(database: Database, only: Profile | None) -> AsyncIterator[P
 
 
 async def _look(database: Database, profile: Profile, demand: Demand) -> Learnt | _Due:
-    """Judges and watches; answers with examples when a new candidate is due."""
+    """Judges and watches; answers with examples when a new candidate is due.
+
+    What takes long is done between two transactions: an erasure need not wait for it.
+    """
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        seen = await _read(connection, profile)
+    if not seen.learns:
+        return Learnt(profile.user_sub, profile.agent_key, "learning is off")
+    steps, ended = _steps(seen)
+    if steps:
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            if not await _take(connection, seen, steps):
+                return Learnt(profile.user_sub, profile.agent_key, "another trainer was first")
+    if ended is not None:
+        return ended
+    due = _Due(profile, examples(seen.log), shares=seen.shares)
+    return _undue(due, seen.log, seen.trained_at(steps), demand) or due
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """A profile as a trainer found it: whether it learns and shares, its log, its live and its latest policies."""
+
+    learns: bool
+    shares: bool = False
+    log: Sequence[Entry] = ()
+    live: Sequence[Row[Any]] = ()
+    latest: Sequence[Row[Any]] = ()
+    """Newest first; failed ones left out."""
+
+    def trained_at(self, steps: Sequence["_Step"]) -> datetime | None:
+        """Returns when the newest policy was made that has not failed and does not now; None: there is none."""
+        failed = {step.policy.version for step in steps if step.status == "failed"}
+        return next((row.created_at for row in self.latest if row.version not in failed), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """What is to become of a live policy: columns to put on it, and its new status, if any."""
+
+    policy: Row[Any]
+    status: str | None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def _read(connection: AsyncConnection, profile: Profile) -> _Seen:
     user_sub, agent_key = profile.user_sub, profile.agent_key
-    async with database.as_user(user_sub, profile.seen_at) as connection:
-        mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
-        wants = (
-            await connection.execute(select(profiles.c.learning, profiles.c.share_prior).where(*mine))
-        ).one_or_none()
-        if wants is None or not wants.learning:
-            return Learnt(user_sub, agent_key, "learning is off")
-        log = await read(connection, user_sub, agent_key)
-        rows = (await connection.execute(promote.live(user_sub, agent_key).with_for_update())).all()
-        policies = await _sound(connection, rows)
-        if (ended := await _watch(connection, policies.get(SERVING), log)) is not None:
-            return ended
-        if CANDIDATE in policies:
-            return await _judge(connection, policies, log)
-        newest = promote.versions(user_sub, agent_key).where(stored.c.status != "failed").limit(1)
-        last = (await connection.execute(newest)).one_or_none()
-    due = _Due(profile, examples(log), shares=wants.share_prior)
-    return _undue(due, log, last, demand) or due
+    wants = select(profiles.c.learning, profiles.c.share_prior).where(
+        profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
+    )
+    row = (await connection.execute(wants)).one_or_none()
+    if row is None or not row.learning:
+        return _Seen(learns=False)
+    log = await read(connection, user_sub, agent_key)
+    newest = promote.versions(user_sub, agent_key).where(stored.c.status != "failed").limit(1 + len(promote.LIVE))
+    latest = (await connection.execute(newest)).all()
+    # after those: what another trainer stores in between is then on trial, and not merely news
+    live = (await connection.execute(promote.live(user_sub, agent_key))).all()
+    return _Seen(learns=True, shares=row.share_prior, log=log, live=live, latest=latest)
 
 
-async def _sound(connection: AsyncConnection, rows: Sequence[Row[Any]]) -> dict[str, Row[Any]]:
-    """Returns the live policies by status; one that can serve no more has failed, and makes room for another."""
-    sound = {}
-    for row in rows:
+async def _take(connection: AsyncConnection, seen: _Seen, steps: Sequence[_Step]) -> bool:
+    """Takes the steps, unless the profile's live policies are no longer those that were seen; returns whether."""
+    user_sub, agent_key = seen.live[0].user_sub, seen.live[0].agent_key
+    now = (await connection.execute(promote.live(user_sub, agent_key).with_for_update())).all()
+    if {(row.version, row.status) for row in now} != {(row.version, row.status) for row in seen.live}:
+        return False
+    for step in steps:
+        if step.columns:
+            await promote.remember(connection, step.policy, **step.columns)
+        if step.status == "rolled_back":
+            await promote.roll_back(connection, user_sub, agent_key)
+        elif step.status is not None:
+            await promote.decide(connection, step.policy, step.status)
+    return True
+
+
+def _steps(seen: _Seen) -> tuple[list[_Step], Learnt | None]:
+    """Returns what the live policies' records call for, and what became of the profile if that was all for now."""
+    steps, sound = [], {}
+    for row in seen.live:
         if row.stands and _policy(row) is not None:
             sound[row.status] = row
             continue
         why = "its weights cannot be loaded" if row.stands else "its shared prior was erased"
         events.warning("policy.failed", version=row.version, why=why)
-        await promote.decide(connection, row, "failed")
-    return sound
+        steps.append(_Step(row, "failed"))  # it can serve no more, and makes room for another
+    found = _watched(sound.get(SERVING), seen.log)
+    if found is None and CANDIDATE in sound:
+        found = _judged(sound, seen.log)
+    return ([*steps, found[0]], found[1]) if found else (steps, None)
 
 
-def _undue(due: _Due, log: Sequence[Entry], last: Row[Any] | None, demand: Demand) -> Learnt | None:
-    """Returns why there is no candidate to be trained of these examples; None if there is."""
-    known = due.examples
-    fresh = sum(entry.rewarded for entry in log if last is None or entry.at > last.created_at)
-    why: Outcome | None = None
-    if len(known) < demand.decisions:
-        why = "too few decisions"
-    elif len(np.unique(known.reward)) == 1:
-        why = "rewards all equal"
-    elif fresh < demand.fresh:
-        why = "nothing new"
-    return why and Learnt(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
-
-
-async def _watch(connection: AsyncConnection, serving: Row[Any] | None, log: Sequence[Entry]) -> Learnt | None:
-    """Rolls the serving policy back when its live reward has fallen below what it was promoted on."""
+def _watched(serving: Row[Any] | None, log: Sequence[Entry]) -> tuple[_Step, Learnt] | None:
+    """Returns the end of a serving policy whose live reward has fallen below what it was promoted on."""
     if serving is None or not serving.verdict:
         return None
     floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
@@ -203,26 +248,35 @@ async def _watch(connection: AsyncConnection, serving: Row[Any] | None, log: Seq
     if not seen.roll_back:
         return None
     why = {"live_reward": seen.mean, "floor": seen.floor, "decisions": seen.decisions, "evidence": seen.evidence}
-    await promote.remember(connection, serving, metrics={**serving.metrics, "rolled_back": why})
-    await promote.roll_back(connection, serving.user_sub, serving.agent_key)
     events.warning("policy.rolled_back", version=serving.version, decisions=seen.decisions)
-    return Learnt(serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why)
+    step = _Step(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
+    return step, Learnt(serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why)
 
 
-async def _judge(connection: AsyncConnection, rows: dict[str, Row[Any]], log: Sequence[Entry]) -> Learnt:
-    """Puts the trial before the gate, on the decisions since it began."""
-    row = rows[CANDIDATE]
+def _judged(sound: Mapping[str, Row[Any]], log: Sequence[Entry]) -> tuple[_Step, Learnt]:
+    """Returns what the gate says of the trial, by the decisions since it began."""
+    row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
-    verdict = verdict_on(trial, _policy(row), _policy(rows.get(SERVING)))
-    await promote.remember(connection, row, verdict=verdict.as_json())
-    status = {"promote": "serving", "keep": "rejected"}.get(verdict.outcome)
-    if verdict.outcome == "roll back":
-        await promote.roll_back(connection, row.user_sub, row.agent_key)
-    elif status is not None:
-        await promote.decide(connection, row, status)
-    elif sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
-        await promote.decide(connection, row, "rejected")
-    return Learnt(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
+    verdict = verdict_on(trial, _policy(row), _policy(sound.get(SERVING)))
+    status = {"promote": "serving", "keep": "rejected", "roll back": "rolled_back"}.get(verdict.outcome)
+    if status is None and sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
+        status = "rejected"
+    learnt = Learnt(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
+    return _Step(row, status, {"verdict": verdict.as_json()}), learnt
+
+
+def _undue(due: _Due, log: Sequence[Entry], trained_at: datetime | None, demand: Demand) -> Learnt | None:
+    """Returns why there is no candidate to be trained of these examples; None if there is."""
+    known = due.examples
+    fresh = sum(entry.rewarded for entry in log if trained_at is None or entry.at > trained_at)
+    why: Outcome | None = None
+    if len(known) < demand.decisions:
+        why = "too few decisions"
+    elif len(np.unique(known.reward)) == 1:
+        why = "rewards all equal"
+    elif fresh < demand.fresh:
+        why = "nothing new"
+    return why and Learnt(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
 
 
 def verdict_on(

@@ -55,6 +55,20 @@ def bury(max_attempts: int) -> Update:
     )
 
 
+def renew(held: Claim, lease: timedelta) -> Update:
+    """Returns the statement that begins the lease again; it changes no row where another worker has the case."""
+    return (
+        update(cases)
+        .where(
+            cases.c.user_sub == held.user_sub,
+            cases.c.id == held.case_id,
+            cases.c.lease_token == held.lease_token,
+            cases.c.status == "pending",
+        )
+        .values(available_at=func.now() + lease)
+    )
+
+
 def hand_back(held: Claim, error: str, delay: timedelta, *, dead: bool) -> Update:
     """Returns the statement that ends a failed attempt: to be tried again after the delay, or dead."""
     return (

@@ -1,13 +1,16 @@
 """What one finished run teaches: a fix, a warning, a script, and revisions of procedures that failed it."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
+from retrieval.errors import DatabaseUnavailable, UserErased
 from retrieval.stages import log
 from writer.abstract import RuleAbstractor, trigger
 from writer.analyst import RuleAnalyst
+from writer.errors import LeaseLost
 from writer.failures import calls_in
 from writer.placeholders import clean
 from writer.ports import Analysis, Draft, Level, Run, Teachers
@@ -81,37 +84,50 @@ def by_rule() -> Teachers:
     return Teachers(RuleAnalyst(), RuleAbstractor(), RuleReviser())
 
 
-async def teach(ended: Ended, terms: Terms, teachers: Teachers) -> Taught:
+async def _at_once() -> None:
+    """Waits for nothing."""
+
+
+async def teach(
+    ended: Ended, terms: Terms, teachers: Teachers, before_each: Callable[[], Awaitable[None]] = _at_once
+) -> Taught:
     """Returns what the run teaches; a teacher that fails costs its own lesson and no other.
 
-    A run that brought a record has its own lesson, and is not abstracted.
+    A run that brought a record has its own lesson, and is not abstracted. ``before_each`` is awaited before a teacher
+    is asked.
+
+    Raises:
+        UserErased, LeaseLost, DatabaseUnavailable: the case is no longer to be finished, or not now.
     """
+
+    async def ask(what: str, lesson: Callable[[], Awaitable[T | None]]) -> T | None:
+        await before_each()
+        try:
+            return await lesson()
+        except (UserErased, LeaseLost, DatabaseUnavailable):
+            raise
+        except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
+            log.warning(f"{what}.failed", error=type(error).__name__)
+            return None
+
     run, taught = ended.run, Taught()
     revising = ended.failed and bool(ended.used)
     analysis = Analysis()
     if ended.brought is None or revising:
-        analysis = await _unless_it_fails("analyse", teachers.analyst.analyse(run)) or analysis
+        analysis = await ask("analyse", partial(teachers.analyst.analyse, run)) or analysis
     if ended.brought is not None:
         taught.drafts.append(_brought(run, ended.brought))
     else:
         taught.drafts += _lesson(run, analysis)
         if terms.level is not None and success_score(run, ended.reward, ended.reward_source) >= terms.least_success:
-            draft = await _unless_it_fails("abstract", teachers.abstractor.abstract(run, terms.level))
+            draft = await ask("abstract", partial(teachers.abstractor.abstract, run, terms.level))
             taught.drafts += [draft] if draft is not None else []
     for used in ended.used if revising else ():
-        revision = await _unless_it_fails("revise", teachers.reviser.revise(used.draft, run, analysis))
+        revision = await ask("revise", partial(teachers.reviser.revise, used.draft, run, analysis))
         taught.revisions += [(used, revision)] if revision is not None else []
     domain = clean(ended.tags[0], 100) if ended.tags else ""
     taught.drafts = [replace(draft, domain=draft.domain or domain) for draft in taught.drafts]
     return taught
-
-
-async def _unless_it_fails(what: str, lesson: Awaitable[T]) -> T | None:
-    try:
-        return await lesson
-    except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
-        log.warning(f"{what}.failed", error=type(error).__name__)
-        return None
 
 
 def _brought(run: Run, record: dict[str, Any]) -> Draft:

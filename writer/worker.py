@@ -141,13 +141,19 @@ class Worker:
         return sorted(found, key=lambda work: work.held.case_id)
 
     async def _finish(self, found: Sequence[Work]) -> None:
-        with stage("work.teach"):  # at once: a language model may take its time with each
-            steps = (self._goes_on(work.held, self._teach(work)) for work in found)
-            left = await asyncio.gather(*steps, return_exceptions=True)
-        for each in left:
-            if isinstance(each, BaseException):
-                raise each
-        if taught := [work for work, goes_on in zip(found, left, strict=True) if goes_on]:
+        """Finishes the cases, those that a language model teaches one by one and after the others."""
+        await self._finish_together([work for work in found if not self._by_llm(work)])
+        for work in found:
+            if self._by_llm(work):
+                await self._finish_together([work])
+
+    def _by_llm(self, work: Work) -> bool:
+        return self.llm is not None and work.row.analyst == "llm"
+
+    async def _finish_together(self, found: Sequence[Work]) -> None:
+        with stage("work.teach"):
+            taught = [work for work in found if await self._goes_on(work.held, self._teach(work))]
+        if taught:
             await self._embed(taught)
 
     async def _embed(self, found: Sequence[Work], *, triggers: bool = True) -> None:
@@ -205,10 +211,21 @@ class Worker:
         brought = told["procedure"]["data"] if told["procedure"] is not None else None
         ended = Ended(run, row.reward, row.reward_source, brought, work.used, row.tags)
         terms = Terms(None if row.abstraction == "off" else row.abstraction, row.least_success)
-        teachers = self.rules
-        if self.llm is not None and row.analyst == "llm":
-            teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
-        work.taught = await teach(ended, terms, teachers)
+        if self.llm is None or not self._by_llm(work):
+            work.taught = await teach(ended, terms, self.rules)
+            return
+        teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
+        work.taught = await teach(ended, terms, teachers, before_each=lambda: self._renew(held))
+
+    async def _renew(self, held: Claim) -> None:
+        """Lets the lease begin again, for a language model may take most of one.
+
+        Raises:
+            LeaseLost: those before it in the batch took too long, and a model need not be asked twice.
+        """
+        async with self.database.as_worker() as connection:
+            if (await connection.execute(queue.renew(held, self.pace.lease))).rowcount != 1:
+                raise LeaseLost("the lease ran out, or the case is gone")
 
     async def _key(self, held: Claim) -> UserKey:
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:

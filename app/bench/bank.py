@@ -32,8 +32,7 @@ class Bank:
 @asynccontextmanager
 async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
     """Yields a bank of ``users`` profiles with 200 cases each."""
-    url = await _database(home, users)
-    await migrate(url)
+    url = await empty(home, f"bench_{users}")
     await fill(url, users)
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
     try:
@@ -43,9 +42,12 @@ async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
         await bare.close()
 
 
-async def _database(home: Path, users: int) -> str:
+async def empty(home: Path, name: str) -> str:
+    """Returns the URL of a migrated database of that name, without a case in it."""
     server = embedded.start(home)
     admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
-    await admin.execute(f"CREATE DATABASE bench_{users}")
+    await admin.execute(f"CREATE DATABASE {name}")
     await admin.close()
-    return server.url(f"bench_{users}")
+    url = server.url(name)
+    await migrate(url)
+    return url

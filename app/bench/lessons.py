@@ -1,7 +1,8 @@
-"""Does the analyst find the failures of real runs, and the calls that put them right? Against labels, and how fast.
+"""Does the analyst find the failures of real runs, and the calls that put them right? And does memory then help?
 
-Labels: failure→success on the same tool, with the kind of fix. As retain stores the runs, and once more with every
-status set to "ok", so that an error must be told from the output's text alone.
+The first against labels, and how fast: failure→success on the same tool, with the kind of fix. As retain stores the
+runs, and once more with every status set to "ok", so that an error must be told from the output's text alone.
+The second in the environments of the experiment, at its quick size (minutes).
 """
 
 import time
@@ -13,6 +14,7 @@ from typing import Any, get_args
 
 import orjson
 
+from app.bench.experiment import experiments
 from app.bench.measure import Measurement
 from writer.abstract import script
 from writer.analyst import explain
@@ -38,7 +40,12 @@ class Domain:
     labels: frozenset[Event]
 
 
-async def lessons(_home: Path, data: Path | None = None) -> list[Measurement]:
+async def lessons(home: Path, data: Path | None = None) -> list[Measurement]:
+    """Returns how the analyst did on each domain of the data, and what memory changed in the experiments."""
+    return [*analyst(data), *await experiments(home)]
+
+
+def analyst(data: Path | None = None) -> list[Measurement]:
     """Returns how the analyst did on each domain of the data; says so where there is none."""
     folder = data or BESIDE_THE_REPOSITORY
     found = sorted((folder / "tau").glob("*/failure_events.jsonl"))

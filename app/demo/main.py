@@ -41,7 +41,7 @@ async def demo(settings: Settings, *, tasks: int, seed: int, out_dir: Path) -> D
         ttl=timedelta(days=1),
         now=datetime.now(UTC),
     )
-    async with owner_url(settings) as scratch_dsn, _service() as base_url:
+    async with owner_url(settings) as scratch_dsn, own_service() as base_url:
         report = await run_demo(base_url, token, scratch_dsn, seed=seed, tasks=tasks, out_dir=out_dir, console=console)
 
         async def again(name: str, other_seed: int) -> Arm:
@@ -64,7 +64,7 @@ async def demo(settings: Settings, *, tasks: int, seed: int, out_dir: Path) -> D
 
 
 @asynccontextmanager
-async def _service() -> AsyncIterator[str]:
+async def own_service() -> AsyncIterator[str]:
     """Yields the base URL of a service in a process of its own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -8,9 +8,18 @@ from typing import Any, Protocol
 
 import httpx
 
-from app.demo.scratch import Trace
-
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One step: which tool, what went in, what came out."""
+
+    tool: str
+    input: str
+    output: str
+    status: str
+    duration_ms: float
 
 
 @dataclass(frozen=True)
@@ -71,16 +80,23 @@ class NoMemory:
 class HttpMemory:
     """casebank over HTTP; where it fails or answers nonsense, the operator works without it."""
 
-    def __init__(self, client: httpx.AsyncClient, *, agent: str, k: int = 4, token_budget: int = 600) -> None:
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        *,
+        agent: str,
+        k: int = 4,
+        token_budget: int = 600,
+        min_similarity: float | None = None,
+    ) -> None:
         self._client = client
         self._agent = agent
-        self._k = k
-        self._token_budget = token_budget
+        self._asked = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
         self.errors: list[str] = []  # what went wrong with memory; the report shows it
 
     async def retrieve(self, task: str) -> Slate:
         """The service's slate for `task`; an empty one if it cannot be had."""
-        body = {"agent": self._agent, "query": task, "k": self._k, "token_budget": self._token_budget}
+        body = {**self._asked, "query": task}
         started = time.perf_counter()
         try:
             answer = await self._post("/v1/retrieve", body)

@@ -14,8 +14,9 @@ from app.demo.catalog import Catalog
 from app.demo.families import Task
 from app.demo.memory import Case, Run, Slate
 from app.demo.repairs import Repair, apply_chain, named_in, shuffled
-from app.demo.scratch import BudgetSpentError, Result, Scratch
+from app.demo.scratch import Result
 from app.demo.script import Script, naive
+from app.experiment.adapter import Environment, StepsSpent
 
 Chain = tuple[Repair, ...]
 
@@ -24,11 +25,11 @@ _FAILED = "tried without success: "
 
 
 class Operator:
-    """One run of one task in `scratch`."""
+    """One run of one task in `world`, which is a scratch database."""
 
-    def __init__(self, task: Task, slate: Slate, scratch: Scratch, *, order_seed: str) -> None:
+    def __init__(self, task: Task, slate: Slate, world: Environment, *, order_seed: str) -> None:
         self._task = task
-        self._scratch = scratch
+        self._world = world
         self._naive = naive(task.naive)
         useless = {repair for case in slate.cases if case.outcome != "success" for repair in _repairs(case)}
         self._order = sorted(shuffled(order_seed), key=lambda repair: repair in useless)
@@ -41,20 +42,20 @@ class Operator:
         """The finished run: the goal reached, or the steps or the ideas spent."""
         try:
             chain = await self._work()
-        except BudgetSpentError:
+        except StepsSpent:
             chain = None
         success = chain is not None
         return Run(
             task=self._task.text,
             plan=tuple(_WORKED + repair.title for repair in chain) if chain is not None else self._useless_plan(),
-            traces=tuple(self._scratch.traces),
+            traces=tuple(self._world.traces),
             success=success,
             first_try=success and len(self._results) == 1,
             used_case_ids=tuple(self._used),
         )
 
     async def _work(self) -> Chain | None:
-        catalog = await self._scratch.inspect() if self._proposals else None
+        catalog = await self._inspect() if self._proposals else None
         if catalog is not None:
             chain = await self._follow(catalog)
             if chain is not None:
@@ -62,7 +63,7 @@ class Operator:
         first = await self._attempt((), self._naive)
         if first.reached:
             return ()
-        return await self._search(catalog or await self._scratch.inspect(), first)
+        return await self._search(catalog or await self._inspect(), first)
 
     async def _follow(self, catalog: Catalog) -> Chain | None:
         """The first remembered chain of repairs that applies and reaches the goal."""
@@ -91,10 +92,15 @@ class Operator:
                 chain, last, candidates = longer, result, iter(self._order)
         return None
 
+    async def _inspect(self) -> Catalog:
+        catalog: Catalog = await self._world.step(None)
+        return catalog
+
     async def _attempt(self, chain: Chain, script: Script) -> Result:
         # Noted before it runs: an attempt that the budget cuts short was made, and did not help.
         self._results[chain] = Result(reached=False)
-        self._results[chain] = result = await self._scratch.attempt(script)
+        result: Result = await self._world.step(script)
+        self._results[chain] = result
         return result
 
     def _useless_plan(self) -> tuple[str, ...]:

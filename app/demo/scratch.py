@@ -19,24 +19,11 @@ import asyncpg
 
 from app.demo.catalog import INSPECT, WORK_SCHEMA, Catalog, read_catalog
 from app.demo.families import Task
+from app.demo.memory import Trace
 from app.demo.script import Script
+from app.experiment.adapter import StepsSpent
 
 _USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
-
-
-class BudgetSpentError(Exception):
-    """The operator has no steps left for this task."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One step: which tool, what went in, what came out."""
-
-    tool: str
-    input: str
-    output: str
-    status: str
-    duration_ms: float
 
 
 @dataclass(frozen=True)
@@ -75,6 +62,10 @@ class Scratch:
         await self._connection.execute("SET client_min_messages = error;" + layout)
         self._goal, self.traces, self.done = task.goal, [], False
 
+    async def step(self, action: Script | None) -> Result | Catalog:
+        """What came of the action: of a script, its attempt; None looks at the catalog."""
+        return await (self.inspect() if action is None else self.attempt(action))
+
     async def inspect(self) -> Catalog:
         """The catalog, for one step."""
         answer = await self._step("inspect", "the system catalog", partial(self._connection.fetchval, INSPECT))
@@ -84,7 +75,7 @@ class Scratch:
         """Run `script` and check the goal; without the goal, everything transactional is undone.
 
         Raises:
-            BudgetSpentError: the steps ran out on the way.
+            StepsSpent: the steps ran out on the way.
         """
         if script.autocommit:
             return await self._run(script)
@@ -116,7 +107,7 @@ class Scratch:
 
     async def _step(self, tool: str, given: str, act: Callable[[], Awaitable[object]]) -> object:
         if self.steps >= self._budget:
-            raise BudgetSpentError
+            raise StepsSpent
         started = time.perf_counter()
         status, output = "ok", ""
         try:

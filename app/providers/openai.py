@@ -4,18 +4,15 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 
 import numpy as np
 import openai
 import stamina
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from app.providers.wire import Breaker, NoAnswer, Patience, backoff, client, may_pass, retry_after_s
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
-
-RETRYABLE = {408, 409, 429}
-"""Besides 5xx: too slow, locked, too many requests."""
 
 THE_TEXTS_FAULT = {400, 413, 422}
 """Too long, too many, not valid: another request may well succeed."""
@@ -51,36 +48,8 @@ class Endpoint:
     max_chars: int = 8_192
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to wait for an embedder, all in seconds unless said otherwise.
-
-    Attributes:
-        timeout_s: one request.
-        budget_s: one `embed`, with its batches, retries and waits. Keep it below the patience of the
-            callers: a call that they cancel says nothing about the server, so the breaker does not count it.
-        attempts: requests made for one batch.
-        wait_initial_s: before the second request; doubles each time and is jittered by as much again.
-        wait_max_s: the longest wait of our own choice; a server may ask for more, up to the budget.
-        failures_to_open: calls in a row without an answer, after which the embedder counts as dead.
-        cooldown_s: how long nobody waits for a dead embedder, until one call tries it again.
-    """
-
-    timeout_s: float = 2.0
-    budget_s: float = 5.0
-    attempts: int = 3
-    wait_initial_s: float = 0.1
-    wait_max_s: float = 1.0
-    failures_to_open: int = 3
-    cooldown_s: float = 15.0
-
-
-class _NoAnswer(EmbedderUnavailable):
-    """The server gave no answer, or asked to be asked again, after `wait_s` seconds if it said so."""
-
-    def __init__(self, message: str, wait_s: float | None = None) -> None:
-        super().__init__(message)
-        self.wait_s = wait_s
+class _NoAnswer(NoAnswer, EmbedderUnavailable):
+    """The server gave no answer, or asked to be asked again."""
 
 
 class OpenAIEmbedder:
@@ -89,16 +58,10 @@ class OpenAIEmbedder:
     def __init__(
         self, endpoint: Endpoint, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        api_key = endpoint.api_key.strip()  # a key read from a file often brings its line end
-        if not api_key.isascii():
-            raise ValueError("the API key has characters that an HTTP header cannot carry")
         self._endpoint = endpoint
         self._patience = patience or Patience()
-        self._breaker = _Breaker(self._patience.failures_to_open, self._patience.cooldown_s, clock)
-        # The client takes no empty key, and reads the environment's when it is given none.
-        self._client = openai.AsyncOpenAI(
-            base_url=endpoint.base_url, api_key=api_key or "none", timeout=self._patience.timeout_s, max_retries=0
-        )
+        self._breaker = Breaker(self._patience, clock, EmbedderUnavailable)
+        self._client = client(endpoint.base_url, endpoint.api_key, self._patience)
 
     @property
     def model(self) -> str:
@@ -138,7 +101,7 @@ class OpenAIEmbedder:
     async def _embed_batch(self, inputs: list[str]) -> Vectors:
         # Not stamina's decorator or caller: those may log the arguments, which are a user's texts.
         async for attempt in stamina.retry_context(
-            on=_backoff,
+            on=backoff,
             attempts=self._patience.attempts,
             timeout=self._patience.budget_s,
             wait_initial=self._patience.wait_initial_s,
@@ -174,38 +137,12 @@ class OpenAIEmbedder:
         message = f"{self.model} answered HTTP {status}: {CHECK.get(status, 'see the log of the embedding server')}"
         if status in THE_TEXTS_FAULT:
             return EmbedderRefused(message)
-        wait_s = _retry_after_s(error)
-        if status not in RETRYABLE and status < 500:  # noqa: PLR2004 - 5xx
+        wait_s = retry_after_s(error)
+        if not may_pass(status):
             return EmbedderUnavailable(message)
         if wait_s is not None and wait_s >= self._patience.budget_s:
             return EmbedderUnavailable(f"{message}; it asks to wait {wait_s:.0f} s")
         return _NoAnswer(message, wait_s)
-
-
-class _Breaker:
-    """Spares callers the wait for a dead server: `with breaker` refuses at once while it is thought dead."""
-
-    def __init__(self, failures_to_open: int, cooldown_s: float, clock: Callable[[], float]) -> None:
-        self._failures_to_open = failures_to_open
-        self._cooldown_s = cooldown_s
-        self._clock = clock
-        self._failures = 0
-        self._open_until = float("-inf")
-
-    def __enter__(self) -> None:
-        now = self._clock()
-        if now < self._open_until:
-            raise EmbedderUnavailable("the embedder did not answer lately; not asked again yet")
-        if self._failures >= self._failures_to_open:
-            self._open_until = now + self._cooldown_s  # this caller alone finds out for the others
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if isinstance(error, _NoAnswer):
-            self._failures += 1
-            if self._failures >= self._failures_to_open:
-                self._open_until = self._clock() + self._cooldown_s
-        elif error is None or isinstance(error, EmbedderError):  # even a refusal shows life; a cancelled call, nothing
-            self._failures, self._open_until = 0, float("-inf")
 
 
 class _Item(BaseModel):
@@ -247,16 +184,3 @@ def _unit(rows: np.ndarray) -> Vectors:
     if not np.allclose(lengths, 1, atol=1e-3):  # NaN is close to nothing
         raise EmbedderMisbehaved("a vector without a direction: its length is zero or out of range")
     return unit
-
-
-def _backoff(error: Exception) -> bool | float:
-    """Returns whether to try again, or after how many seconds if the server said so."""
-    if not isinstance(error, _NoAnswer):
-        return False
-    return True if error.wait_s is None else error.wait_s
-
-
-def _retry_after_s(error: openai.APIStatusError) -> float | None:
-    """Returns the seconds that the server asks to wait, or None if it does not say (or says it as a date)."""
-    header = error.response.headers.get("retry-after", "")
-    return float(header) if header.isdecimal() else None

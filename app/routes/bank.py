@@ -104,6 +104,7 @@ async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, calle
     settings = {name: value for name, value in settings.items() if value is not None or name in nullable}
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await set_profile(connection, caller, agent, settings)
+    parts.rewriting.learn(caller.user_sub, agent, None)
     return await get_profile(agent, parts, caller)
 
 

@@ -56,6 +56,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         policy_version=slate.policy_version,
         mode=slate.mode,  # type: ignore[arg-type]
         degraded=slate.degraded,
+        rewritten=slate.rewritten,
     )
 
 
@@ -97,7 +98,9 @@ def _question(asked: RetrieveIn) -> Question:
         semantic_weight=asked.semantic_weight,
         rrf_k=asked.rrf_k,
     )
-    return Question(search, asked.k, asked.token_budget, asked.min_similarity, asked.tool_memory)
+    return Question(
+        search, asked.k, asked.token_budget, asked.min_similarity, tool_memory=asked.tool_memory, rewrite=asked.rewrite
+    )
 
 
 def _slot(choice: Choice, *, explain: bool) -> SlotOut:

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from app.bench.lessons import all_ok, events, lessons, read
+from app.bench.lessons import all_ok, analyst, events, read
 from writer.analyst import explain
 
 
@@ -38,9 +38,9 @@ RUNS = [
 LABELS = [event("fixed", [0], 2, "args_changed_after_other_tool"), event("gone", [0], 1, "args_changed")]
 
 
-async def test_precision_recall_and_false_fixes_are_counted_against_the_labels(tmp_path: Path):
+def test_precision_recall_and_false_fixes_are_counted_against_the_labels(tmp_path: Path):
     folder(tmp_path, RUNS, LABELS)
-    rows = {row.name: row for row in await lessons(tmp_path, tmp_path)}
+    rows = {row.name: row for row in analyst(tmp_path)}
     for name in ("lessons shop", "lessons shop, all ok"):
         assert rows[f"{name}: precision"].value == 0.5
         assert rows[f"{name}: recall"].value == 0.5
@@ -57,7 +57,7 @@ def test_a_run_is_read_as_retain_would_store_it_and_blinded_without_its_statuses
     assert set(events("fixed", explain(fixed))) == domain.labels - {("gone", "find", (0,), 1, "args_changed")}
 
 
-async def test_without_the_data_it_says_that_it_was_skipped(tmp_path: Path):
-    (row,) = await lessons(tmp_path, tmp_path)
+def test_without_the_data_it_says_that_it_was_skipped(tmp_path: Path):
+    (row,) = analyst(tmp_path)
     assert "SKIPPED" in row.name
     assert math.isnan(row.value)

@@ -16,6 +16,8 @@ from app.doctor import CHECKS, Finding, examine
 from app.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import new_database
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.openai_server import Fault
 from writer.keys import Keyring
 from writer.retain import Author, retain
 from writer.run import FinishedRun
@@ -140,6 +142,21 @@ async def test_an_embedder_that_does_not_answer_is_found(url: str, tmp_path: Pat
     nobody = {"embedder": "openai", "openai_base_url": "http://127.0.0.1:1/v1", "openai_api_key": SecretStr("k")}
     found = (await look(url, tmp_path, **nobody, embedder_timeout_s=0.2))["embedder"]
     assert (found.ok, found.advice != "") == (False, True)
+
+
+async def test_without_a_language_model_there_is_nothing_to_judge(url: str, tmp_path: Path):
+    assert (await look(url, tmp_path))["language model"].ok is None
+
+
+async def test_a_language_model_that_answers_is_well_and_one_that_does_not_is_found(url: str, tmp_path: Path):
+    with ChatServer() as server:
+        server.says = lambda _: {"well": True}
+        configured = {"llm": "openai", "llm_base_url": server.base_url, "llm_model": "made-up"}
+        found = (await look(url, tmp_path, **configured))["language model"]
+        assert (found.ok, "made-up" in found.detail) == (True, True)
+        server.fault = Fault.STATUS_401
+        found = (await look(url, tmp_path, **configured))["language model"]
+    assert (found.ok, "check the API key" in found.detail, "CASEBANK_LLM" in found.advice) == (False, True, True)
 
 
 async def test_secrets_that_others_can_read_are_found(url: str, tmp_path: Path):

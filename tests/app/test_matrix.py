@@ -81,6 +81,8 @@ CLOSED = [
     Endpoint("POST", "/v1/policy/rollback", 200, lambda it: {"agent": it.agent}, names="policy"),
     Endpoint("GET", "/v1/tools", 200, query="?agent={agent}"),
     Endpoint("GET", "/v1/tools/{name}/memory", 200, query="?agent={agent}", names="tool"),
+    Endpoint("POST", "/v1/rewrite", 200, lambda it: {"agent": it.agent, "query": "tune a piano"}),
+    Endpoint("GET", "/v1/profiles/{agent}/usage", 200),
     Endpoint("POST", "/v1/procedures/search", 200, lambda it: {"agent": it.agent, "trigger": MARK}),
     Endpoint("GET", "/v1/procedures", 200),
     Endpoint("GET", "/v1/procedures/{procedure_id}", 200, names="procedure"),

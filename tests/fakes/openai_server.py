@@ -57,6 +57,7 @@ class Fault(Enum):
     STATUS_429_WAIT_240 = auto()
     STATUS_429_WAIT_0 = auto()
     STATUS_500 = auto()
+    STATUS_503 = auto()
     HTML = auto()
     PROSE = auto()
     OTHER_JSON = auto()
@@ -81,13 +82,16 @@ class OpenAIServer:
 
     def __init__(self, dimension: int = 64) -> None:
         self.dimension = dimension
-        self.fault: Fault | None = None
+        self.fault: Enum | None = None
         self.requests: list[Received] = []
-        self._script: deque[Fault | None] = deque()
+        self._script: deque[Enum | None] = deque()
         self._socket = socket.create_server(("127.0.0.1", 0))  # queues connections before the thread is up
-        app = Starlette(routes=[Route("/v1/embeddings", self._serve(self._embeddings), methods=["POST"])])
+        app = Starlette(routes=self.routes())
         self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    def routes(self) -> list[Route]:
+        return [Route("/v1/embeddings", self.serve(self._embeddings), methods=["POST"])]
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -106,7 +110,7 @@ class OpenAIServer:
     def count(self) -> int:
         return len(self.requests)
 
-    def script(self, *faults: Fault | None) -> None:
+    def script(self, *faults: Enum | None) -> None:
         """Queues what to do with the next requests, one each; None answers well."""
         self._script.extend(faults)
 
@@ -116,7 +120,7 @@ class OpenAIServer:
         self.requests.clear()
         self._script.clear()
 
-    def _serve(self, answer: Callable[[dict[str, Any], Fault | None], Response]) -> Callable[..., Awaitable[Response]]:
+    def serve(self, answer: Callable[[dict[str, Any], Any], Response]) -> Callable[..., Awaitable[Response]]:
         """Returns an endpoint that records the request, commits the fault that is due, or else answers."""
 
         async def endpoint(request: Request) -> Response:
@@ -136,11 +140,11 @@ class OpenAIServer:
     def _embeddings(self, payload: dict[str, Any], fault: Fault | None) -> Response:
         texts = [payload["input"]] if isinstance(payload["input"], str) else payload["input"]
         if not all(texts):
-            return _error(400, "input cannot be an empty string")
+            return error(400, "input cannot be an empty string")
         items = [_item(index, vector(text, self.dimension)) for index, text in enumerate(texts)]
         data = DISTORTIONS[fault](items) if fault in DISTORTIONS else items
         usage = {"prompt_tokens": 0, "total_tokens": 0}
-        return _json({"object": "list", "data": data, "model": payload["model"], "usage": usage})
+        return as_json({"object": "list", "data": data, "model": payload["model"], "usage": usage})
 
 
 @cache
@@ -173,7 +177,7 @@ def _with_indices(choose: Callable[[int], Sequence[int]]) -> Callable[[Items], I
     ]
 
 
-DISTORTIONS: dict[Fault | None, Callable[[Items], Items]] = {
+DISTORTIONS: dict[Enum | None, Callable[[Items], Items]] = {
     Fault.WRONG_DIMENSION: lambda items: [_item(item["index"], item["embedding"][1:]) for item in items],
     Fault.TOO_FEW: lambda items: items[:-1],
     Fault.TOO_MANY: lambda items: [*items, _item(len(items), items[-1]["embedding"])],
@@ -191,12 +195,12 @@ DISTORTIONS: dict[Fault | None, Callable[[Items], Items]] = {
 }
 
 
-def _json(content: Any) -> Response:
+def as_json(content: Any) -> Response:
     # json.dumps writes NaN and Infinity, as many a Python server does; JSONResponse would refuse.
     return Response(json.dumps(content), media_type="application/json")
 
 
-def _error(status: int, message: str, **headers: str) -> Response:
+def error(status: int, message: str, **headers: str) -> Response:
     shown = {name.replace("_", "-"): value for name, value in headers.items()}
     return JSONResponse({"error": {"message": message, "type": "fault", "code": None}}, status, headers=shown)
 
@@ -216,19 +220,20 @@ class _HangsUp(Response):
         await send({"type": "http.response.body", "body": b'{"object": "li'})
 
 
-REFUSALS: dict[Fault | None, Callable[[], Response]] = {
-    Fault.STATUS_400: lambda: _error(400, "this model's maximum context length is 8192 tokens"),
-    Fault.STATUS_401: lambda: _error(401, "Incorrect API key provided: sk-made-up"),  # OpenAI quotes the key
-    Fault.STATUS_403: lambda: _error(403, "you are not allowed to sample from this model"),
-    Fault.STATUS_404: lambda: _error(404, "the model does not exist"),
-    Fault.STATUS_408: lambda: _error(408, "request timeout"),
-    Fault.STATUS_429: lambda: _error(429, "rate limit reached"),
-    Fault.STATUS_429_WAIT_240: lambda: _error(429, "rate limit reached", retry_after="240"),
-    Fault.STATUS_429_WAIT_0: lambda: _error(429, "rate limit reached", retry_after="0"),
-    Fault.STATUS_500: lambda: _error(500, "the server had an error"),
+REFUSALS: dict[Enum | None, Callable[[], Response]] = {
+    Fault.STATUS_400: lambda: error(400, "this model's maximum context length is 8192 tokens"),
+    Fault.STATUS_401: lambda: error(401, "Incorrect API key provided: sk-made-up"),  # OpenAI quotes the key
+    Fault.STATUS_403: lambda: error(403, "you are not allowed to sample from this model"),
+    Fault.STATUS_404: lambda: error(404, "the model does not exist"),
+    Fault.STATUS_408: lambda: error(408, "request timeout"),
+    Fault.STATUS_429: lambda: error(429, "rate limit reached"),
+    Fault.STATUS_429_WAIT_240: lambda: error(429, "rate limit reached", retry_after="240"),
+    Fault.STATUS_429_WAIT_0: lambda: error(429, "rate limit reached", retry_after="0"),
+    Fault.STATUS_500: lambda: error(500, "the server had an error"),
+    Fault.STATUS_503: lambda: error(503, "the model is loading"),
     Fault.HTML: lambda: HTMLResponse("<!doctype html><title>Sign in</title>"),
     Fault.PROSE: lambda: PlainTextResponse("The upstream is warming up, please come back."),
-    Fault.OTHER_JSON: lambda: _json({"embeddings": [[1.0, 0.0]]}),
+    Fault.OTHER_JSON: lambda: as_json({"embeddings": [[1.0, 0.0]]}),
     Fault.TRICKLES: lambda: StreamingResponse(_trickle(), media_type="application/json"),
     Fault.HANGS_UP: _HangsUp,
 }

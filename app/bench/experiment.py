@@ -1,0 +1,88 @@
+"""Does memory help agents in environments that keep score? The experiment's numbers against its aims."""
+
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+
+import httpx
+
+from app.bench.bank import empty
+from app.bench.measure import Measurement
+from app.bench.service import service
+from app.experiment.adapter import Adapter, EnvironmentMissing
+from app.experiment.main import ENVIRONMENTS
+from app.experiment.paired import Difference
+from app.experiment.report import Report, summary
+from app.experiment.run import run_experiment
+
+STEPS, SUCCESS, WRONG_FAMILY = -0.50, 0.10, -0.02
+"""Aims: change of steps, share of tasks won, and share won (so: lost) with memory of a wrong family."""
+
+
+async def experiments(home: Path) -> list[Measurement]:
+    """Returns what memory changed in each environment; says so where one cannot run here."""
+    url = await empty(home, "experiment")
+    rows: list[Measurement] = []
+    async with service(home, url) as running:
+        for name, make in ENVIRONMENTS.items():
+            headers = running.headers(f"experiment-{name}")
+            async with httpx.AsyncClient(base_url=running.base_url, headers=headers, timeout=30) as client:
+                rows += await measure(make(url), client)
+    return rows
+
+
+async def measure(adapter: Adapter, client: httpx.AsyncClient) -> list[Measurement]:
+    """Returns the rows of one environment."""
+    try:
+        report = await run_experiment(adapter, client, adapter.size)
+    except EnvironmentMissing as missing:
+        return [Measurement(f"experiment {adapter.name}: SKIPPED", float("nan"), "", str(missing))]
+    if not report.tested:
+        crash = report.crashes[0].error
+        return [Measurement(f"experiment {adapter.name}: NOTHING TO COMPARE", float("nan"), "", crash, aim=0)]
+    return rows_of(report)
+
+
+def rows_of(report: Report) -> list[Measurement]:
+    """Returns the numbers of a report that has any."""
+    name = f"experiment {report.adapter.name}"
+    before, after = (summary(episodes) for episodes in zip(*report.tested, strict=True))
+    wrong = summary([episode for _, episode in report.wrong_family])
+    practised = len(report.practice[0])
+    nets = {k: report.summaries()[f"test, K = {k}"]["tokens_net"] for k in report.sweep if k}
+    rows = [
+        _row(f"{name}: change of steps", report.steps, _steps(before, after), STEPS, at_least=False),
+        _row(f"{name}: success won", _share(report.success), _success(before, after), SUCCESS),
+        _row(f"{name}: success won, wrong family", _share(report.wrong_success), _success(before, wrong), WRONG_FAMILY),
+        Measurement(
+            f"{name}: break-even",
+            report.measured["break_even"],
+            "tasks",
+            "tokens saved less added, a task: " + ", ".join(f"{net:+.0f} at K = {k}" for k, net in nets.items()),
+            practised,
+        ),
+    ]
+    if report.experts:
+        expert = summary(report.experts)
+        detail = _success(before, expert) + "; an expert's solutions in the bank, for comparison"
+        rows.append(
+            Measurement(f"{name}: success won, expert's bank", expert["success"] - before["success"], "", detail)
+        )
+    return rows
+
+
+def _row(name: str, found: Difference, detail: str, aim: float, *, at_least: bool = True) -> Measurement:
+    interval = (found.low, found.high) if isfinite(found.low) else None
+    return Measurement(name, found.value, "", detail, aim, at_least=at_least, interval=interval)
+
+
+def _share(points: Difference) -> Difference:
+    return Difference(points.value / 100, points.low / 100, points.high / 100)
+
+
+def _steps(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    return f"{before['steps']:.1f} steps a task without, {after['steps']:.1f} with; a failure counts the budget"
+
+
+def _success(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    return f"{before['success']:.0%} without, {after['success']:.0%} with, {after['tasks']} tasks"

@@ -1,0 +1,73 @@
+"""What is predicted before the run, what would prove it wrong, and the verdict after."""
+
+from dataclasses import dataclass
+from math import isinf, isnan
+from typing import Literal
+
+Verdict = Literal["as predicted", "weaker than predicted", "FALSIFIED", "not measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A number foretold; beyond ``limit`` the claim is false. Source: SOURCES rows A8 and B7 (the limits)."""
+
+    key: str
+    claim: str
+    unit: str
+    predicted: float
+    limit: float
+    at_least: bool = True
+    """Whether large numbers are the good ones."""
+
+    def verdict(self, measured: float) -> Verdict:
+        """Returns what the measured number makes of the claim."""
+        if isnan(measured):
+            return "not measured"
+        if self._reaches(measured, self.predicted):
+            return "as predicted"
+        return "weaker than predicted" if self._reaches(measured, self.limit) else "FALSIFIED"
+
+    def _reaches(self, measured: float, bound: float) -> bool:
+        return measured >= bound if self.at_least else measured <= bound
+
+    @property
+    def text(self) -> str:
+        """The prediction and its limit, for a reader."""
+        beyond = "below" if self.at_least else "above"
+        return f"{self.claim}: {self.aim}; falsified {beyond} {self.shown(self.limit)}"
+
+    @property
+    def aim(self) -> str:
+        """What is predicted."""
+        return f"{'>=' if self.at_least else '<='} {self.shown(self.predicted)}"
+
+    def shown(self, number: float) -> str:
+        """The number in its unit."""
+        if isinf(number) or isnan(number):
+            return "never" if isinf(number) else "-"
+        return {"%": f"{number:+.0%}", "points": f"{number:+.1f}"}.get(self.unit, f"{number:g}")
+
+
+def predictions(practice_tasks: int) -> tuple[Prediction, ...]:
+    """Returns what is claimed of an experiment with that many tasks of practice."""
+    return (
+        Prediction(
+            "steps",
+            "steps (a failure counts the budget), with memory against without",
+            "%",
+            -0.50,
+            -0.25,
+            at_least=False,
+        ),
+        Prediction("success", "points of success, with memory less without", "points", 10, 10),
+        Prediction("wrong_family", "points of success, with memory of a wrong family less without", "points", -2, -2),
+        Prediction("reuse", "test tasks solved with one same case", "tasks", 2, 2),
+        Prediction(
+            "break_even",
+            "tasks from an empty bank until tokens saved exceed tokens added",
+            "tasks",
+            practice_tasks // 2,
+            practice_tasks,
+            at_least=False,
+        ),
+    )

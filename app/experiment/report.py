@@ -1,0 +1,271 @@
+"""What the experiment found: verdicts, numbers, tables and files."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from app.experiment.adapter import Adapter, Size
+from app.experiment.episode import Episode
+from app.experiment.paired import Difference, Pair, break_even, paired, running_balance, steps_change, success_points
+from app.experiment.prediction import Prediction
+
+_WITHOUT = ("practice without", "test, K = 0")
+"""The arms without memory, of practice and of the test."""
+
+Matrix = Mapping[str, Sequence[Episode]]
+"""Of each family's bank: the episodes of all test tasks."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every episode of an experiment, and what follows from them."""
+
+    adapter: Adapter
+    size: Size
+    predictions: Sequence[Prediction]
+    practice: tuple[Sequence[Episode], Sequence[Episode]]
+    """Without memory, and with a memory that is filled on the way."""
+    sweep: Mapping[int, Sequence[Episode]]
+    """The test with each K, on the bank that practice filled."""
+    matrix: Matrix
+    experts: Sequence[Episode]
+    """The test on a bank of an expert's runs; empty where the environment brings none."""
+    memory_errors: Sequence[str]
+
+    @cached_property
+    def tested(self) -> list[Pair]:
+        """The test without and with memory."""
+        return paired(self.sweep[0], self.sweep[self.size.k])
+
+    @cached_property
+    def wrong_family(self) -> list[Pair]:
+        """The test without memory, and with the bank of each family but the task's own."""
+        return [
+            pair
+            for family, episodes in self.matrix.items()
+            for pair in paired(self.sweep[0], [each for each in episodes if each.family != family])
+        ]
+
+    @cached_property
+    def balance(self) -> list[int]:
+        """Tokens saved less added after each task of practice."""
+        return running_balance(paired(*self.practice))
+
+    @cached_property
+    def steps(self) -> Difference:
+        """The change of steps in the test."""
+        return self.steps_changed(self.tested)
+
+    @cached_property
+    def success(self) -> Difference:
+        """The points of success won in the test."""
+        return success_points(self.tested, self.size.seed)
+
+    @cached_property
+    def wrong_success(self) -> Difference:
+        """The points of success won with memory of a wrong family."""
+        return success_points(self.wrong_family, self.size.seed)
+
+    def steps_changed(self, pairs: Sequence[Pair]) -> Difference:
+        """The change of steps in these pairs."""
+        return steps_change(pairs, self.adapter.budget, self.size.seed)
+
+    @property
+    def most_reused(self) -> int:
+        """On how many test tasks that succeeded the most useful case was tried."""
+        uses = Counter(case for _, after in self.tested if after.success for case in set(after.reused))
+        return max(uses.values(), default=0)
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """What was foretold, as it came out."""
+        return {
+            "steps": self.steps.value,
+            "success": self.success.value,
+            "wrong_family": self.wrong_success.value,
+            "reuse": self.most_reused,
+            "break_even": break_even(self.balance),
+        }
+
+    @property
+    def crashes(self) -> list[Episode]:
+        """The episodes in which the environment failed; their pairs count nowhere."""
+        runs = [*self.practice, *self.sweep.values(), *self.matrix.values(), self.experts]
+        return [episode for run in runs for episode in run if episode.error]
+
+    def cell(self, bank: str, family: str) -> dict[str, Any]:
+        """How the test tasks of ``family`` went with the bank of another family, or its own."""
+        pairs = paired(self.sweep[0], [each for each in self.matrix[bank] if each.family == family])
+        return {
+            "steps_change": _number(self.steps_changed(pairs).value),
+            "success_points": _number(success_points(pairs, self.size.seed).value),
+            "injected": _mean([after.injected for _, after in pairs]),
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every number, ready for JSON."""
+        families = list(self.matrix)
+        return {
+            "environment": self.adapter.name,
+            "agent": self.adapter.explanation,
+            "size": asdict(self.size),
+            "budget": self.adapter.budget,
+            "min_similarity": self.adapter.min_similarity,
+            "predictions": [
+                {**asdict(each), "measured": _number(measured), "verdict": each.verdict(measured)}
+                for each in self.predictions
+                for measured in [self.measured[each.key]]
+            ],
+            "differences": {
+                "steps_change": _interval(self.steps),
+                "success_points": _interval(self.success),
+                "wrong_family_success_points": _interval(self.wrong_success),
+                "wrong_family_steps_change": _interval(self.steps_changed(self.wrong_family)),
+            },
+            "price": self.price(),
+            "running_balance_tokens": self.balance,
+            "arms": self.summaries(),
+            "transfer": {bank: {family: self.cell(bank, family) for family in families} for bank in families},
+            "memory_errors": list(self.memory_errors)[:20],
+            "environment_failures": [f"{each.task_id}: {each.error}" for each in self.crashes][:20],
+            "episodes": {name: [asdict(each) for each in episodes] for name, episodes in self.arms()},
+        }
+
+    def summaries(self) -> dict[str, dict[str, Any]]:
+        """The means of every arm; ``tokens_net`` of those with memory: saved a task, less added."""
+        found = {name: summary(episodes) for name, episodes in self.arms()}
+        found["test, wrong family"] = summary([after for _, after in self.wrong_family])
+        for name, arm in found.items():
+            alone = found[_WITHOUT[name.startswith("test")]]
+            known = arm["tasks"] and alone["tasks"] and name not in _WITHOUT
+            arm["tokens_net"] = alone["tokens_spent"] - arm["tokens_spent"] - arm["tokens_added"] if known else None
+        return found
+
+    def price(self) -> dict[str, float | None]:
+        """What memory costs and saves in the test, a task; and the tokens a step must cost for it to pay."""
+        added = _mean([after.tokens_added for _, after in self.tested])
+        saved = _mean([before.tokens_spent - after.tokens_spent for before, after in self.tested])
+        steps = _mean([before.steps - after.steps for before, after in self.tested])
+        paying = round(added / steps, 1) if added is not None and steps and steps > 0 else None
+        return {"tokens_added": added, "tokens_saved": saved, "steps_saved": steps, "pays_from_tokens_a_step": paying}
+
+    def arms(self) -> list[tuple[str, Sequence[Episode]]]:
+        """The episodes of every arm, by its name."""
+        named = {_WITHOUT[0]: self.practice[0], "practice with": self.practice[1]}
+        named |= {f"test, K = {k}": episodes for k, episodes in self.sweep.items()}
+        if self.experts:
+            named["test, expert's bank"] = self.experts
+        return [*named.items(), *((f"test, bank of {family}", each) for family, each in self.matrix.items())]
+
+
+def summary(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Returns the means over the episodes that the environment let happen, and how they ended."""
+    counted = [each for each in episodes if not each.error]
+    return {
+        "tasks": len(counted),
+        "steps": _mean([each.steps for each in counted]),
+        "success": _mean([each.success for each in counted]),
+        "injected": _mean([each.injected for each in counted]),
+        "tokens_added": _mean([each.tokens_added for each in counted]),
+        "tokens_spent": _mean([each.tokens_spent for each in counted]),
+        "retrieve_ms": _mean([each.retrieve_ms for each in counted if each.retrieve_ms is not None]),
+        "wall_ms": _mean([each.wall_ms for each in counted]),
+        "ended": dict(Counter(each.ended for each in episodes)),
+    }
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Prints the verdicts, the arms and the transfer matrix."""
+    for table in (_verdicts(report), _arms(report), _transfer(report)):
+        console.print(table)
+    price = report.price()
+    console.print(
+        f"  A task: {_text(price['tokens_added'], '.0f')} tokens added, {_text(price['tokens_saved'], '.0f')} saved,"
+        f" each step counted once; memory pays where a step costs {_text(price['pays_from_tokens_a_step'], '.0f')}"
+        f" tokens or more; memory errors: {len(report.memory_errors)};"
+        f" environment failures: {len(report.crashes)}",
+        highlight=False,
+    )
+    for each in report.crashes[:3]:
+        console.print(f"  the environment failed in {each.task_id}: {each.error}", markup=False, style="red")
+    console.print(report.adapter.explanation, style="dim", markup=False)
+
+
+def write_files(report: Report, out_dir: Path) -> dict[str, Path]:
+    """Writes the numbers as JSON and, where matplotlib is installed, a picture; returns kind → path."""
+    out_dir.mkdir(parents=True, exist_ok=True)
+    files = {"json": out_dir / f"experiment-{report.adapter.name}.json"}
+    told = json.dumps(report.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+    files["json"].write_text(told + "\n", encoding="utf-8")
+    try:
+        from app.experiment.plot import plot  # noqa: PLC0415 (matplotlib is an extra; the experiment runs without it)
+    except ImportError:
+        return files
+    files["png"] = files["json"].with_suffix(".png")
+    plot(report, files["png"])
+    return files
+
+
+def _verdicts(report: Report) -> Table:
+    intervals = {"steps": report.steps, "success": report.success, "wrong_family": report.wrong_success}
+    title = f"{report.adapter.name}: {len(report.tested)} test tasks in pairs, seed {report.size.seed}"
+    columns = ("claim", "predicted", "limit", "measured", "95 %, by task", "verdict")
+    table = Table(*columns, title=title, title_justify="left")
+    for each in report.predictions:
+        value, interval = report.measured[each.key], intervals.get(each.key)
+        spread = "" if interval is None else f"{each.shown(interval.low)} to {each.shown(interval.high)}"
+        numbers = (each.aim, each.shown(each.limit), each.shown(value), spread)
+        table.add_row(each.claim, *numbers, each.verdict(value))
+    return table
+
+
+def _arms(report: Report) -> Table:
+    arms = {name: arm for name, arm in report.summaries().items() if "bank of" not in name}
+    table = Table("arm")
+    for name in ("tasks", "success", "steps", "cases", "tokens added", "spent", "net won", "ms"):
+        table.add_column(name, justify="right")
+    for name, arm in arms.items():
+        numbers = [(arm["success"], ".0%"), (arm["steps"], ".1f"), (arm["injected"], ".1f")]
+        numbers += [(arm["tokens_added"], ".0f"), (arm["tokens_spent"], ".0f"), (arm["tokens_net"], "+.0f")]
+        numbers += [(arm["wall_ms"], ".0f")]
+        table.add_row(name, str(arm["tasks"]), *(_text(value, form) for value, form in numbers))
+    return table
+
+
+def _transfer(report: Report) -> Table:
+    families = list(report.matrix)
+    table = Table("bank of \\ task of", title="success won, points / steps changed", title_justify="left")
+    for number in range(len(families)):
+        table.add_column(str(number + 1), justify="right")
+    for number, bank in enumerate(families):
+        cells = [report.cell(bank, family) for family in families]
+        shown = [f"{_text(cell['success_points'], '+.0f')} / {_text(cell['steps_change'], '+.0%')}" for cell in cells]
+        shown[number] = f"[bold]{shown[number]}[/bold]"
+        table.add_row(f"{number + 1} {bank}", *shown)
+    return table
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(fmean(values), 3) if values else None
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN, and nothing infinite."""
+    return round(value, 4) if isfinite(value) else None
+
+
+def _interval(difference: Difference) -> dict[str, float | None]:
+    return {key: _number(value) for key, value in asdict(difference).items()}
+
+
+def _text(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

@@ -1,0 +1,101 @@
+"""What every client of an OpenAI-compatible server needs: patience, retries, and no waiting for a dead server."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+import openai
+
+from retrieval.errors import CasebankError
+
+RETRYABLE = {408, 409, 429}
+"""Besides 5xx: too slow, locked, too many requests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait for a server, all in seconds unless said otherwise.
+
+    Attributes:
+        timeout_s: one request.
+        budget_s: one call of ours, with its requests, retries and waits. Keep it below the patience of the
+            callers: a call that they cancel says nothing about the server, so the breaker does not count it.
+        attempts: how often the same is requested.
+        wait_initial_s: before the second request; doubles each time and is jittered by as much again.
+        wait_max_s: the longest wait of our own choice; a server may ask for more, up to the budget.
+        failures_to_open: calls in a row without an answer, after which the server counts as dead.
+        cooldown_s: how long nobody waits for a dead server, until one call tries it again.
+    """
+
+    timeout_s: float = 2.0
+    budget_s: float = 5.0
+    attempts: int = 3
+    wait_initial_s: float = 0.1
+    wait_max_s: float = 1.0
+    failures_to_open: int = 3
+    cooldown_s: float = 15.0
+
+
+class NoAnswer(Exception):
+    """The server gave no answer, or asked to be asked again, after `wait_s` seconds if it said so; to be mixed in."""
+
+    def __init__(self, message: str, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class Breaker:
+    """Spares callers the wait for a dead server: `with breaker` refuses at once while it is thought dead."""
+
+    def __init__(self, patience: Patience, clock: Callable[[], float], refusal: type[CasebankError]) -> None:
+        self._patience = patience
+        self._clock = clock
+        self._refusal = refusal
+        self._failures = 0
+        self._open_until = float("-inf")
+
+    def __enter__(self) -> None:
+        now = self._clock()
+        if now < self._open_until:
+            raise self._refusal("the server did not answer lately; not asked again yet")
+        if self._failures >= self._patience.failures_to_open:
+            self._open_until = now + self._patience.cooldown_s  # this caller alone finds out for the others
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if isinstance(error, NoAnswer):
+            self._failures += 1
+            if self._failures >= self._patience.failures_to_open:
+                self._open_until = self._clock() + self._patience.cooldown_s
+        elif error is None or isinstance(error, CasebankError):  # even a refusal shows life; a cancelled call, nothing
+            self._failures, self._open_until = 0, float("-inf")
+
+
+def client(base_url: str, api_key: str, patience: Patience) -> openai.AsyncOpenAI:
+    """Returns a client that never tries again by itself, for it would sleep as long as a server tells it to.
+
+    Raises:
+        ValueError: an HTTP header cannot carry the key.
+    """
+    key = api_key.strip()  # a key read from a file often brings its line end
+    if not key.isascii():
+        raise ValueError("the API key has characters that an HTTP header cannot carry")
+    # The client takes no empty key, and reads the environment's when it is given none.
+    return openai.AsyncOpenAI(base_url=base_url, api_key=key or "none", timeout=patience.timeout_s, max_retries=0)
+
+
+def may_pass(status: int) -> bool:
+    """Returns whether the same request may succeed a little later."""
+    return status in RETRYABLE or status >= 500  # noqa: PLR2004 - 5xx
+
+
+def backoff(error: Exception) -> bool | float:
+    """Returns whether to try again, or after how many seconds if the server said so."""
+    if not isinstance(error, NoAnswer):
+        return False
+    return True if error.wait_s is None else error.wait_s
+
+
+def retry_after_s(error: openai.APIStatusError) -> float | None:
+    """Returns the seconds that the server asks to wait, or None if it does not say (or says it as a date)."""
+    header = error.response.headers.get("retry-after", "")
+    return float(header) if header.isdecimal() else None

@@ -1,0 +1,41 @@
+"""What language models do for a profile: rewrite a query on request, and what they were asked at its expense."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from app.deps import Caller, Parts
+from app.problems import DOCUMENTED
+from app.schemas import RewriteIn, RewriteOut, UsageOut, UsagesOut
+from retrieval.rewriting import Asker
+from writer import usage
+from writer.redact import redact_text
+from writer.run import AgentKey
+
+router = APIRouter(prefix="/v1", responses=DOCUMENTED)
+
+AgentPath = Annotated[AgentKey, Path()]
+
+
+@router.post("/rewrite")
+async def rewrite(asked: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
+    """Returns a query as it would be searched for, without searching; secrets are taken out in any case."""
+    query, _ = redact_text(asked.query)
+    asker = Asker(caller.user_sub, caller.authorised_at, asked.agent)
+    rewritten = await parts.rewriting.rewrite(asker, query, asked.rewrite)
+    degraded = ["rewriter"] if rewritten.degraded else []
+    return RewriteOut(query=rewritten.query, rewritten_by=rewritten.by, degraded=degraded)
+
+
+@router.get("/profiles/{agent}/usage")
+async def get_usage(
+    agent: AgentPath, parts: Parts, caller: Caller, days: Annotated[int, Query(ge=1, le=366)] = 30
+) -> UsagesOut:
+    """Returns what language models were asked for the profile, by day and purpose."""
+    left = usage.left(caller.user_sub, agent, parts.settings.llm_tokens_per_day)
+    by_day = usage.by_day(caller.user_sub, agent, days)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        tokens_left: Any = (await connection.execute(left)).scalar_one()
+        rows = (await connection.execute(by_day)).all()
+    shown = [UsageOut(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's own
+    return UsagesOut(tokens_left_today=tokens_left, usage=shown)
