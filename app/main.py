@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from app import embedded, problems
 from app.jobs import upkeep
 from app.limits import BodyLimit
-from app.routes import bank, health, llm, loop, policy, tools
+from app.routes import bank, health, llm, loop, policy, procedures, tools
 from app.runtime import Runtime, make_verifier, running
 from app.settings import Settings
 from app.trainings import Trainings
@@ -44,7 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.verifier = make_verifier(settings)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     problems.install(app)
-    for routes in (loop, llm, bank, policy, tools, health):
+    for routes in (loop, llm, bank, procedures, policy, tools, health):
         app.include_router(routes.router)
     return app
 

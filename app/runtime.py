@@ -22,11 +22,10 @@ from retrieval.ports import Embedder
 from retrieval.retrieve import Reader
 from retrieval.rewrite import LlmRewriter
 from retrieval.rewriting import Asker, Rewriting
-from writer.analyst import RuleAnalyst
 from writer.keys import Keyring
-from writer.ports import Teachers
 from writer.profiles import Profile
-from writer.taught import LlmTeachers, Silent
+from writer.taught import LlmTeachers
+from writer.teach import by_rule
 from writer.usage import Account
 from writer.worker import Pace, Worker
 
@@ -92,7 +91,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             stack.push_async_callback(quick.aclose)
             account = Account(database, settings.llm_tokens_per_day)
             rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
-            teachers = LlmTeachers(patient, account, Teachers(RuleAnalyst(), Silent(), Silent()))
+            teachers = LlmTeachers(patient, account, by_rule())
         keyring = Keyring(settings.master_key_bytes)
         pgvector = await _has_pgvector(database)
         yield Runtime(

@@ -95,11 +95,42 @@ class SlotOut(BaseModel):
     explain: dict[str, float | None] | None = Field(default=None, description="every term of the order, on request")
 
 
+class ToldProcedureOut(BaseModel):
+    """A procedure that may guide the task; name its id in ``used_procedure_ids`` of the run that used it."""
+
+    id: UUID
+    version: int
+    kind: Literal["script", "failure_lesson", "revision"]
+    procedure_name: str
+    trigger: str
+    task_type: str
+    domain: str
+    steps: list[str]
+    similarity: float | None = Field(description="cosine of trigger and task; null where words alone found it")
+    why: str
+    uses: float
+    use_reward: float = Field(description="sum over uses")
+    occurrences: int = Field(description="how many runs say the same")
+
+
+class ThresholdOut(BaseModel):
+    """From which similarity on a procedure is told."""
+
+    similarity: float
+    origin: Literal["measured", "profile", "request", "source"] = Field(
+        description="measured for the embedding model, set by the profile or the request, or the default for a model "
+        "that could not be measured"
+    )
+    right: float | None = Field(description="share of the calibration's pairs that it tells right; null: not measured")
+
+
 class RetrieveOut(BaseModel):
     """The slate, the text for the prompt, and what is needed to judge both later."""
 
     retrieval_id: UUID
     cases: list[SlotOut]
+    procedures: list[ToldProcedureOut]
+    procedure_threshold: ThresholdOut | None = Field(description="null where the profile has no procedures to tell")
     memory_context: str
     tokens: int
     policy_version: str
@@ -166,6 +197,7 @@ class CaseOut(BaseModel):
     merged_into: UUID | None
     retrieval_id: UUID | None
     reference_case_ids: list[UUID] = Field(description="the cases that were retrieved and used")
+    used_procedure_ids: list[UUID] | None = Field(description="the procedures that were used; null: nobody said")
     reuse_count: float
     reuse_reward: float
     attempts: int
@@ -267,7 +299,9 @@ class ProfilePatch(Strict):
     share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
     rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
     analyst: Analyst | None = Field(default=None, description="who explains failures and abstracts runs")
-    abstraction: Abstraction | None = Field(default=None, description="how abstract procedures are; off: none is made")
+    abstraction: Abstraction | None = Field(
+        default=None, description="how abstract the scripts of successful runs are; off: none is made"
+    )
     least_success: float | None = Field(default=None, ge=0, le=1, description="of a run that makes a procedure")
     procedures: int | None = Field(default=None, ge=0, le=10, description="most procedures in one answer")
     procedure_similarity: float | None = Field(
@@ -389,6 +423,124 @@ class RollbackOut(BaseModel):
     """The version that serves no more; the untrained default goes on."""
 
     version: int
+
+
+class ProcedureSearchIn(Strict):
+    """Which procedures to look for; a trigger, or attributes, or both."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"agent": "db-operator", "trigger": "Add a column to a table"}]},
+    )
+
+    agent: AgentKey
+    trigger: TaskText | None = Field(default=None, description="the task, or when the procedure should be used")
+    task_type: Tag | None = None
+    domain: Tag | None = None
+    tags: list[Tag] = Field(default_factory=list, max_length=50, description="of a run that says so")
+    min_similarity: float | None = Field(
+        default=None, ge=-1, le=1, allow_inf_nan=False, description="in place of the threshold"
+    )
+    limit: K = 10
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.trigger is None and self.task_type is None and self.domain is None and not self.tags:
+            raise ValueError("name a trigger, a task_type, a domain or tags")
+        return self
+
+
+class ProcedureSearchOut(BaseModel):
+    """The procedures found, the best first."""
+
+    procedures: list[ToldProcedureOut]
+    threshold: ThresholdOut
+    degraded: list[str]
+
+
+class ProcedureOut(BaseModel):
+    """One version of a procedure."""
+
+    id: UUID
+    version: int
+    agent: str
+    kind: Literal["script", "failure_lesson", "revision"]
+    origin: Literal["run", "rules", "llm"]
+    level: Literal["concrete", "abstract", "hybrid"] | None = Field(description="null: learned from a failure")
+    status: Literal["active", "superseded", "retired", "rolled_back"]
+    pinned: bool
+    parent_version: int | None
+    task_type: str
+    trigger: str
+    domain: str
+    record: dict[str, Any] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
+    case_id: UUID | None = Field(description="the run whose words it is made of; null once that was pruned")
+    source_case_ids: list[UUID]
+    occurrences: int
+    uses: float
+    use_reward: float
+    last_used_at: datetime | None
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        """Returns the version in a row of the registry."""
+        columns = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's own
+        return cls(agent=columns.pop("agent_key"), **columns)
+
+
+class ProceduresOut(BaseModel):
+    """One page of procedures, the newest first."""
+
+    procedures: list[ProcedureOut]
+    next_cursor: str | None
+
+
+class VersionsOut(BaseModel):
+    """Every version of a procedure, the newest first."""
+
+    versions: list[ProcedureOut]
+
+
+class FieldChangeOut(BaseModel):
+    """A field that differs between two versions."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+class StepChangeOut(BaseModel):
+    """A run of steps that differs; ``place`` is 1-based, in the earlier version."""
+
+    change: Literal["added", "removed", "changed"]
+    place: int
+    before: list[str]
+    after: list[str]
+
+
+class ChangesOut(BaseModel):
+    """Everything in which two versions differ."""
+
+    fields: list[FieldChangeOut]
+    steps: list[StepChangeOut]
+
+
+class DifferenceOut(BaseModel):
+    """What the later of two versions changed of the earlier one."""
+
+    before: int
+    after: int
+    changes: ChangesOut
+
+
+class PinIn(Strict):
+    """Which version to pin, or to let go of."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1, "pinned": True}]})
+
+    version: int = Field(ge=1, le=2**31 - 1)
+    pinned: bool = True
 
 
 class AuditEntry(BaseModel):

@@ -12,7 +12,9 @@ from policy import default, features
 from policy.decide import Budget, Decision, Policy, Scores, Trial, decide
 from policy.features import Features
 from policy.slate import field_of
-from retrieval.context import MemoryContext, Remembered, memory_context
+from retrieval.calibration import Threshold
+from retrieval.context import Guidance, MemoryContext, Remembered, memory_context
+from retrieval.guides import Guides, Procedure, compose
 from retrieval.pool import Pool
 from retrieval.ports import Rewrite
 from retrieval.queries import Search
@@ -72,6 +74,9 @@ class Slate:
     mode: str
     policy_version: str = default.VERSION
     degraded: list[str] = field(default_factory=list)
+    procedures: Sequence[Procedure] = ()
+    threshold: Threshold | None = None
+    """From which similarity on a procedure was told; None where nobody looked for any."""
     rewritten: str | None = None
     """What was searched for in place of the query; None: the query itself."""
 
@@ -81,10 +86,11 @@ LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The rows of the candidates' statement, and what was missing when they were searched for."""
+    """The rows of the candidates' statement, what was missing when they were searched for, and the procedures."""
 
     rows: Sequence[Any]
     degraded: list[str]
+    guides: Guides = field(default_factory=Guides)
 
     @property
     def settings(self) -> Any:
@@ -115,14 +121,17 @@ def answer(
     by_id = {row.id: row for row in found.cases}
     chosen = [by_id[pool.ids[index]] for index in decision.slate]
     told = [Remembered(row.task, row.plan, row.outcome, row.reward) for row in chosen]
+    procedures = _guiding(found, decision, warned=any(row.failed for row in chosen))
     policy = arms[decision.arm]
     slate = Slate(
         retrieval_id=retrieval_id,
         choices=[_choice(row, place, pool, decision) for place, row in enumerate(chosen)],
-        context=memory_context(told, question.token_budget),
+        context=memory_context(told, question.token_budget, [_guidance(each) for each in procedures]),
         mode=_mode(found, degraded),
         policy_version=default.VERSION if policy is None else policy.version,
         degraded=degraded,
+        procedures=procedures,
+        threshold=found.guides.threshold,
         rewritten=question.search.query if question.said is not None else None,
     )
     return slate, {
@@ -138,10 +147,27 @@ def answer(
         "k": k,
         "slate_propensity": decision.lottery.chance(decision.slate),
         "scores": decision.scores.total.tolist(),
+        "procedure_ids": [each.id for each in procedures],
+        "procedure_versions": [each.version for each in procedures],
         "tokens": slate.context.tokens,
         "case_ids": [row.id for row in chosen],
         "propensities": [choice.propensity for choice in slate.choices],
     }
+
+
+def _guiding(found: Found, decision: Decision, *, warned: bool) -> list[Procedure]:
+    """Returns the procedures told beside the slate; a failed case on it is the one warning that there may be.
+
+    A slate left empty by lot shows what is done without any memory: then there is none of theirs, either.
+    """
+    if not found.guides.found or (not decision.slate and decision.slates[decision.arm]):
+        return []
+    return compose(found.guides.found, found.settings.procedures, warnings=0 if warned else 1)
+
+
+def _guidance(procedure: Procedure) -> Guidance:
+    cause = procedure.record.get("identified_root_cause", "")
+    return Guidance(procedure.trigger, procedure.steps, cause, warns=procedure.warns)
 
 
 def _asked(question: Question) -> dict[str, Any]:
@@ -183,7 +209,7 @@ def _choice(row: Any, place: int, found: Pool, decision: Decision) -> Choice:
 def _mode(found: Found, degraded: list[str]) -> str:
     if found.rows and not found.rows[0].enabled:
         return "off"
-    if not found.cases:
+    if not found.cases and not found.guides.found:
         return "empty"
     return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
 

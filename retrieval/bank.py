@@ -30,15 +30,38 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
-from retrieval.schema import SEARCH_CONFIGURATION, SHARED, case_embeddings, cases, decisions, policies, profiles
+from retrieval.schema import (
+    SEARCH_CONFIGURATION,
+    SHARED,
+    case_embeddings,
+    cases,
+    decisions,
+    policies,
+    procedures,
+    profiles,
+)
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Settings of the profile that a request may override."""
-SETTINGS = ("enabled", "k", "embedding_model", "approximate", "learning", "explore", "canary", "rewrite", *OVERRIDES)
+SETTINGS = (
+    "enabled",
+    "k",
+    "embedding_model",
+    "approximate",
+    "learning",
+    "explore",
+    "canary",
+    "rewrite",
+    "procedures",
+    "procedure_similarity",
+    *OVERRIDES,
+)
 """Settings of the profile that stand beside each candidate."""
 
-STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward")
-"""What else stands there: version and time of the live policies, and the mean reward of the LATEST decisions."""
+STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward", "has_procedures")
+"""What else stands there: version and time of the live policies, the mean reward of the LATEST decisions, and
+whether there is a procedure to tell.
+"""
 LATEST = 100
 
 USER_SUB = bindparam("user_sub", type_=Text)
@@ -69,6 +92,11 @@ def profile_settings() -> CTE:
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
         "usual_reward": _usual_reward(),
+        "has_procedures": exists().where(
+            procedures.c.user_sub == USER_SUB,
+            procedures.c.agent_key == AGENT_KEY,
+            procedures.c.status == literal_column("'active'"),
+        ),
     }
     columns = [profiles.c[name] for name in SETTINGS if name not in OVERRIDES]
     return (

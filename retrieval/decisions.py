@@ -31,6 +31,8 @@ _LOGGED = (
     "scores",
     "query_model",
     "query_vector",
+    "procedure_ids",
+    "procedure_versions",
     "tokens",
 )
 

@@ -1,10 +1,12 @@
 """The statements behind the pages that show a bank: cases, profiles, the audit."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Table, and_, func, select
+from sqlalchemy import Select, Table, func, select
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.schema import audit, cases, procedures, profiles
 
@@ -27,6 +29,7 @@ SHOWN = (
     "merged_into",
     "retrieval_id",
     "used_case_ids",
+    "used_procedure_ids",
     "reuse_count",
     "reuse_reward",
     "attempts",
@@ -85,11 +88,81 @@ def cases_by_status(user_sub: str, agent_key: str) -> Select[str, int]:
     )
 
 
+_VERSION = (
+    "id",
+    "version",
+    "agent_key",
+    "kind",
+    "origin",
+    "level",
+    "status",
+    "pinned",
+    "parent_version",
+    "task_type",
+    "trigger",
+    "domain",
+    "record",
+    "case_id",
+    "source_case_ids",
+    "occurrences",
+    "uses",
+    "use_reward",
+    "last_used_at",
+    "created_at",
+)
+"""The columns of a version that are shown; its vectors are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedurePage:
+    """Which procedures a page shows, at most ``limit`` older than ``before``; None lets everything through."""
+
+    agent_key: str | None
+    kind: str | None
+    active_only: bool
+    before: UUID | None
+    limit: int
+
+
+def page_of_procedures(user_sub: str, page: ProcedurePage) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the newest procedures: each one's active version, or else its newest one."""
+    active = (procedures.c.status == "active").desc()
+    first = (
+        select(*(procedures.c[name] for name in _VERSION))
+        .ext(distinct_on(procedures.c.id))
+        .where(procedures.c.user_sub == user_sub)
+        .order_by(procedures.c.id.desc(), active, procedures.c.version.desc())
+    )
+    if page.active_only:
+        first = first.where(procedures.c.status == "active")
+    if page.agent_key is not None:
+        first = first.where(procedures.c.agent_key == page.agent_key)
+    one = first.subquery()
+    statement = select(one).order_by(one.c.id.desc()).limit(page.limit)
+    if page.kind is not None:
+        statement = statement.where(one.c.kind == page.kind)
+    return statement if page.before is None else statement.where(one.c.id < page.before)
+
+
+def versions_of(user_sub: str, procedure_id: UUID) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for every version of a procedure, the newest first."""
+    return (
+        select(*(procedures.c[name] for name in _VERSION))
+        .where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
+        .order_by(procedures.c.version.desc())
+    )
+
+
 def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, Any]]:
-    """Returns the statement for the newest version of the procedure learned from a case."""
+    """Returns the statement for the fix that was learned in a case (SOURCES row A2); a script is no such record."""
     return (
         select(procedures.c.record)
-        .where(and_(procedures.c.user_sub == user_sub, procedures.c.case_id == case_id))
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.case_id == case_id,
+            procedures.c.kind == "script",
+            procedures.c.level.is_(None),
+        )
         .order_by(procedures.c.version.desc(), procedures.c.id)
         .limit(1)
     )

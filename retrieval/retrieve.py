@@ -10,17 +10,20 @@ import numpy as np
 from prometheus_client import Counter
 
 from retrieval.answer import Found, Question, Slate, answer
+from retrieval.calibration import Calibrations, Threshold
 from retrieval.context import with_tools
 from retrieval.database import Database
 from retrieval.decisions import log_decision
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
+from retrieval.guides import Guides, Procedure
 from retrieval.hot import HotConnection
 from retrieval.past import past
 from retrieval.plans import NOT_KNOWN, ToolVectors, plans, words_of
 from retrieval.policies import Policies
 from retrieval.pool import Pool, Query, pool
 from retrieval.ports import Embedder, Vector
-from retrieval.queries import Measured, Search, candidates, vectors
+from retrieval.procedures import Wanted, find, terms
+from retrieval.queries import Filters, Measured, Search, candidates, vectors
 from retrieval.rewriting import Asker, Rewriting
 from retrieval.stages import stage
 from retrieval.tools import lines, troubles
@@ -50,6 +53,33 @@ class LargeProfiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """Which procedures to look for in one profile, at most ``limit``; an attribute of None lets everything through.
+
+    Attributes:
+        text: what their triggers are compared with; None: by attributes alone.
+        least: similarity, in place of the profile's or the model's threshold.
+    """
+
+    agent_key: str
+    text: str | None
+    task_type: str | None = None
+    domain: str | None = None
+    filters: Filters = field(default_factory=Filters)
+    least: float | None = None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The procedures found, the best first, from which similarity on, and what was missing."""
+
+    procedures: Sequence[Procedure]
+    threshold: Threshold
+    degraded: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """The read side: where the cases are, and what turns a query into a vector."""
 
@@ -65,6 +95,7 @@ class Reader:
     """Learnt from each answer: only the first retrieve of a large profile is exact, and slow."""
     _policies: Policies = field(default_factory=Policies)
     _tools: ToolVectors = field(default_factory=ToolVectors)
+    _calibrations: Calibrations = field(default_factory=Calibrations)
 
     async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Slate:
         """Returns up to k cases that may help, and logs the decision with the probability of each place.
@@ -85,7 +116,8 @@ class Reader:
                 with stage("retrieve.candidates"):
                     rows, search = await self._candidates(connection, search, degraded)
                 with stage("retrieve.rank"):
-                    found = Found(rows, degraded)
+                    guides = await self._guides(connection, search, rows, question.min_similarity)
+                    found = Found(rows, degraded, guides)
                     seen = await self._pool(connection, search, found)
                     arms = await self._policies.arms(connection, search.agent_key, found.settings)
                     asked = replace(question, search=search)
@@ -97,6 +129,61 @@ class Reader:
                     await connection.value(log_decision(), entry)
         _count(slate)
         return slate
+
+    async def procedures(self, user_sub: str, authorised_at: datetime, lookup: Lookup) -> Looked:
+        """Returns the procedures that a caller looks for; none of an unknown agent, or of one whose memory is off.
+
+        Raises:
+            UserErased, DatabaseUnavailable: see Database.as_user.
+        """
+        search, degraded = Search(lookup.agent_key, lookup.text or ""), list[str]()
+        if lookup.text is not None:
+            search, degraded = await self._embed(search)
+        async with self.database.hot(user_sub, authorised_at) as connection:
+            rows = await connection.all(*terms(lookup.agent_key))
+            threshold = self._threshold(rows[0].procedure_similarity if rows else None, None)
+            if lookup.least is not None:
+                threshold = Threshold(lookup.least, "request")
+            if not rows or not rows[0].enabled:
+                return Looked([], threshold, degraded)
+            wanted = Wanted(
+                agent_key=search.agent_key,
+                text=lookup.text,
+                vector=search.vector,
+                model=search.model,
+                floor=threshold.similarity,
+                filters=lookup.filters,
+                task_type=lookup.task_type,
+                domain=lookup.domain,
+                look=lookup.limit,
+            )
+            found = await find(connection, wanted, pgvector=self.pgvector)
+        if search.vector is not None and not self.pgvector:
+            degraded.append("pgvector")
+        return Looked(found, threshold, degraded)
+
+    async def _guides(
+        self, connection: HotConnection, search: Search, rows: Sequence[Any], min_similarity: float | None
+    ) -> Guides:
+        """Returns the procedures for the task, in one more statement, where the profile has any and wants them."""
+        if not rows or not (rows[0].enabled and rows[0].has_procedures and rows[0].procedures):
+            return Guides()
+        threshold = self._threshold(rows[0].procedure_similarity, min_similarity)
+        wanted = Wanted(
+            agent_key=search.agent_key,
+            text=search.query,
+            vector=search.vector,
+            model=search.model,
+            floor=threshold.similarity,
+            filters=search.filters,
+        )
+        return Guides(await find(connection, wanted, pgvector=self.pgvector), threshold)
+
+    def _threshold(self, of_profile: float | None, of_request: float | None) -> Threshold:
+        """Returns from which similarity on a procedure is told; a request may ask for more, and never for less."""
+        own = self._calibrations.of(self.embedder.model)
+        least = own if of_profile is None else Threshold(of_profile, "profile")
+        return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
 
     async def _rewrite(self, asker: Asker, question: Question) -> tuple[Question, list[str]]:
         """Returns the question with what is to be searched for, and what was missing for it."""
@@ -120,28 +207,32 @@ class Reader:
         return pool(rows, uses, done, query, self._tools)
 
     async def _embed(self, search: Search) -> tuple[Search, list[str]]:
-        """Embeds the query, and beside it names of tools that an earlier retrieve met."""
+        """Embeds the query, and beside it what else needs vectors: tools' names, and once what calibrates the model."""
         names = self._tools.wanted()
+        sentences = self._calibrations.wanted(self.embedder.model)
         with stage("retrieve.embed"):
             try:
-                vector, *of_names = await self._beside(search.query, names)
+                vector, *others = await self._beside(search.query, [*sentences, *map(words_of, names)])
             except TextNotEmbeddable:
                 return search, ["query_not_embeddable"]
             except EmbedderError:
                 return search, ["embedder"]
-        self._tools.learn(dict(zip(names, of_names, strict=True)))
+        measured = [each for each in others[: len(sentences)] if len(each)]
+        if measured or not names:  # or else a name may have spoiled it: another time
+            self._calibrations.learn(self.embedder.model, measured)
+        self._tools.learn(dict(zip(names, others[len(sentences) :], strict=True)))
         return replace(search, vector=vector.tolist(), model=self.embedder.model), []
 
-    async def _beside(self, query: str, names: Sequence[str]) -> Sequence[Vector]:
-        """Returns the vectors of the query and of the names; a name that spoils the answer has none from now on."""
+    async def _beside(self, query: str, others: Sequence[str]) -> Sequence[Vector]:
+        """Returns the vectors of the query and of the others; if they spoil the answer, they have none from now on."""
         try:
-            return list(await self.embedder.embed([query, *map(words_of, names)]))
+            return list(await self.embedder.embed([query, *others]))
         except (EmbedderRefused, EmbedderMisbehaved):
-            if not names:
+            if not others:
                 raise
-        # other users' tools may be among the names: what is wrong with one must not be the query's fault
+        # other users' tools may be among them: what is wrong with one must not be the query's fault
         (vector,) = await self.embedder.embed([query])
-        return [vector, *[NOT_KNOWN] * len(names)]
+        return [vector, *[NOT_KNOWN] * len(others)]
 
     async def _candidates(
         self,

@@ -169,6 +169,7 @@ decisions = Table(
     Column("rewritten", Text, comment="what was searched for in place of the query; null: the query itself"),
     Column("procedure_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="told with the slate"),
     Column("procedure_versions", ARRAY(Integer), nullable=False, server_default=text("'{}'"), comment="of those"),
+    Column("used_procedure_ids", ARRAY(Uuid), comment="of those, what the backend said it used; null: it did not say"),
     Column("tokens", Integer, nullable=False),
     Column("reward", REAL),
     Column("reward_source", Text),

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, cases, profiles
 from writer.audit import Change, note
+from writer.forget import forget_sources, forget_words
 from writer.retain import Author
 
 
@@ -32,11 +33,13 @@ async def set_tags(connection: AsyncConnection, author: Author, case_id: UUID, t
 
 
 async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID) -> None:
-    """Deletes a case with its vectors, procedures and reward history.
+    """Deletes a case with its vectors and reward history, and the versions of procedures that are made of its words.
 
     Raises:
         NotFound: the user has no such case.
     """
+    await forget_words(connection, author.user_sub, [case_id])
+    await forget_sources(connection, author.user_sub, [case_id])
     gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)
     agent_key = await _found(connection, gone)
     await note(connection, _change(author, agent_key, "delete_case", case_id))

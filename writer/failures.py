@@ -138,7 +138,7 @@ def find(traces: Iterable[Any], turns: Iterable[Any], *, succeeded: bool) -> Fou
         turns: of the conversation.
         succeeded: whether the run as a whole did.
     """
-    calls = [_call(index, trace) for index, trace in enumerate(islice(traces, MOST_CALLS))]
+    calls = calls_in(traces)
     search = _Search(calls)
     for call in calls:
         search.take(call)
@@ -146,6 +146,11 @@ def find(traces: Iterable[Any], turns: Iterable[Any], *, succeeded: bool) -> Fou
     if not search.recovered and succeeded and complaints(turns):
         search.recovered += _corrected(calls)
     return Found(calls, tuple(search.recovered), tuple(search.lost))
+
+
+def calls_in(traces: Iterable[Any]) -> list[Call]:
+    """Returns the first MOST_CALLS calls, each with its failure if it failed by its status or by its output."""
+    return [_call(index, trace) for index, trace in enumerate(islice(traces, MOST_CALLS))]
 
 
 def _call(index: int, trace: Any) -> Call:

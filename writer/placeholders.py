@@ -1,7 +1,7 @@
 """Concrete values as typed placeholders, so that what is learned from one run says nothing of its data."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 TEXT_CHARS = 400
@@ -73,6 +73,14 @@ _TYPES = (
 )
 
 
+_PLACEHOLDER = re.compile(r"<[a-z]+(?: [a-z0-9]+){0,3}>")
+
+
+def without_placeholders(text: str) -> str:
+    """Returns the words around the placeholders, which mean more to an embedder alone; the text if there are none."""
+    return " ".join(_PLACEHOLDER.sub(" ", text).split()) or text
+
+
 def clean(text: str, longest: int) -> str:
     """Returns the text in one line that Postgres can store, cut to that many characters."""
     known = text[: 4 * longest].encode(errors="replace").decode()
@@ -107,7 +115,8 @@ def values_of(given: Any) -> set[str]:
         statement = is_statement(text)
         words = tokens(text)[:MOST_TOKENS]
         if statement or len(words) <= FEWEST_WORDS:
-            found.update(word for word in words if len(word) >= FEWEST_WORDS and word.isidentifier())
+            shortest = FEWEST_WORDS + (not statement and len(words) > 1)  # "the" beside a name is no value
+            found.update(word for word in words if len(word) >= shortest and word.isidentifier())
     return {word for word in found if word.casefold() not in _SQL_WORDS}
 
 
@@ -180,17 +189,24 @@ def _kind_of_text(text: str) -> str:
     return next((name for name, pattern in _TYPES if pattern.fullmatch(text)), "<text>")
 
 
-def form(given: Any) -> str:
-    """Returns the form of a call's arguments: their names, with types for values and statements for themselves."""
+def form(given: Any, shown: Callable[[Any], str] | None = None) -> str:
+    """Returns a call's arguments by their names, with types for values and statements for themselves.
+
+    Args:
+        given: the arguments.
+        shown: what stands for a value instead of ``form_of``.
+    """
+    show = shown or form_of
     if not isinstance(given, dict):
-        return "no arguments" if given is None else _form_of(given)
+        return "no arguments" if given is None else show(given)
     if not given:
         return "no arguments"
-    named = [f"{path_name(key)}={_form_of(value)}" for key, value in list(given.items())[:8]]
+    named = [f"{path_name(key)}={show(value)}" for key, value in list(given.items())[:8]]
     return ", ".join(named + ["…"] * (len(given) > len(named)))
 
 
-def _form_of(value: Any) -> str:
+def form_of(value: Any) -> str:
+    """Returns the type of a value, or the form of a statement."""
     if isinstance(value, str) and is_statement(value):
         words = abstract_tokens(tokens(value)[: MOST_TOKENS // 3], value)
         return f"`{clean(' '.join(words), TEXT_CHARS)}`"

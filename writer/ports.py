@@ -32,6 +32,7 @@ class Analysis:
         told: the failure that the lesson is about.
         recovered: all failures that were put right, in the order of their success.
         lost: all that never were.
+        origin: who wrote the lesson.
     """
 
     kind: LessonKind | None = None
@@ -39,6 +40,7 @@ class Analysis:
     told: Failure | None = None
     recovered: Sequence[Failure] = field(default=())
     lost: Sequence[Failure] = field(default=())
+    origin: Literal["rules", "llm"] = "rules"
 
     def wrapped(self) -> dict[str, Any]:
         """Returns the answer of row A2: a learned procedure, a failure lesson, or that no failure was detected."""

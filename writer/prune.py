@@ -1,6 +1,6 @@
 """Pruning: keeps the cases of a profile that are worth most, softly first, and for good a month later."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,16 +22,20 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database import Database
 from retrieval.errors import UserErased
-from retrieval.schema import cases, decisions, profiles
+from retrieval.schema import cases, decisions, procedures, profiles
 from writer.audit import Change, note
+from writer.forget import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_profile, lock_profile
 
 KEPT = timedelta(days=30)
 """How long a pruned case can still be brought back."""
 DECISIONS_KEPT = timedelta(days=180)
+PROCEDURES_KEPT = 1_000
+"""Of one profile: each retrieve compares its query with all of their triggers."""
 BATCH = 1_000
 """Most rows that one transaction prunes."""
 STALEST = 0.25
@@ -42,23 +46,39 @@ _last_used = func.greatest(cases.c.created_at, cases.c.last_used_at)  # which pa
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many cases left the bank, how many of those that had left before are gone for good, and old decisions."""
+    """How many cases left the bank, how many of those that had left before are gone for good, and what else went."""
 
     soft: int = 0
     hard: int = 0
     decisions: int = 0
+    procedures: int = 0
 
     def __add__(self, other: "Pruned") -> "Pruned":
-        return Pruned(self.soft + other.soft, self.hard + other.hard, self.decisions + other.decisions)
+        return Pruned(
+            self.soft + other.soft,
+            self.hard + other.hard,
+            self.decisions + other.decisions,
+            self.procedures + other.procedures,
+        )
+
+
+Before = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """What to pick, at most BATCH at a time, what to do with it, and the reason that the audit gives."""
+    """What to pick, at most BATCH at a time, what to do with it, and the reason that the audit gives.
+
+    Attributes:
+        action: what the audit calls it.
+        before: what is done first in the same transaction: what becomes of the cases' procedures.
+    """
 
     pick: Select[UUID]
     act: Callable[[Sequence[UUID]], Update | Delete]
     why: str | None
+    action: str = "prune_case"
+    before: Sequence[Before] = ()
 
 
 async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
@@ -74,10 +94,18 @@ async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT
     return total
 
 
-async def prune(database: Database, profile: Profile, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
+async def prune(
+    database: Database,
+    profile: Profile,
+    *,
+    now: datetime,
+    kept: timedelta = KEPT,
+    procedures_kept: int = PROCEDURES_KEPT,
+) -> Pruned:
     """Prunes one profile and returns what left: softly the merged, the expired and the ones too many.
 
-    Cases that are pending or dead stay, however old: somebody has yet to look at them.
+    Cases that are pending or dead stay, however old: somebody has yet to look at them. What was learned outlives the
+    case that it was learned from, unless that expired: then it leaves with it, at once.
 
     Raises:
         UserErased: the user was erased after the profile was listed.
@@ -90,15 +118,29 @@ async def prune(database: Database, profile: Profile, *, now: datetime, kept: ti
 
     soft = (
         _Sweep(merged(user_sub, agent_key), hide, "merged"),
-        _Sweep(expired(user_sub, agent_key, now), hide, "ttl"),
+        _Sweep(expired(user_sub, agent_key, now), hide, "ttl", before=(forget_words, forget_sources)),
         _Sweep(crowded_out(user_sub, agent_key), hide, "window"),
     )
-    hard = _Sweep(long_pruned(user_sub, agent_key, now - kept), lambda ids: delete_cases(user_sub, ids), "deleted")
+    hard = _Sweep(
+        long_pruned(user_sub, agent_key, now - kept),
+        lambda ids: delete_cases(user_sub, ids),
+        "deleted",
+        before=(keep_without_case, forget_sources),
+    )
+
+    def gone(ids: Sequence[UUID]) -> Delete:
+        return drop(user_sub, ids)
+
+    known = (
+        _Sweep(expired_procedures(user_sub, agent_key, now), gone, "ttl", "prune_procedure"),
+        _Sweep(too_many_procedures(user_sub, agent_key, procedures_kept), gone, "window", "prune_procedure"),
+    )
     log = _Sweep(old_decisions(user_sub, agent_key, now - DECISIONS_KEPT), lambda ids: forget(user_sub, ids), None)
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
         decisions=await _sweep(database, profile, log),
+        procedures=sum([await _sweep(database, profile, sweep) for sweep in known]),
     )
 
 
@@ -117,21 +159,23 @@ async def _sweep_once(database: Database, profile: Profile, sweep: _Sweep) -> in
         # the worker may be about to merge a run into a case that goes here
         await lock_profile(connection, profile.user_sub, profile.agent_key)
         ids = (await connection.scalars(sweep.pick)).all()
+        for prepare in sweep.before if ids else ():
+            await prepare(connection, profile.user_sub, ids)
         if ids:
             await connection.execute(sweep.act(ids))
         if ids and sweep.why is not None:
-            await note(connection, *(_pruned(profile, case_id, sweep.why) for case_id in ids))
+            await note(connection, *(_pruned(profile, sweep, subject) for subject in ids))
     return len(ids)
 
 
-def _pruned(profile: Profile, case_id: UUID, why: str) -> Change:
+def _pruned(profile: Profile, sweep: _Sweep, subject_id: UUID) -> Change:
     return Change(
         user_sub=profile.user_sub,
         agent_key=profile.agent_key,
         actor="prune",
-        action="prune_case",
-        subject_id=case_id,
-        payload={"why": why},
+        action=sweep.action,
+        subject_id=subject_id,
+        payload={"why": sweep.why},
     )
 
 
@@ -177,6 +221,46 @@ def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUI
         .order_by(decisions.c.created_at, decisions.c.id)
         .limit(BATCH)
     )
+
+
+def expired_procedures(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for procedures unused for the profile's ``ttl_days``; never a pinned one.
+
+    One that outlived its case is no older than any other may be.
+    """
+    age = literal(now) - func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
+    days = (
+        select(profiles.c.ttl_days)
+        .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+        .scalar_subquery()
+    )
+    return (
+        select(procedures.c.id)
+        .where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
+        .group_by(procedures.c.id)
+        .having(age > func.make_interval(0, 0, 0, days), ~func.bool_or(procedures.c.pinned))
+        .order_by(procedures.c.id)
+        .limit(BATCH)
+    )
+
+
+def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID]:
+    """Returns the statement for procedures beyond those to be kept, the least worth first; never a pinned one.
+
+    Their worth is the Beta(1, 1) posterior mean of their uses' rewards, times the same freshness as a case's.
+    """
+    mine = procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key
+    used = func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
+    expected = (1.0 + func.sum(procedures.c.use_reward)) / (2.0 + func.sum(procedures.c.uses))
+    newer = func.row_number().over(order_by=(used.desc(), procedures.c.id.desc())) - 1
+    freshness = 1.0 - (1.0 - STALEST) * cast(newer, Float) / cast(func.count().over(), Float)
+    pinned = func.bool_or(procedures.c.pinned)
+    every = select(procedures.c.id, (expected * freshness).label("worth"), pinned.label("pinned")).where(*mine)
+    worth = every.group_by(procedures.c.id).subquery()
+    best_first = worth.c.pinned.desc(), worth.c.worth.desc(), worth.c.id.desc()
+    ranked = select(worth, func.row_number().over(order_by=best_first).label("rank")).subquery()
+    crowded = select(ranked.c.id).where(ranked.c.rank > kept, ~ranked.c.pinned)
+    return crowded.order_by(ranked.c.rank.desc()).limit(BATCH)
 
 
 def retention(user_sub: str, agent_key: str) -> CTE:
@@ -226,8 +310,13 @@ def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Updat
 
 
 def delete_cases(user_sub: str, case_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes the cases with their vectors, procedures and reward history."""
+    """Returns the statement that deletes the cases with their vectors, reward history and what they are words of."""
     return delete(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
+
+
+def drop(user_sub: str, procedure_ids: Sequence[UUID]) -> Delete:
+    """Returns the statement that deletes the procedures with all their versions."""
+    return delete(procedures).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids))
 
 
 def forget(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:

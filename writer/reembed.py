@@ -5,13 +5,14 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cast, delete, select, update
+from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cast, delete, select, tuple_, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from retrieval.database import Database
 from retrieval.errors import UserErased
 from retrieval.ports import Embedder, Vector, embed_each
-from retrieval.schema import case_embeddings, cases, profiles
+from retrieval.schema import case_embeddings, cases, procedures, profiles
+from writer.placeholders import without_placeholders
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 BATCH = 256
@@ -49,7 +50,8 @@ async def reembed(
 ) -> int:
     """Gives each ready case a vector in the embedder's space, then moves the profile there and drops the old vectors.
 
-    Until the move searches use the old space. Returns how many cases were embedded.
+    Until the move searches use the old space; procedures follow right after it, and until then words find them.
+    Returns how many cases were embedded.
 
     Raises:
         UserErased: the user was erased after the profile was listed.
@@ -63,6 +65,7 @@ async def reembed(
         found = await _without_vector(database, embedder.model, profile, blank, batch)
         if not found:
             if await _switch(database, embedder.model, profile, blank):
+                await _reembed_triggers(database, embedder, profile, batch)
                 return done
             continue
         # outside any transaction: it may take a while
@@ -104,6 +107,53 @@ async def _store(
             statement = add_vector(profile.user_sub, profile.agent_key, embedder.model, embedder.dimension)
             await connection.execute(statement, values)
     return len(values)
+
+
+async def _reembed_triggers(database: Database, embedder: Embedder, profile: Profile, batch: int) -> None:
+    """Gives every version of a procedure a vector in the embedder's space, in place of the one it had."""
+    user_sub, blank = profile.user_sub, set[tuple[UUID, int]]()
+    while True:
+        async with database.as_user(user_sub, profile.seen_at) as connection:
+            statement = elsewhere(user_sub, profile.agent_key, embedder.model, blank).limit(batch)
+            rows = (await connection.execute(statement)).all()
+        if not rows:
+            return
+        vectors = await embed_each(embedder, [without_placeholders(row.trigger) for row in rows])
+        values = [
+            {"b_id": row.id, "b_version": row.version, "b_vector": vector.tolist()}
+            for row, vector in zip(rows, vectors, strict=True)
+            if vector is not None
+        ]
+        blank |= {(row.id, row.version) for row, vector in zip(rows, vectors, strict=True) if vector is None}
+        async with database.as_user(user_sub, profile.seen_at) as connection:
+            if values:
+                await connection.execute(set_trigger_vector(user_sub, embedder.model), values)
+
+
+def elsewhere(
+    user_sub: str, agent_key: str, model: str, blank: Collection[tuple[UUID, int]]
+) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for versions without a vector of the model, but for those with nothing to embed."""
+    return (
+        select(procedures.c.id, procedures.c.version, procedures.c.trigger)
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.agent_key == agent_key,
+            procedures.c.embedding_model.is_distinct_from(model),
+            tuple_(procedures.c.id, procedures.c.version).not_in(blank),
+        )
+        .order_by(procedures.c.id.desc(), procedures.c.version.desc())
+    )
+
+
+def set_trigger_vector(user_sub: str, model: str) -> Update:
+    """Returns the statement that stores a version's vector: parameters ``b_id``, ``b_version`` and ``b_vector``."""
+    version = update(procedures).where(
+        procedures.c.user_sub == user_sub,
+        procedures.c.id == bindparam("b_id"),
+        procedures.c.version == bindparam("b_version"),
+    )
+    return version.values(embedding_model=model, embedding=bindparam("b_vector", type_=ARRAY(REAL)))
 
 
 async def _switch(database: Database, model: str, profile: Profile, blank: Collection[UUID]) -> bool:

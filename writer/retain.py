@@ -89,6 +89,8 @@ class _Draft:
 
 def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
     raw = run.model_dump(mode="json")
+    if run.used_procedure_ids is None:  # as before there were any: a repeat of an older retain is the same request
+        del raw["used_procedure_ids"]
     # not orjson: it writes no integer over 64 bits, which a tool's output may well have
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     clean, redactions = redact(raw)
@@ -111,6 +113,7 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
         "error_count": sum(trace.status == "error" for trace in run.tool_traces),
         "retrieval_id": run.retrieval_id,
         "used_case_ids": run.used_case_ids,
+        "used_procedure_ids": run.used_procedure_ids,
         "search_text": "\n".join([clean["task"], *clean["plan"], *tools, *clean["tags"]])[:MAX_SEARCH_TEXT_CHARS],
         "message_hash": message_hash(clean["task"], clean["plan"]),
         "idempotency_key": idempotency_key,
@@ -174,6 +177,7 @@ INSERTED = (
     "error_count",
     "retrieval_id",
     "used_case_ids",
+    "used_procedure_ids",
     "search_text",
     "message_hash",
     "idempotency_key",

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.errors import NotFound
 from retrieval.schema import cases, decision_slots, decisions, rewards
 from writer.audit import Change, note
+from writer.counters import credit_procedures
 from writer.run import FinishedRun, RewardSource
 
 UNRESOLVED_DISCOUNT = 0.5
@@ -126,12 +127,17 @@ async def _settle(connection: AsyncConnection, user_sub: str, feedback: Feedback
 
 
 async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: UUID) -> None:
-    """Recomputes the reuse record of every case in the slate, from the log alone: repeating it changes nothing."""
+    """Recomputes the record of every case and procedure that was told, from the log alone.
+
+    Repeating it changes nothing.
+    """
     slate = select(decision_slots.c.case_id).where(
         decision_slots.c.user_sub == user_sub,
         decision_slots.c.decision_id == decision_id,
     )
     await credit_cases(connection, user_sub, list((await connection.scalars(slate)).all()))
+    told = select(decisions.c.procedure_ids).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
+    await credit_procedures(connection, user_sub, await connection.scalar(told) or [])
 
 
 async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
@@ -176,9 +182,9 @@ async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Seq
 
 
 async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: Row[*tuple[Any, ...]]) -> None:
-    """Passes a finished run's reward on to the retrieval it began with, and to the cases it used.
+    """Passes a finished run's reward on to the retrieval it began with, and to the cases and procedures it used.
 
-    ``finished`` has the columns retrieval_id, used_case_ids, reward and reward_source of the case.
+    ``finished`` has the columns retrieval_id, used_case_ids, used_procedure_ids, reward and reward_source of the case.
     """
     used = finished.used_case_ids
     if used is not None:
@@ -190,5 +196,8 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
             )
             .values(used=decision_slots.c.case_id.in_(used)),
         )
+    if finished.used_procedure_ids is not None:
+        decision = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == finished.retrieval_id)
+        await connection.execute(decision.values(used_procedure_ids=finished.used_procedure_ids))
     feedback = Feedback(finished.reward, finished.reward_source, decision_id=finished.retrieval_id)
     await give_feedback(connection, user_sub, actor, feedback)

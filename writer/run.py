@@ -153,5 +153,6 @@ class FinishedRun(Strict):
     parent_case_id: UUID | None = None
     retrieval_id: UUID | None = None
     used_case_ids: list[UUID] | None = Field(default=None, max_length=50)
+    used_procedure_ids: list[UUID] | None = Field(default=None, max_length=50)
     prompt_snapshot: Payload = None
     procedure: LearnedProcedure | None = None

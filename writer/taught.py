@@ -164,11 +164,11 @@ class LlmAnalyst:
 
 def _analysis(answer: Lesson, found: Analysis) -> Analysis:
     if answer.status == "no_failure_detected":
-        return replace(found, kind=None, lesson=None, told=None)
+        return replace(found, kind=None, lesson=None, told=None, origin="llm")
     kind: Literal["learned_fix", "failure_lesson"] = (
         "learned_fix" if answer.status == "procedure_learned" else "failure_lesson"
     )
-    return replace(found, kind=kind, lesson=answer.data, told=found.told if found.kind == kind else None)
+    return replace(found, kind=kind, lesson=answer.data, told=found.told if found.kind == kind else None, origin="llm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +211,6 @@ class LlmReviser:
 
 def _revision_of(record: ProcedureData | ScriptData) -> type[Revision[Any]]:
     return Revision[ProcedureData] if isinstance(record, ProcedureData) else Revision[ScriptData]
-
-
-class Silent:
-    """Abstracts and revises nothing; for who has no rules to fall back on."""
-
-    async def abstract(self, run: Run, level: Level) -> Draft | None:
-        """Returns nothing."""
-
-    async def revise(self, used: Draft, run: Run, analysis: Analysis) -> Draft | None:
-        """Returns nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,17 @@
-"""The worker: takes retained runs off the queue, embeds and analyses them, merges repeats, and makes them ready."""
+"""The worker: takes retained runs off the queue, learns from them, merges repeats, and makes them ready."""
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import groupby
-from typing import Any
+from itertools import groupby, islice
 from uuid import UUID
 
 import uuid_utils.compat as uuids
 from prometheus_client import Counter
-from sqlalchemy import Row, Select, func, select, update
+from sqlalchemy import update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -27,20 +26,22 @@ from retrieval.errors import (
 )
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.queries import stored
-from retrieval.schema import case_embeddings, cases, procedures, profiles
+from retrieval.schema import case_embeddings, profiles
 from retrieval.stages import log, stage
-from writer import queue
-from writer.analyst import RuleAnalyst
+from writer import procedures, queue
 from writer.audit import Change, note
 from writer.dedupe import count_again, twin
 from writer.errors import LeaseLost
 from writer.keys import Keyring, UserKey
-from writer.ports import Analyst, Run, Teachers
+from writer.ports import Run, Teachers
+from writer.procedures import Source
 from writer.profiles import Profile, is_approximate, lock_profile
 from writer.queue import Claim
 from writer.reward import credit_run
 from writer.seal import SealBroken, unseal
-from writer.toolmemory import ToolUse, remember_tools, tools_used
+from writer.teach import Ended, Terms, by_rule, teach
+from writer.toolmemory import remember_tools, tools_used
+from writer.work import Work, claimed, close, used_by
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -68,9 +69,9 @@ class Worker:
     pgvector: bool = True
     pace: Pace = field(default_factory=Pace)
     rng: random.Random = field(default_factory=random.Random)
-    analyst: Analyst = field(default_factory=RuleAnalyst)
+    rules: Teachers = field(default_factory=by_rule)
     llm: Callable[[Profile], Teachers] | None = None
-    """Makes the teachers of a profile that wants a language model; None: none is configured, and the rules teach."""
+    """Whoever teaches the profiles that want a language model for it; None where the service has none."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _abandoned: list[Claim] = field(default_factory=list)
     """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
@@ -124,7 +125,7 @@ class Worker:
         self._abandoned.clear()
         return claims
 
-    async def _read(self, claims: Sequence[Claim]) -> list[tuple[Claim, Row[Any]]]:
+    async def _read(self, claims: Sequence[Claim]) -> list[Work]:
         """Reads what was claimed, each user's rows as that user; what is gone since is left out."""
         found = []
         by_user = sorted(claims, key=lambda held: held.user_sub)
@@ -132,40 +133,62 @@ class Worker:
             held = {claim.case_id: claim for claim in group}
             with suppress(UserErased):
                 async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
-                    rows = (await connection.execute(_claimed(user_sub, claims[0].lease_token, list(held)))).all()
+                    rows = (await connection.execute(claimed(user_sub, claims[0].lease_token, list(held)))).all()
                     with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
                         await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
-                    found += [(held[row.id], row) for row in rows]
-        # in the order of retaining, the first of equal runs is the one kept; those that wait for a model wait last
-        return sorted(found, key=lambda pair: (self._by_llm(pair[1]), pair[0].case_id))
+                    found += [Work(held[row.id], row, await used_by(connection, user_sub, row)) for row in rows]
+        # in the order of retaining, the first of equal runs is the one kept
+        return sorted(found, key=lambda work: work.held.case_id)
 
-    def _by_llm(self, row: Row[Any]) -> bool:
-        return self.llm is not None and row.analyst == "llm"
+    async def _finish(self, found: Sequence[Work]) -> None:
+        """Finishes the cases, those that a language model teaches one by one and after the others."""
+        await self._finish_together([work for work in found if not self._by_llm(work)])
+        for work in found:
+            if self._by_llm(work):
+                await self._finish_together([work])
 
-    async def _finish(self, found: Sequence[tuple[Claim, Row[Any]]]) -> None:
+    def _by_llm(self, work: Work) -> bool:
+        return self.llm is not None and work.row.analyst == "llm"
+
+    async def _finish_together(self, found: Sequence[Work]) -> None:
+        with stage("work.teach"):
+            taught = [work for work in found if await self._goes_on(work.held, self._teach(work))]
+        if taught:
+            await self._embed(taught)
+
+    async def _embed(self, found: Sequence[Work], *, triggers: bool = True) -> None:
+        """Embeds tasks and triggers in one batch, and finishes the cases."""
+        texts = [work.texts if triggers else work.texts[:1] for work in found]
         try:
             with stage("work.embed"):
-                vectors = await embed_each(self.embedder, [row.task for _, row in found])
+                vectors = iter(await embed_each(self.embedder, [text for some in texts for text in some]))
         except CasebankError as error:
-            if len(found) > 1 and isinstance(error, EmbedderRefused | EmbedderMisbehaved):
-                for each in found:  # the fault may be one text's, and must not be the others'
-                    await self._finish([each])
-            else:
-                for held, _ in found:
-                    await self._hand_back(held, error)
+            await self._without_vectors(found, error, triggers=triggers)
             return
-        for (held, row), vector in zip(found, vectors, strict=True):
-            await self._finish_one(held, row, vector)
-
-    async def _finish_one(self, held: Claim, row: Row[Any], vector: Vector | None) -> None:
-        try:
-            with stage("work.analyse"):
-                told = await self._told(held, row)
-                record = await self._learned(held, row, told)
-                traces = told["tool_traces"]
-                used = await asyncio.to_thread(tools_used, traces) if traces else []
+        for work, some in zip(found, texts, strict=True):
+            work.vector, *rest = islice(vectors, len(some))
+            work.trigger_vectors = rest or [None] * (len(work.texts) - 1)
             with stage("work.finalise"):
-                how = await self._finalise(held, row, vector, record, used)
+                await self._goes_on(work.held, self._finalise(work))
+
+    async def _without_vectors(self, found: Sequence[Work], error: CasebankError, *, triggers: bool) -> None:
+        """Tries each case by itself, then without its triggers; what has no vector even then is handed back."""
+        one_text = all(len(work.texts) == 1 for work in found) or not triggers
+        if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and not (len(found) == 1 and one_text):
+            for each in found:  # the fault may be one text's, and must not be the others'
+                await self._embed([each], triggers=len(found) > 1)
+            return
+        for work in found:
+            await self._hand_back(work.held, error)
+
+    async def _goes_on(self, held: Claim, step: Awaitable[str | None]) -> bool:
+        """Takes a step of a case, and returns whether more are to follow: its end, if any, is counted.
+
+        Raises:
+            DatabaseUnavailable: nobody can say whether the step was taken.
+        """
+        try:
+            how = await step
         except (UserErased, LeaseLost) as gone:
             how = type(gone).__name__
         except DatabaseUnavailable:
@@ -173,46 +196,36 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - one bad case must not stop those behind it
             how = "failed"
             await self._hand_back(held, error)
-        FINISHED.labels(how).inc()
+        if how is not None:
+            FINISHED.labels(how).inc()
+        return how is None
 
-    async def _told(self, held: Claim, row: Row[Any]) -> dict[str, Any]:
-        """Returns what was sealed of the run."""
+    async def _teach(self, work: Work) -> None:
+        """Finds out what the run teaches, by the teachers and on the terms of its profile, and what its tools did."""
+        held, row = work.held, work.row
         key = self.keyring.remembered(held.user_sub) or await self._key(held)
-        told: dict[str, Any] = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
-        return told
-
-    async def _learned(self, held: Claim, row: Row[Any], told: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the procedure that the run brought, or else what the analyst learned from it; None where neither.
-
-        A failure that nothing put right teaches no procedure, so that its lesson is not stored as one.
-        """
-        if told["procedure"] is not None:
-            brought: dict[str, Any] = told["procedure"]["data"]
-            return brought
+        told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
+        if told["tool_traces"]:
+            work.tools = await asyncio.to_thread(tools_used, told["tool_traces"])
         run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
-        try:
-            analysis = await (await self._analyst(held, row)).analyse(run)
-        except (UserErased, LeaseLost, DatabaseUnavailable):
-            raise
-        except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
-            log.warning("analyse.failed", error=type(error).__name__)
-            return None
-        if analysis.lesson is None or analysis.kind != "learned_fix":
-            return None
-        return analysis.lesson.model_dump(mode="json")
+        brought = told["procedure"]["data"] if told["procedure"] is not None else None
+        ended = Ended(run, row.reward, row.reward_source, brought, work.used, row.tags)
+        terms = Terms(None if row.abstraction == "off" else row.abstraction, row.least_success)
+        if self.llm is None or not self._by_llm(work):
+            work.taught = await teach(ended, terms, self.rules)
+            return
+        teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
+        work.taught = await teach(ended, terms, teachers, before_each=lambda: self._renew(held))
 
-    async def _analyst(self, held: Claim, row: Row[Any]) -> Analyst:
-        """Returns who explains the run.
+    async def _renew(self, held: Claim) -> None:
+        """Lets the lease begin again, for a language model may take most of one.
 
         Raises:
             LeaseLost: those before it in the batch took too long, and a model need not be asked twice.
         """
-        if self.llm is None or row.analyst != "llm":
-            return self.analyst
         async with self.database.as_worker() as connection:
             if (await connection.execute(queue.renew(held, self.pace.lease))).rowcount != 1:
                 raise LeaseLost("the lease ran out, or the case is gone")
-        return self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at)).analyst
 
     async def _key(self, held: Claim) -> UserKey:
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
@@ -221,31 +234,33 @@ class Worker:
             raise LeaseLost("the user's key is gone")
         return key
 
-    async def _finalise(
-        self,
-        held: Claim,
-        row: Row[Any],
-        vector: Vector | None,
-        record: dict[str, Any] | None,
-        used: Sequence[ToolUse],
-    ) -> str:
+    async def _finalise(self, work: Work) -> str:
         """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
+        held, row, vector = work.held, work.row, work.vector
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_profile(connection, held.user_sub, held.agent_key)
             near = vector.tolist() if vector is not None and self.pgvector else None
             kept = await connection.scalar(twin(held.user_sub, row, near, self.embedder.model))
-            await _close(connection, held, kept)
+            await close(connection, held, kept)
             if kept is not None:
                 await connection.execute(count_again(held.user_sub, kept, row))
                 await note(connection, _merged(held, kept))
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
-            if record is not None:
-                await _store_procedure(connection, held, record)
-            await remember_tools(connection, held, used)
+            await self._store_lessons(connection, work)
+            await remember_tools(connection, held, work.tools)
             if row.retrieval_id is not None and row.reward is not None:
                 await credit_run(connection, held.user_sub, "worker", row)
         return "merged" if kept is not None else "ready"
+
+    async def _store_lessons(self, connection: AsyncConnection, work: Work) -> None:
+        held = work.held
+        source = Source(held.user_sub, held.agent_key, held.case_id, self.embedder.model, self.pgvector)
+        vectors = iter(work.trigger_vectors)
+        for draft in work.taught.drafts:
+            await procedures.add(connection, source, draft, next(vectors))
+        for used, draft in work.taught.revisions:
+            await procedures.revise(connection, source, used, draft, next(vectors))
 
     async def _store_vector(self, connection: AsyncConnection, held: Claim, vector: Vector) -> None:
         values = {
@@ -276,70 +291,6 @@ class Worker:
         async with self.database.as_worker() as connection:
             await connection.execute(queue.hand_back(held, name, delay, dead=dead))
         log.warning("work.failed", error=name, attempts=held.attempts, dead=dead)
-
-
-def _claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
-    columns = (
-        "id",
-        "agent_key",
-        "kind",
-        "task",
-        "plan",
-        "outcome",
-        "reward",
-        "reward_source",
-        "message_hash",
-        "retrieval_id",
-        "used_case_ids",
-        "payload",
-    )
-    analyst = select(profiles.c.analyst).where(
-        profiles.c.user_sub == user_sub, profiles.c.agent_key == cases.c.agent_key
-    )
-    return select(*(cases.c[name] for name in columns), analyst.scalar_subquery().label("analyst")).where(
-        cases.c.user_sub == user_sub,
-        cases.c.id.in_(case_ids),
-        cases.c.lease_token == lease_token,
-        cases.c.status == "pending",
-    )
-
-
-async def _close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:
-    """Takes the case off the queue.
-
-    Raises:
-        LeaseLost: another worker has it, or it is gone.
-    """
-    done = (
-        update(cases)
-        .where(
-            cases.c.user_sub == held.user_sub,
-            cases.c.id == held.case_id,
-            cases.c.lease_token == held.lease_token,
-            cases.c.status == "pending",
-        )
-        .values(
-            status="ready" if kept is None else "merged",
-            merged_into=kept,
-            lease_token=None,
-            last_error=None,
-            available_at=func.now(),
-        )
-    )
-    if (await connection.execute(done)).rowcount != 1:
-        raise LeaseLost("the lease ran out, or the case is gone")
-
-
-async def _store_procedure(connection: AsyncConnection, held: Claim, record: dict[str, Any]) -> None:
-    values = {
-        "user_sub": held.user_sub,
-        "id": uuids.uuid7(),
-        "version": 1,
-        "agent_key": held.agent_key,
-        "case_id": held.case_id,
-        "record": record,
-    }
-    await connection.execute(insert(procedures).values(values))
 
 
 def _merged(held: Claim, kept: UUID) -> Change:

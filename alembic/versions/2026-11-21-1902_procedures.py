@@ -40,6 +40,11 @@ COLUMNS = {
         ),
         _ids("procedure_ids", sa.Uuid, "told with the slate"),
         _ids("procedure_versions", sa.Integer, "of those"),
+        sa.Column(
+            "used_procedure_ids",
+            postgresql.ARRAY(sa.Uuid()),
+            comment="of those, what the backend said it used; null: it did not say",
+        ),
     ),
     "procedures": (
         _text("kind", "script"),

@@ -16,6 +16,7 @@ import orjson
 
 from app.bench.experiment import experiments
 from app.bench.measure import Measurement
+from writer.abstract import script
 from writer.analyst import explain
 from writer.backfill import from_benchmark
 from writer.failures import Kind
@@ -86,7 +87,7 @@ def _lines(path: Path) -> list[Any]:
 
 
 def measure(domain: Domain) -> list[Measurement]:
-    """Returns precision, recall, false fixes and speed in one domain."""
+    """Returns precision, recall, false fixes, and the speed of analysis and abstraction in one domain."""
     rows = _quality(f"lessons {domain.name}", domain, domain.runs)
     rows += _quality(f"lessons {domain.name}, all ok", domain, {key: all_ok(run) for key, run in domain.runs.items()})
     return [*rows, _speed(domain)]
@@ -146,6 +147,7 @@ def _speed(domain: Domain) -> Measurement:
     done, started = 0, time.process_time()
     while (spent := time.process_time() - started) < SECONDS:
         explain(runs[done % len(runs)])
+        script(runs[done % len(runs)], "hybrid")
         done += 1
     calls = sum(len(run.tool_traces) for run in runs) / len(runs)
     detail = f"{done} runs in {spent:.1f} s of one core, {calls:.1f} calls a run"

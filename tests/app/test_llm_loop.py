@@ -77,7 +77,9 @@ async def usage(user: User, **query: Any) -> dict[str, Any]:
 
 
 async def learned(user: User) -> list[str]:
-    rows = await user.rows("SELECT record->>'procedure_name' AS name FROM procedures WHERE user_sub = :user_sub")
+    """The names of the fixes."""
+    names = "SELECT record->>'procedure_name' AS name FROM procedures WHERE user_sub = :user_sub AND level IS NULL"
+    rows = await user.rows(names)
     return [row.name for row in rows]
 
 

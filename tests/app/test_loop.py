@@ -582,7 +582,10 @@ def test_every_body_has_an_example_and_refuses_unknown_fields(service: Service):
 
 async def test_the_examples_of_the_documentation_work(service: Service, alice: User):
     schemas = service.app.openapi()["components"]["schemas"]
-    case_id = await alice.retain("water the garden")
+    case_id = await alice.retain("water the garden", plan=STEPS)
+    await alice.settle()
+    (learned,) = await alice.rows("SELECT id FROM procedures WHERE user_sub = :user_sub")
+    named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT}
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await promote.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
     for name, operation in _operations(service):
@@ -591,7 +594,7 @@ async def test_the_examples_of_the_documentation_work(service: Service, alice: U
             method, path = name.split(" ")
             for example in schemas[reference.rpartition("/")[2]]["examples"]:
                 body = example | ({"case_id": case_id} if "case_id" in example else {})
-                answer = await alice.http.request(method, path.format(case_id=case_id, agent=AGENT), json=body)
+                answer = await alice.http.request(method, path.format(**named), json=body)
                 assert answer.status_code < 300, (name, answer.text)
 
 

@@ -1,7 +1,7 @@
 """Every endpoint against every kind of caller; an endpoint that is missing here fails the suite."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -26,6 +26,7 @@ class Things:
     retrieval_id: str
     agent: str
     tool: str
+    procedure_id: str
 
 
 Body = Callable[[Things], dict[str, Any]]
@@ -46,7 +47,7 @@ class Endpoint:
         return f"{self.method} {self.path} {self.names}"
 
     async def call(self, http: httpx.AsyncClient, things: Things) -> httpx.Response:
-        path = self.path.format(case_id=things.case_id, agent=things.agent, name=things.tool)
+        path = self.path.format(**asdict(things), name=things.tool)
         path += self.query.format(agent=things.agent)
         return await http.request(self.method, path, json=self.body(things) if self.body else None)
 
@@ -80,6 +81,15 @@ CLOSED = [
     Endpoint("POST", "/v1/policy/rollback", 200, lambda it: {"agent": it.agent}, names="policy"),
     Endpoint("GET", "/v1/tools", 200, query="?agent={agent}"),
     Endpoint("GET", "/v1/tools/{name}/memory", 200, query="?agent={agent}", names="tool"),
+    Endpoint("POST", "/v1/rewrite", 200, lambda it: {"agent": it.agent, "query": "tune a piano"}),
+    Endpoint("GET", "/v1/profiles/{agent}/usage", 200),
+    Endpoint("POST", "/v1/procedures/search", 200, lambda it: {"agent": it.agent, "trigger": MARK}),
+    Endpoint("GET", "/v1/procedures", 200),
+    Endpoint("GET", "/v1/procedures/{procedure_id}", 200, names="procedure"),
+    Endpoint("GET", "/v1/procedures/{procedure_id}/versions", 200, names="procedure"),
+    Endpoint("GET", "/v1/procedures/{procedure_id}/diff", 200, query="?from=1&to=1", names="procedure"),
+    Endpoint("POST", "/v1/procedures/{procedure_id}/pin", 200, lambda _: {"version": 1}, names="procedure"),
+    Endpoint("POST", "/v1/procedures/{procedure_id}/retire", 200, names="procedure"),
     Endpoint("GET", "/v1/audit", 200),
 ]
 OPEN = [Endpoint("GET", path, 200) for path in ("/healthz", "/readyz", "/metrics")]
@@ -89,7 +99,7 @@ NAMING = [endpoint for endpoint in CLOSED if endpoint.names != "nothing"]
 
 @pytest.fixture
 async def hers(alice: User) -> Things:
-    """Alice's things: a profile, a ready case, and a retrieval that found it."""
+    """Alice's things: a profile, a ready case, the procedure learned from it, and a retrieval that found both."""
     agent = f"agent-{uuid4()}"
     tool = f"{MARK}/tune"
     traces = [{"tool": tool, "input": {MARK: MARK}}]
@@ -99,11 +109,12 @@ async def hers(alice: User) -> Things:
     assert [slot["case_id"] for slot in answer.json()["cases"]] == [case_id]
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await promote.add(connection, alice.name, agent, stored("serving"))
-    return Things(case_id, answer.json()["retrieval_id"], agent, tool)
+    (told,) = answer.json()["procedures"]
+    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"])
 
 
 def nobodys() -> Things:
-    return Things(str(uuid4()), str(uuid4()), f"agent-{uuid4()}", f"tool-{uuid4()}")
+    return Things(str(uuid4()), str(uuid4()), f"agent-{uuid4()}", f"tool-{uuid4()}", str(uuid4()))
 
 
 def test_every_route_of_the_service_is_in_the_matrix(service: Service):

@@ -117,6 +117,7 @@ async def test_tools_of_other_runs_and_tools_that_seldom_fail_are_not_told(alice
 
 async def test_lines_about_tools_stay_inside_the_budget(alice: User):
     await run(alice, FIXED)
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"procedures": 0})  # they have a share of it, too
     whole = await alice.retrieve(TASK, tool_memory=True)
     assert "Tool sql" in whole["memory_context"]
     less = await alice.retrieve(TASK, tool_memory=True, token_budget=whole["tokens"] - 1)

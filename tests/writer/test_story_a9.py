@@ -1,5 +1,6 @@
 """The worked example (SOURCES row A9): a column added without its data type, and what the next task gets from that."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import asyncpg
@@ -16,6 +17,7 @@ from tests.writer.conftest import AGENT, Bank
 from writer.ports import Analysis, Run
 from writer.retain import retain
 from writer.run import FinishedRun, ProcedureData
+from writer.teach import by_rule
 from writer.worker import Worker
 
 FORGETFUL = "ALTER TABLE users ADD COLUMN last_name;"
@@ -60,11 +62,12 @@ async def test_what_was_learned_from_a_missing_data_type_is_found_for_the_next_c
     traces = [await execute(shop, FORGETFUL), await execute(shop, CORRECTED)]
     assert [trace["status"] for trace in traces] == ["error", "ok"]
     await finish(bank, user, "Add a last_name column to the users table", traces)
-    # Another run, in which nothing failed, teaches nothing.
+    # Another run, in which nothing failed, teaches no fix.
     await finish(bank, user, "Send the weekly report to the team", [{"tool": "mail", "output": "sent"}])
 
     # Nobody wrote a procedure, and there is one, of what had to be changed and without the names of that table.
-    (row,) = await bank.read(user, select(procedures.c.version, procedures.c.record))
+    fixes = select(procedures.c.id, procedures.c.version, procedures.c.record).where(procedures.c.level.is_(None))
+    (row,) = await bank.read(user, fixes)
     lesson = ProcedureData.model_validate(row.record)
     assert row.version == 1
     assert "a syntax error" in lesson.initial_failure_summary
@@ -75,22 +78,36 @@ async def test_what_was_learned_from_a_missing_data_type_is_found_for_the_next_c
     # The next task is another column of another table; it gets the case, and with the case its lesson.
     question = Question(Search(AGENT, NEXT), k=1)
     reader = Reader(bank.database, WordLlamaEmbedder())
-    (choice,) = (await reader.retrieve(user, datetime.now(UTC), question)).choices
+    slate = await reader.retrieve(user, datetime.now(UTC), question)
+    (choice,) = slate.choices
     assert choice.row.task == "Add a last_name column to the users table"
     (found,) = await bank.read(user, procedure_of(user, choice.row.id))
     assert ProcedureData.model_validate(found.record) == lesson
+    assert [(told.id, told.version) for told in slate.procedures] == [(row.id, 1)]
+    assert lesson.learned_procedure_steps[0] in slate.context.text
+    assert "guidance and not orders" in slate.context.text
+    assert "report" not in slate.context.text
 
-    # With the type in the statement it succeeds the first time, and there is nothing more to learn.
+    # With the type in the statement it succeeds the first time, and there is no other fix to learn; the script of
+    # the first run is the second one's as well.
     first_try = await execute(shop, "ALTER TABLE profiles ADD COLUMN age integer;")
     assert first_try["status"] == "ok"
     await finish(bank, user, NEXT, [first_try])
-    assert len(await bank.read(user, select(procedures.c.id))) == 1
+    assert len(await bank.read(user, fixes)) == 1
+    scripts = select(procedures.c.trigger, procedures.c.occurrences).where(procedures.c.level.is_not(None))
+    when = (
+        "Add a <identifier> column to the <identifier> table (for example: Add a last_name column to the users table)"
+    )
+    assert sorted(await bank.read(user, scripts)) == [(when, 2), ("Send the weekly report to the team", 1)]
 
 
-async def test_what_was_never_put_right_is_no_procedure(bank: Bank, user: str, shop: asyncpg.Connection):
+async def test_what_was_never_put_right_is_a_warning_and_no_fix(bank: Bank, user: str, shop: asyncpg.Connection):
     await finish(bank, user, "Add a nickname column", [await execute(shop, FORGETFUL)], "failure")
-    assert await bank.ids(user, "ready")
-    assert await bank.read(user, select(procedures.c.record)) == []
+    (case_id,) = await bank.ids(user, "ready")
+    (row,) = await bank.read(user, select(procedures.c.kind, procedures.c.record, procedures.c.case_id))
+    assert (row.kind, row.case_id) == ("failure_lesson", case_id)
+    assert row.record["procedure_name"].startswith("Avoid: sql")
+    assert await bank.read(user, procedure_of(user, case_id)) == []
 
 
 async def test_an_analyst_that_fails_costs_the_lesson_and_not_the_case(bank: Bank, user: str):
@@ -100,7 +117,7 @@ async def test_an_analyst_that_fails_costs_the_lesson_and_not_the_case(bank: Ban
 
     fields = {"agent": AGENT, "task": "Add a column", "outcome": "success", "tool_traces": []}
     await retain(bank.database, bank.keyring, FinishedRun.model_validate(fields), bank.author(user))
-    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, analyst=Confused())
+    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=replace(by_rule(), analyst=Confused()))
     while await worker.run_once():
         pass
     (row,) = await bank.read(user, select(cases.c.status, cases.c.attempts, cases.c.last_error))

@@ -22,14 +22,14 @@ from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from retrieval.answer import Question
 from retrieval.queries import Search
 from retrieval.retrieve import Reader
-from retrieval.schema import case_embeddings, cases, rewards
+from retrieval.schema import case_embeddings, cases, procedures, rewards
 from tests.fakes.openai_server import Fault, OpenAIServer, vector
 from tests.writer.conftest import AGENT, Bank
 from writer import queue
 from writer.edit import delete_case, set_tags
 from writer.errors import IdempotencyConflict
 from writer.retain import retain
-from writer.run import FinishedRun
+from writer.run import FinishedRun, ProcedureData
 from writer.seal import unseal
 from writer.worker import Pace, Worker
 
@@ -432,6 +432,21 @@ async def test_a_text_that_the_embedder_refuses_takes_no_other_case_down(
     rows = {row.task: row.status for row in await states(bank, user)}
     assert rows.pop("pour the poison") == "dead"
     assert set(rows.values()) == {"ready"}
+
+
+async def test_a_trigger_that_the_embedder_refuses_costs_its_own_vector_alone(
+    bank: Bank, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
+):
+    names = [*ProcedureData.model_fields]
+    record = dict.fromkeys(names, "poison") | {"learned_procedure_steps": ["a step"], "critical_contextual_cues": []}
+    with Picky(DIMENSION) as server:
+        await keep(bank, user, "water the garden", procedure={"data": record})
+        await keep(bank, user, "mow the lawn", plan=["start the mower"])
+        await worker_on(server).run_once()
+    assert [row.status for row in await states(bank, user)] == ["ready", "ready"]
+    assert (await bank.counts(user))["case_embeddings"] == 2
+    mine = select(procedures.c.trigger, procedures.c.embedding_model).where(procedures.c.user_sub == user)
+    assert dict(tuple(row) for row in await bank.read(user, mine)) == {"poison": None, "mow the lawn": "fake"}
 
 
 async def test_a_case_that_cannot_be_finished_does_not_stop_those_behind_it(

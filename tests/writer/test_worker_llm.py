@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -20,7 +21,7 @@ from writer.ports import Analysis, Run, Teachers
 from writer.profiles import Profile
 from writer.retain import retain
 from writer.run import FinishedRun
-from writer.taught import Silent
+from writer.teach import by_rule
 from writer.worker import Worker
 
 Meanwhile = Callable[[Run], Awaitable[None]]
@@ -39,12 +40,17 @@ class Teacher:
         return await RuleAnalyst().analyse(run)
 
     def of(self, _profile: Profile) -> Teachers:
-        return Teachers(self, Silent(), Silent())
+        return replace(by_rule(), analyst=self)
 
 
 async def keep(bank: Bank, user: str, task: str) -> UUID:
     fields = {"agent": AGENT, "task": task, "outcome": "success", "tool_traces": list(FIXED.tool_traces)}
     return (await retain(bank.database, bank.keyring, FinishedRun.model_validate(fields), bank.author(user))).case_id
+
+
+async def fixes(bank: Bank, user: str) -> list[Any]:
+    mine = select(procedures.c.id).where(procedures.c.user_sub == user, procedures.c.level.is_(None))
+    return await bank.read(user, mine)
 
 
 def worker(bank: Bank, teacher: Teacher) -> Worker:
@@ -62,7 +68,7 @@ async def test_a_profile_that_did_not_ask_for_it_is_taught_by_rule(bank: Bank, u
 
     await keep(bank, user, "paint the fence")
     await worker(bank, Teacher(never)).run_once()
-    assert len(await bank.read(user, select(procedures.c.id).where(procedures.c.user_sub == user))) == 1
+    assert len(await fixes(bank, user)) == 1
 
 
 async def test_cases_that_wait_for_no_model_are_ready_before_those_that_do(bank: Bank, user: str):
@@ -125,4 +131,4 @@ async def test_an_outage_of_the_database_while_the_model_is_asked_costs_no_lesso
     teacher.meanwhile = lambda _run: asyncio.sleep(0)
     while await asked.run_once():
         pass
-    assert len(await bank.read(user, select(procedures.c.id).where(procedures.c.user_sub == user))) == 1
+    assert len(await fixes(bank, user)) == 1

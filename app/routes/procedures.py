@@ -1,0 +1,140 @@
+"""The registry of procedures: search, look through, compare versions, pin one, take one out of use."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+
+from app.deps import Caller, Parts
+from app.problems import DOCUMENTED
+from app.schemas import (
+    DifferenceOut,
+    PinIn,
+    ProcedureOut,
+    ProcedureSearchIn,
+    ProcedureSearchOut,
+    ProceduresOut,
+    ThresholdOut,
+    ToldProcedureOut,
+    VersionsOut,
+)
+from retrieval import listing
+from retrieval.calibration import Threshold
+from retrieval.compare import difference
+from retrieval.errors import NotFound
+from retrieval.guides import Procedure
+from retrieval.queries import Filters
+from retrieval.retrieve import Lookup
+from writer import registry
+from writer.redact import redact_text
+from writer.run import AgentKey
+
+router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED)
+
+Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
+
+
+@router.post("/search")
+async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
+    """Returns active procedures whose trigger is near enough, the best first; attributes narrow the choice."""
+    lookup = Lookup(
+        agent_key=asked.agent,
+        text=None if asked.trigger is None else redact_text(asked.trigger)[0],  # the embedder sees no secret
+        task_type=asked.task_type,
+        domain=asked.domain,
+        filters=Filters(asked.tags),
+        least=asked.min_similarity,
+        limit=asked.limit,
+    )
+    found = await parts.reader.procedures(caller.user_sub, caller.authorised_at, lookup)
+    return ProcedureSearchOut(
+        procedures=[told(each) for each in found.procedures],
+        threshold=threshold(found.threshold),
+        degraded=found.degraded,
+    )
+
+
+@router.get("")
+async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
+    parts: Parts,
+    caller: Caller,
+    agent: Annotated[AgentKey | None, Query()] = None,
+    status: Literal["active", "any"] = "active",
+    kind: Literal["script", "failure_lesson", "revision"] | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
+) -> ProceduresOut:
+    """Returns the newest procedures, a page at a time: the active version of each, or else the newest one."""
+    wanted = listing.ProcedurePage(agent, kind, active_only=status == "active", before=cursor, limit=limit)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(listing.page_of_procedures(caller.user_sub, wanted))).all()
+    found = [ProcedureOut.of(row) for row in rows]
+    return ProceduresOut(procedures=found, next_cursor=str(rows[-1].id) if len(rows) == limit else None)
+
+
+@router.get("/{procedure_id}")
+async def get_procedure(
+    procedure_id: UUID, parts: Parts, caller: Caller, version: Version | None = None
+) -> ProcedureOut:
+    """Returns the active version of a procedure, or the one that is asked for."""
+    found = (await _versions(procedure_id, parts, caller)).versions
+    wanted = (each for each in found if (each.status == "active" if version is None else each.version == version))
+    if (one := next(wanted, None)) is None:
+        raise NotFound("no version of this procedure is active" if version is None else "no such version")
+    return one
+
+
+@router.get("/{procedure_id}/versions")
+async def list_versions(procedure_id: UUID, parts: Parts, caller: Caller) -> VersionsOut:
+    """Returns every version of a procedure, the newest first."""
+    return await _versions(procedure_id, parts, caller)
+
+
+@router.get("/{procedure_id}/diff")
+async def diff_versions(
+    procedure_id: UUID,
+    parts: Parts,
+    caller: Caller,
+    before: Annotated[Version, Query(alias="from")],
+    after: Annotated[Version, Query(alias="to")],
+) -> DifferenceOut:
+    """Returns what one version changed of another: fields, and steps added, removed or changed."""
+    found = {each.version: each for each in (await _versions(procedure_id, parts, caller)).versions}
+    if before not in found or after not in found:
+        raise NotFound("no such version")
+    changes = difference(found[before], found[after])
+    return DifferenceOut.model_validate({"before": before, "after": after, "changes": changes}, from_attributes=True)
+
+
+@router.post("/{procedure_id}/pin")
+async def pin(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -> ProcedureOut:
+    """Makes a version the active one, to be replaced by no revision and no rollback; or lets go of it."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        await registry.pin(connection, caller, procedure_id, wanted.version, pinned=wanted.pinned)
+    return await get_procedure(procedure_id, parts, caller, wanted.version)
+
+
+@router.post("/{procedure_id}/retire")
+async def retire(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureOut:
+    """Takes the active version out of use; pinning a version brings the procedure back."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        version = await registry.retire(connection, caller, procedure_id)
+    return await get_procedure(procedure_id, parts, caller, version)
+
+
+def told(procedure: Procedure) -> ToldProcedureOut:
+    """Returns the procedure as retrieve and search answer it."""
+    return ToldProcedureOut.model_validate(procedure, from_attributes=True)
+
+
+def threshold(least: Threshold) -> ThresholdOut:
+    """Returns the threshold as retrieve and search answer it."""
+    return ThresholdOut.model_validate(least, from_attributes=True)
+
+
+async def _versions(procedure_id: UUID, parts: Parts, caller: Caller) -> VersionsOut:
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(listing.versions_of(caller.user_sub, procedure_id))).all()
+    if not rows:
+        raise NotFound("no such procedure")
+    return VersionsOut(versions=[ProcedureOut.of(row) for row in rows])

@@ -1,0 +1,107 @@
+"""From which similarity on two texts mean the same, by one embedding model: measured on sentences of our own.
+
+Models differ: what one calls 0.7 another calls 0.4 (SOURCES row B2). Each sentence stands beside one that asks for
+the same, of other things or in other words, and one that shares words or matter with it and asks for something else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.ports import Vector
+
+SOURCE_THRESHOLD = 0.7
+"""What stands in for a model that could not be measured (SOURCES row B2)."""
+
+TRIPLES = (
+    ("Add an email column to the customers table", "Add a phone column to the suppliers table",
+     "Delete all rows of the customers table"),
+    ("Create an index on the orders table", "Put an index on the invoices table",
+     "Export the orders table to a spreadsheet"),
+    ("Restart the web server", "Restart the mail server",
+     "Read the access log of the web server"),
+    ("Cancel my order and refund the money", "Please cancel the order and give me my money back",
+     "Where is my order? It should have come"),
+    ("Change the delivery address of an order", "Update the shipping address for my order",
+     "Write a review of what I ordered"),
+    ("Exchange a shirt for a larger size", "I want to swap my shoes for a bigger size",
+     "Recommend a shirt that goes with my shoes"),
+    ("Book a flight from Berlin to Madrid", "Book me a flight from Oslo to Rome",
+     "Tell me what the weather is like in Madrid"),
+    ("Add a checked bag to my reservation", "I need one more suitcase on my booking",
+     "Choose a window seat on my flight"),
+    ("Summarise the minutes of the meeting", "Write a summary of the meeting notes",
+     "Invite everybody to the meeting"),
+    ("Translate the letter into French", "Translate the contract into Spanish",
+     "Print the letter and post it"),
+    ("Send the weekly report to the team", "Mail the monthly report to the managers",
+     "Book a room for the team"),
+    ("Find out why the nightly backup failed", "Find the reason why last night's backup did not work",
+     "Delete the old backups"),
+    ("Write a unit test for the parser", "Write tests for the tokenizer",
+     "Rename the class of the parser"),
+    ("Fix the failing build", "Repair the broken build",
+     "Publish a new release"),
+    ("Reset the password of a user", "Give a user a new password",
+     "List all users who never logged in"),
+    ("Convert the file from CSV to JSON", "Turn a CSV file into JSON",
+     "Delete the CSV files in the folder"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The least similarity of a trigger and a query, and how it came about.
+
+    Attributes:
+        similarity: cosine, -1 to 1.
+        origin: measured for this model, set by the profile, or the source's, for a model that could not be measured.
+        right: share of the pairs that it tells right, 0 to 1; None where nothing was measured.
+    """
+
+    similarity: float = SOURCE_THRESHOLD
+    origin: str = "source"
+    right: float | None = None
+
+
+def sentences() -> list[str]:
+    """Returns the sentences whose vectors `calibrated` takes, in its order."""
+    return [sentence for triple in TRIPLES for sentence in triple]
+
+
+def calibrated(vectors: Sequence[Vector]) -> Threshold:
+    """Returns the threshold that tells most of the pairs right; of several as good, the middle of the widest gap."""
+    units = np.asarray(vectors, dtype=np.float64).reshape(len(TRIPLES), 3, -1)
+    same = np.einsum("nd,nd->n", units[:, 0], units[:, 1])
+    other = np.einsum("nd,nd->n", units[:, 0], units[:, 2])
+    found = np.sort(np.concatenate([same, other]))
+    cuts, gaps = (found[1:] + found[:-1]) / 2, np.diff(found)
+    right = np.array([_right(same, other, cut) for cut in cuts])
+    best = max(range(len(cuts)), key=lambda index: (right[index], gaps[index]))
+    return Threshold(float(cuts[best]), "measured", float(right[best]))
+
+
+def _right(same: NDArray[np.float64], other: NDArray[np.float64], cut: float) -> float:
+    return float(((same >= cut).mean() + (other < cut).mean()) / 2)
+
+
+class Calibrations:
+    """The thresholds of the models that were measured in this process."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Threshold] = {}
+
+    def wanted(self, model: str) -> list[str]:
+        """Returns the sentences, if the model has yet to be measured."""
+        return [] if model in self._known else sentences()
+
+    def learn(self, model: str, vectors: Sequence[Vector]) -> None:
+        """Measures the model by the vectors of `wanted`; one that gave none keeps the source's threshold."""
+        if model not in self._known:
+            self._known[model] = calibrated(vectors) if len(vectors) == 3 * len(TRIPLES) else Threshold()
+
+    def of(self, model: str) -> Threshold:
+        """Returns the model's threshold."""
+        return self._known.get(model, Threshold())

@@ -1,0 +1,68 @@
+"""How two versions of a procedure differ: fields by name, steps by place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+COMPARED = ("kind", "origin", "level", "task_type", "trigger", "domain")
+"""Columns that are compared beside the fields of the record."""
+STEPS = "learned_procedure_steps"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field that differs; what only one version has is None in the other."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StepChange:
+    """A run of steps that differs.
+
+    Attributes:
+        place: of the first of them, 1-based: in the earlier version, or where they were added.
+    """
+
+    change: Literal["added", "removed", "changed"]
+    place: int
+    before: list[str]
+    after: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Everything in which the later version differs from the earlier one."""
+
+    fields: list[FieldChange] = field(default_factory=list)
+    steps: list[StepChange] = field(default_factory=list)
+
+
+_CHANGES: Mapping[str, Literal["added", "removed", "changed"]] = {
+    "insert": "added",
+    "delete": "removed",
+    "replace": "changed",
+}
+
+
+def difference(before: Any, after: Any) -> Difference:
+    """Returns what changed from one version to the other, fields in their order and steps by place."""
+    old, new = _fields(before), _fields(after)
+    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    return Difference(
+        [FieldChange(name, old.get(name), new.get(name)) for name in names],
+        _steps(before.record[STEPS], after.record[STEPS]),
+    )
+
+
+def _fields(version: Any) -> dict[str, Any]:
+    record = {name: value for name, value in version.record.items() if name != STEPS}
+    return {name: getattr(version, name) for name in COMPARED} | record
+
+
+def _steps(old: list[str], new: list[str]) -> list[StepChange]:
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [StepChange(_CHANGES[what], i + 1, old[i:j], new[k:m]) for what, i, j, k, m in codes if what != "equal"]

@@ -1,0 +1,211 @@
+"""The registry over HTTP: search, pages, versions, differences, pins and retirements, and what retrieve tells."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.app.conftest import AGENT, User
+
+TASK = "Restart the web server"
+FAR = "Write a poem about the sea"
+NOBODY = str(uuid4())
+
+
+def calls(*tools: str, failing: str = "") -> list[dict[str, Any]]:
+    return [{"tool": t, "input": {"host": 1}, "output": "Error: not found" if t == failing else "done"} for t in tools]
+
+
+async def learn(user: User, task: str = TASK, **more: Any) -> str:
+    case_id = await user.retain(task, **({"tool_traces": calls("drain", "restart")} | more))
+    await user.settle()
+    return case_id
+
+
+async def get(user: User, path: str = "", expected: int = 200, **query: Any) -> Any:
+    answer = await user.http.get(f"/v1/procedures{path}", params=query)
+    assert answer.status_code == expected, answer.text
+    return answer.json()
+
+
+async def post(user: User, path: str, status: int = 200, **body: Any) -> Any:
+    answer = await user.http.post(f"/v1/procedures{path}", json=body)
+    assert answer.status_code == status, answer.text
+    if status != 200:
+        assert answer.headers["content-type"] == "application/problem+json"
+    return answer.json()
+
+
+async def only(user: User) -> dict[str, Any]:
+    (procedure,) = (await get(user))["procedures"]
+    return procedure
+
+
+async def revise(user: User, procedure_id: str) -> None:
+    traces = calls("drain", "restart", failing="restart")
+    await learn(user, f"run {uuid4()}", outcome="failure", tool_traces=traces, used_procedure_ids=[procedure_id])
+
+
+async def test_retrieve_tells_the_procedure_with_its_steps_reason_and_threshold(alice: User):
+    await learn(alice)
+    answer = await alice.retrieve("Restart the mail server")
+    (told,) = answer["procedures"]
+    row = await only(alice)
+    assert (told["id"], told["version"], told["kind"], told["trigger"]) == (row["id"], 1, "script", TASK)
+    assert told["steps"] == row["record"]["learned_procedure_steps"]
+    assert told["similarity"] > answer["procedure_threshold"]["similarity"]
+    assert told["why"] == f"trigger similarity {told['similarity']:.2f}; never used yet"
+    assert answer["procedure_threshold"]["origin"] == "measured"
+    assert 0.8 <= answer["procedure_threshold"]["right"] <= 1
+    assert "guidance and not orders" in answer["memory_context"]
+    assert answer["memory_context"].index("[P1]") < answer["memory_context"].index("[1]")
+
+
+async def test_a_profile_without_procedures_has_no_threshold_and_tells_none(alice: User):
+    await alice.retain("water the garden")
+    await alice.settle()
+    answer = await alice.retrieve("water the garden")
+    assert (answer["procedures"], answer["procedure_threshold"]) == ([], None)
+
+
+async def test_without_a_token_budget_procedures_are_told_apart_from_the_text(alice: User):
+    await learn(alice)
+    answer = await alice.retrieve(TASK, token_budget=0)
+    assert (answer["memory_context"], answer["tokens"], len(answer["procedures"])) == ("", 0, 1)
+
+
+async def test_what_a_run_used_is_counted_and_shown_with_its_case(alice: User):
+    await learn(alice)
+    answer = await alice.retrieve(TASK)
+    used = [answer["procedures"][0]["id"]]
+    body = {"retrieval_id": answer["retrieval_id"], "used_procedure_ids": used, "reward": 0.75}
+    case_id = await alice.retain("done", **body)
+    await alice.settle()
+    assert (await alice.case(case_id))["used_procedure_ids"] == used
+    row = await only(alice)
+    assert (row["uses"], row["use_reward"]) == (1, 0.75)
+    (told,) = (await alice.retrieve(TASK))["procedures"]
+    assert "0.8 of 1.0 uses rewarded" in told["why"]
+
+
+async def test_search_finds_by_trigger_and_attributes(alice: User):
+    await learn(alice, tags=["ops"])
+    await learn(alice, FAR, tool_traces=[{"tool": "write", "output": "Sea, …"}], tags=["art"])
+    found = await post(alice, "/search", agent=AGENT, trigger="Restart the mail server")
+    assert [each["trigger"] for each in found["procedures"]] == [TASK]
+    assert (found["threshold"]["origin"], found["degraded"]) == ("measured", [])
+    for attributes in ({"domain": "ART"}, {"task_type": "write"}, {"tags": ["art"]}):
+        found = await post(alice, "/search", agent=AGENT, **attributes)
+        assert [each["trigger"] for each in found["procedures"]] == [FAR]
+    assert (await post(alice, "/search", agent=AGENT, trigger=TASK, domain="art"))["procedures"] == []
+    everything = await post(alice, "/search", agent=AGENT, trigger=TASK, min_similarity=-1)
+    assert [each["trigger"] for each in everything["procedures"]] == [TASK, FAR]
+    assert everything["threshold"] == {"similarity": -1, "origin": "request", "right": None}
+    assert len((await post(alice, "/search", agent=AGENT, trigger=TASK, min_similarity=-1, limit=1))["procedures"]) == 1
+    assert (await post(alice, "/search", agent="unknown", trigger=TASK))["procedures"] == []
+    assert (await post(alice, "/search", agent=AGENT, trigger="  "))["procedures"] == []
+
+
+async def test_pages_show_each_procedure_once_the_newest_first(alice: User):
+    for number in range(5):
+        await learn(alice, f"task {number} {uuid4()}", tool_traces=[{"tool": f"tool_{number}", "output": "x"}])
+    newest = [each["id"] for each in (await get(alice))["procedures"]]
+    await revise(alice, newest[-1])
+    await revise(alice, newest[-1])
+    seen, cursor = [], None
+    while True:
+        page = await get(alice, agent=AGENT, kind="script", limit=2, **({"cursor": cursor} if cursor else {}))
+        seen += [each["id"] for each in page["procedures"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert seen == newest[:4]  # the fifth one's active version is a revision
+    assert (await get(alice, agent="another"))["procedures"] == []
+    (revision,) = (await get(alice, kind="revision"))["procedures"]
+    assert revision["id"] == newest[-1]
+    await post(alice, f"/{newest[0]}/retire")
+    assert newest[0] not in [each["id"] for each in (await get(alice))["procedures"]]
+    assert newest[0] in [each["id"] for each in (await get(alice, status="any"))["procedures"]]
+
+
+async def test_versions_are_kept_and_compared(alice: User):
+    await learn(alice)
+    first = await only(alice)
+    await revise(alice, first["id"])
+    versions = (await get(alice, f"/{first['id']}/versions"))["versions"]
+    assert [(each["version"], each["status"], each["parent_version"]) for each in versions] == [
+        (2, "active", 1),
+        (1, "superseded", None),
+    ]
+    assert await get(alice, f"/{first['id']}") == versions[0]
+    assert await get(alice, f"/{first['id']}", version=1) == versions[1]
+    found = await get(alice, f"/{first['id']}/diff", **{"from": 1, "to": 2})
+    assert (found["before"], found["after"]) == (1, 2)
+    assert found["changes"]["fields"] == [{"field": "kind", "before": "script", "after": "revision"}]
+    (change,) = found["changes"]["steps"]
+    assert (change["change"], change["place"]) == ("changed", 2)
+    assert change["before"] == first["record"]["learned_procedure_steps"][1:]
+    assert "In a run that failed" in change["after"][0]
+    nothing = await get(alice, f"/{first['id']}/diff", **{"from": 2, "to": 2})
+    assert nothing["changes"] == {"fields": [], "steps": []}
+
+
+async def test_a_version_is_pinned_let_go_and_retired_and_each_is_in_the_audit(alice: User):
+    await learn(alice)
+    first = await only(alice)
+    await revise(alice, first["id"])
+    pinned = await post(alice, f"/{first['id']}/pin", version=1)
+    assert (pinned["version"], pinned["status"], pinned["pinned"]) == (1, "active", True)
+    await revise(alice, first["id"])
+    assert (await get(alice, f"/{first['id']}"))["version"] == 1
+    assert (await post(alice, f"/{first['id']}/pin", version=1, pinned=False))["pinned"] is False
+    retired = await post(alice, f"/{first['id']}/retire")
+    assert (retired["version"], retired["status"]) == (1, "retired")
+    await get(alice, f"/{first['id']}", expected=404)
+    assert first["id"] not in [each["id"] for each in (await alice.retrieve(TASK))["procedures"]]
+    entries = (await alice.http.get("/v1/audit", params={"limit": 200})).json()["entries"]
+    mine = [each["action"] for each in entries if each["subject_id"] == first["id"]][::-1]
+    assert mine == ["add_procedure", "revise_procedure", "pin_procedure", "unpin_procedure", "retire_procedure"]
+    assert {each["actor"] for each in entries if each["action"] == "pin_procedure"} == {alice.name}
+    again = await post(alice, f"/{first['id']}/pin", version=2)
+    assert (again["version"], again["status"]) == (2, "active")
+
+
+async def test_what_is_not_there_is_a_404(alice: User, bob: User):
+    await learn(alice)
+    mine = (await only(alice))["id"]
+    for user, path in ((alice, NOBODY), (bob, mine)):
+        await get(user, f"/{path}", expected=404)
+        await get(user, f"/{path}/versions", expected=404)
+        await get(user, f"/{path}/diff", expected=404, **{"from": 1, "to": 1})
+        await post(user, f"/{path}/pin", status=404, version=1)
+        await post(user, f"/{path}/retire", status=404)
+    await get(alice, f"/{mine}", expected=404, version=2)
+    await get(alice, f"/{mine}/diff", expected=404, **{"from": 1, "to": 2})
+    await post(alice, f"/{mine}/pin", status=404, version=2)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/search", {"agent": AGENT}),
+        ("/search", {"trigger": TASK}),
+        ("/search", {"agent": AGENT, "trigger": ""}),
+        ("/search", {"agent": AGENT, "trigger": "a\x00b"}),
+        ("/search", {"agent": AGENT, "trigger": TASK, "min_similarity": 2}),
+        ("/search", {"agent": AGENT, "trigger": TASK, "limit": 0}),
+        ("/search", {"agent": AGENT, "trigger": TASK, "colour": "red"}),
+        (f"/{NOBODY}/pin", {"version": 0}),
+        (f"/{NOBODY}/pin", {"version": 2**40}),
+        (f"/{NOBODY}/pin", {}),
+        ("/nonsense/retire", {}),
+    ],
+)
+async def test_bad_requests_are_refused(path: str, body: dict[str, Any], alice: User):
+    await post(alice, path, status=422, **body)
+
+
+async def test_a_secret_in_a_search_reaches_no_embedder(alice: User):
+    await learn(alice, "Mail [REDACTED:email] the report")
+    found = await post(alice, "/search", agent=AGENT, trigger="Mail ada@example.org the report", min_similarity=-1)
+    plain = await post(alice, "/search", agent=AGENT, trigger="Mail [REDACTED:email] the report", min_similarity=-1)
+    assert found["procedures"] == plain["procedures"] != []
