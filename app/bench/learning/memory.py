@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from policy import evidence, experience, features
 from policy.logged import Floats, Ints
-from policy.slate import Field, Slate
+from policy.slate import Field, Slate, field_of
 from retrieval.past import NEAREST, RECENT
 
 _COUNT = features.OWN.index("reuse_count")
 _TOTAL = features.OWN.index("reuse_reward")
-_FAILED = features.OWN.index("failed")
+_PROVEN = features.OWN.index("proven")
+REUSED_WELL = 0.5
+"""Sum of rewards of reuse from which a case is proven, as ``retrieval.queries`` has it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +34,7 @@ class Scene:
         own: (n, len(features.OWN)), without any reuse.
         cases: the same candidates as evidence takes them.
         said: (n, len(evidence.NAMES)), what similar runs say of each.
+        group, source: (n,), as the rules of a slate take them.
     """
 
     query: int
@@ -40,12 +43,12 @@ class Scene:
     own: NDArray[np.float32]
     cases: evidence.Cases
     said: NDArray[np.float32]
+    group: NDArray[np.int16]
+    source: NDArray[np.int16]
 
-    @property
-    def field(self) -> Field:
-        """Returns what a slate's rules look at."""
-        n = len(self.case)
-        return Field(np.arange(n, dtype=np.int16), self.own[:, _FAILED] > 0, np.ones(n, dtype=np.bool_))
+    def field(self, seen: features.Features) -> Field:
+        """Returns what a slate's rules look at, of the scene as it was seen."""
+        return field_of(seen, self.group, self.source, None)
 
 
 class Memory:
@@ -76,6 +79,7 @@ class Memory:
         """Returns what a policy sees of the scene now, as it is logged."""
         own = scene.own.copy()
         own[:, _COUNT], own[:, _TOTAL] = self._count[scene.case], self._total[scene.case]
+        own[:, _PROVEN] = np.maximum(own[:, _PROVEN], own[:, _TOTAL] >= REUSED_WELL)
         return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.Past:

@@ -31,7 +31,7 @@ MEGABYTE = 1024 * 1024
 
 def run(profiles: int = PROFILES) -> list[Measurement]:
     """Returns times, ratios and the peak memory."""
-    return [*_scoring(), *_training(0, profiles), *_training(8, max(profiles // 10, 1)), _memory()]
+    return [*_scoring(), *_training(0, profiles), *_training(8, max(profiles // 20, 1)), _memory()]
 
 
 def _scoring() -> list[Measurement]:
@@ -82,7 +82,8 @@ def _scene(number: int, effects: np.ndarray, rng: np.random.Generator) -> Scene:
     own = rng.random((CANDIDATES, len(features.OWN))).astype(np.float32)
     cases = evidence.Cases(similarity, ranks, np.ones(CANDIDATES), effects, ranks, ranks)
     said = rng.random((CANDIDATES, len(evidence.NAMES))).astype(np.float32)
-    return Scene(number, vector / np.linalg.norm(vector), np.arange(CANDIDATES), own, cases, said)
+    alone = np.arange(CANDIDATES, dtype=np.int16)
+    return Scene(number, vector / np.linalg.norm(vector), np.arange(CANDIDATES), own, cases, said, alone, alone)
 
 
 def _training(hidden: int, count: int) -> list[Measurement]:
