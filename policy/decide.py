@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from policy.explore import Lottery, explored, mixture
 from policy.features import Features
-from policy.inputs import Inputs, inputs
+from policy.inputs import Inputs, inputs_of
 from policy.network import Head
 from policy.slate import Field, Slate, choose, order
 
@@ -90,7 +90,7 @@ class Decision:
 
 def score(policy: Policy | None, features: Features) -> Scores:
     """Returns the scores of a policy; None is the untrained default."""
-    return _score(policy, inputs(features))
+    return _score(policy, inputs_of(features))
 
 
 def _score(policy: Policy | None, seen: Inputs) -> Scores:
@@ -111,7 +111,7 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
     The arm is drawn by its share, the slate from the arm's own lottery, and the chances are those of both together.
     """
-    arms, budget, seen = trial.arms, trial.budget, inputs(features)
+    arms, budget, seen = trial.arms, trial.budget, inputs_of(features)
     scores = {arm: _score(policy, seen) for arm, policy in arms.items()}
     orders = {arm: order(field, scored.total) for arm, scored in scores.items()}
     slates = {arm: choose(field, ordered, k) for arm, ordered in orders.items()}

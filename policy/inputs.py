@@ -97,7 +97,7 @@ class Inputs:
     query: Array
 
 
-def inputs(features: Features) -> Inputs:
+def inputs_of(features: Features) -> Inputs:
     """Returns the inputs of the candidates, computed in one go: a service does this for each query."""
     log_rrf, log_posterior = default.log_rrf(features), default.log_posterior(features)
     base = log_rrf + log_posterior  # as ``default.scores`` has it, to the bit
@@ -120,21 +120,6 @@ def _query(case: Array, base: Array) -> Array:
     )
     first = np.argsort(-base, kind="stable")[:FIRST]
     return np.concatenate([own, case[first].mean(axis=0)], dtype=np.float32)[None]
-
-
-def prior(features: Features) -> Array:
-    """Returns the default's log odds of each candidate, up to a constant of the query, (n,)."""
-    return inputs(features).prior
-
-
-def case_inputs(features: Features) -> Array:
-    """Returns the case part's inputs, (n, len(CASE)), always finite."""
-    return inputs(features).case
-
-
-def query_inputs(features: Features) -> Array:
-    """Returns the query part's inputs, (1, len(QUERY)): what the candidates together say of how hard the query is."""
-    return inputs(features).query
 
 
 def factory(members: int, hidden: int) -> Head:

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
-from policy.inputs import case_inputs, prior, query_inputs
+from policy.inputs import inputs_of
 from policy.slate import field_of
 from retrieval.database import Database
 from retrieval.schema import decision_slots, decisions, profiles
@@ -54,9 +54,9 @@ def _draw(rng: np.random.Generator, query: str, trial: Trial, sign: int) -> Draw
     seen = pool(rng, CANDIDATES)
     group, source = np.arange(CANDIDATES, dtype=np.int16), np.zeros(CANDIDATES, np.int16)
     decision = decide(seen, field_of(seen, group, source, None), PLACES, trial)
-    odds = TRUTH.head.query_part(query_inputs(seen)).mean()
+    odds = TRUTH.head.query_part(inputs_of(seen).query).mean()
     if chosen := list(decision.slate):
-        odds += (prior(seen) + TRUTH.head.case_part(case_inputs(seen)).mean(axis=0))[chosen].mean()
+        odds += (inputs_of(seen).prior + TRUTH.head.case_part(inputs_of(seen).case).mean(axis=0))[chosen].mean()
     chance = 1 / (1 + np.exp(-sign * odds))
     policy = trial.arms[decision.arm]
     version = default.VERSION if policy is None else policy.version

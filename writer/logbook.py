@@ -16,7 +16,7 @@ from policy import features
 from policy.decide import FARTHEST_ODDS, Policy, score
 from policy.examples import Examples, importance, shared_credit
 from policy.features import Features
-from policy.inputs import CASE, QUERY, Inputs, inputs
+from policy.inputs import CASE, QUERY, Inputs, inputs_of
 from policy.logged import Logged, Target
 from policy.slate import Field, Slate, choose, field_of, order
 from retrieval.schema import decision_slots, decisions
@@ -146,7 +146,7 @@ def examples(log: Sequence[Entry]) -> Examples:
     known = [entry for entry in log if entry.rewarded]
     places = max([len(entry.slate) for entry in known], default=1) or 1
     count = len(known)
-    seen = [inputs(entry.features) for entry in known]
+    seen = [inputs_of(entry.features) for entry in known]
     case = np.zeros((count, places, len(CASE)), np.float32)
     odds = np.zeros((count, places), np.float32)
     filled, used = np.zeros((count, places), bool), np.zeros((count, places), bool)
@@ -173,7 +173,7 @@ def _queries(seen: Sequence[Inputs]) -> NDArray[np.float32]:
 
 def logged(log: Sequence[Entry]) -> Logged:
     """Returns the decisions as the gate sees them; the segment is whether the bank knew a similar task."""
-    queries = _queries([inputs(entry.features) for entry in log]).astype(np.float64)
+    queries = _queries([inputs_of(entry.features) for entry in log]).astype(np.float64)
     known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
     return Logged(
         reward=np.array([entry.reward for entry in log], dtype=np.float64),
@@ -199,7 +199,7 @@ def _promise(policy: Policy | None, entry: Entry) -> float:
     """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN of the default: it promises none."""
     if policy is None:
         return float("nan")
-    seen, chosen = inputs(entry.features), list(entry.slate)
+    seen, chosen = inputs_of(entry.features), list(entry.slate)
     parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
     slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
     odds = policy.head.log_odds(seen.query, slate).mean()

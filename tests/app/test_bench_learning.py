@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from app.bench.learning import banking, runs, tau
+from app.bench.learning import banking, baselines, poison, runs, scores, tau
 from app.bench.learning.learner import (
     CANARY_PLAN,
     PLAN,
@@ -22,9 +22,13 @@ from app.bench.learning.learner import (
     remembered,
     served,
 )
-from app.bench.learning.main import PARTS, measure
+from app.bench.learning.linucb import LinUcb
+from app.bench.learning.main import measure, table
+from app.bench.learning.memory import Memory
+from app.bench.learning.raw import classify
 from app.bench.learning.reuse import Stage, as_log, stage
-from app.bench.learning.runs import by_user
+from app.bench.learning.rules import Judged, split_gap
+from app.bench.learning.scores import by_user
 from app.bench.learning.speed import run as speed
 from app.bench.main import as_table
 from app.bench.measure import Measurement
@@ -78,7 +82,7 @@ def fold(airline: tau.Domain) -> tau.Fold:
 def test_the_chances_of_all_slates_of_a_decision_sum_to_one_and_the_logged_one_is_among_them(stream: Service):
     for decision in stream.log[::20]:
         arms = {"default": None, CANDIDATE: UNTRAINED}
-        lottery = decide(decision.features, decision.scene.field, 1, Trial(arms, Budget(), 0)).lottery
+        lottery = decide(decision.features, decision.field, 1, Trial(arms, Budget(), 0)).lottery
         assert sum(lottery.chances.values()) == pytest.approx(1)
         assert 0 < decision.chance <= 1
 
@@ -185,7 +189,7 @@ def test_the_slates_hold_at_most_one_failure(airline: tau.Domain, fold: tau.Fold
     service = runs.service(airline, fold, 60)
     service.candidate = UNTRAINED
     service.advance(60)
-    assert all(decision.scene.field.failed[list(decision.slate)].sum() <= 1 for decision in service.log)
+    assert all(decision.field.failed[list(decision.slate)].sum() <= 1 for decision in service.log)
 
 
 def test_a_ridge_is_one_of_the_plans_and_the_largest_where_nothing_can_be_held_out(reuse: Stage, stream: Service):
@@ -195,6 +199,76 @@ def test_a_ridge_is_one_of_the_plans_and_the_largest_where_nothing_can_be_held_o
     none = rows.take(np.zeros(len(rows), dtype=bool))
     assert chosen_ridges([none], plan, [0], factory(1, 0)) == [max(plan.ridges)]
     assert chosen_ridges([rows, none], plan, [0, 0], factory(1, 0))[0] in plan.ridges
+
+
+def test_every_baseline_is_tested_on_every_query_of_both_modes(airline: tau.Domain, fold: tau.Fold):
+    service = runs.service(airline, fold, 40)
+    service.advance(40)
+    learned = baselines.learners(airline, baselines.Told.of_log(service.log))
+    memory = remembered(airline.effects, service.log)
+    found = runs.tested(airline, fold, memory, {scores.DEFAULT: baselines.by(None), **baselines.FIXED, **learned})
+    asked = {mode: sum(question.ideal > 0 for question in questions) for mode, questions in fold.test.items()}
+    assert {mode: sum(each is mode for each, _, _ in found) for mode in tau.Mode} == asked
+    named = scores.FIXED | {scores.DEFAULT, scores.ORACLE, baselines.LINUCB, baselines.RAW}
+    assert all(set(ndcg) == named for _, _, ndcg in found)
+    assert all(ndcg[scores.ORACLE] >= ndcg[arm] - 1e-9 for _, _, ndcg in found for arm in (scores.DEFAULT, *learned))
+
+
+def test_what_the_learners_are_told_is_what_was_served(airline: tau.Domain, fold: tau.Fold):
+    service = runs.service(airline, fold, 40)
+    service.advance(40)
+    told = baselines.Told.of_log(service.log)
+    kept = [decision for decision in service.log if decision.slate]
+    for decision, cases, places in zip(kept, told.cases, told.places, strict=True):
+        assert cases[list(places)].tolist() == decision.scene.case[list(decision.slate)].tolist()
+    assert told.reward.tolist() == [decision.reward for decision in kept]
+
+
+def test_linucb_prefers_what_was_rewarded_and_then_what_is_unknown():
+    seen = np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], 50, axis=0)
+    learned = LinUcb.fit(seen, np.repeat([1.0, 0.0], 50))
+    good, bad, unknown = learned.scores(np.eye(3))
+    assert good > unknown > bad
+
+
+def test_a_split_by_decision_flatters_where_nothing_can_be_learned():
+    rng = np.random.default_rng(0)
+    judged = Judged(rng.normal(size=(60, 32)), rng.normal(size=(60, 8, 32)), rng.random((60, 8)) < 0.5, np.arange(60))
+    gap = split_gap(judged, classify, rng)
+    assert gap.by_decision > 0.9
+    assert gap.by_group == pytest.approx(0.5, abs=0.1)
+
+
+FLOOD = poison.Attack("copies of failures", 0.05)
+
+
+async def test_an_attack_adds_wrong_answers_and_changes_nothing_else(embedder: WordLlamaEmbedder):
+    corpus = await banking.read(folder("banking77"), embedder)
+    clean = poison.stream(corpus, None, 0, 30)
+    for attack in (FLOOD, poison.Attack("forged successes", 0.05, 10, given=True)):
+        attacked = poison.stream(corpus, attack, 0, 30)
+        honest = ~attacked.poison
+        assert attacked.poison.sum() == 75
+        assert attacked.asked.texts == clean.asked.texts
+        for name in ("reward", "proven", "source"):
+            assert np.array_equal(getattr(attacked.stock, name)[honest], getattr(clean.stock, name))
+        assert set(attacked.stock.source[attacked.poison]).isdisjoint(clean.stock.source)
+        assert attacked.stock.bank.wrong[attacked.poison].all()
+        assert attacked.stock.proven[attacked.poison].all() == attack.given
+
+
+async def test_the_rules_of_the_slate_leave_one_place_to_copies(embedder: WordLlamaEmbedder):
+    corpus = await banking.read(folder("banking77"), embedder)
+    stream = poison.stream(corpus, FLOOD, 0, 300)
+    ruled, free = (poison.serve(stream, arm, 0) for arm in (poison.SERVES, poison.UNRULED))
+    assert ruled.taken.max() <= 1 / poison.PLACES < free.taken.max()
+
+
+def test_a_case_that_was_reused_well_is_proven(reuse: Stage):
+    scene, memory = reuse.stream[0], Memory(reuse.effects)
+    assert not scene.field(memory.features(scene)).proven.any()
+    memory.learn(scene, (3,), 1.0)
+    assert np.flatnonzero(scene.field(memory.features(scene)).proven).tolist() == [3]
 
 
 def test_intervals_cluster_by_user():
@@ -221,11 +295,12 @@ def test_a_missed_aim_is_printed_as_missed():
     assert marks == {"short": (True, False), "there": (False, True), "unproven": (True, False)}
 
 
-async def test_a_part_without_data_is_skipped_where_everyone_sees_it(tmp_path: Path):
+def test_a_part_without_data_is_skipped_where_everyone_sees_it(tmp_path: Path):
     said: list[str] = []
-    rows = await measure(tmp_path, {"reuse": PARTS["reuse"]}, lambda text: said.append(str(text)))
-    assert [row.name for row in rows] == ["reuse: SKIPPED"]
+    done = measure("reuse", tmp_path, said.append)
+    assert [row.name for row in done.rows] == ["reuse: SKIPPED"]
     assert "SKIPPED" in said[0]
+    assert [row.name for row in table([done], 0)] == ["reuse: SKIPPED", "time reuse", "time of all these"]
 
 
 def test_batched_training_is_timed_against_one_by_one():

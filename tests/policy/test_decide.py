@@ -189,9 +189,11 @@ def test_without_a_budget_nothing_is_drawn(arms: dict[str, Policy | None]):
 def test_a_total_is_the_prior_and_the_blended_residual(seed: int, blend: float):
     seen, _ = world(seed)
     found = score(replace(NEAREST_FIRST, blend=blend), seen)
-    assert found.prior.tolist() == inputs.prior(seen).tolist()
+    assert found.prior.tolist() == inputs.inputs_of(seen).prior.tolist()
     assert found.total == pytest.approx(found.prior + blend * found.residual, abs=1e-5)
-    assert found.residual == pytest.approx(3 * inputs.case_inputs(seen)[:, inputs.CASE.index("similarity")], abs=1e-5)
+    assert found.residual == pytest.approx(
+        3 * inputs.inputs_of(seen).case[:, inputs.CASE.index("similarity")], abs=1e-5
+    )
 
 
 def test_an_expected_reward_rises_with_the_score_of_a_policy_that_is_fully_blended_in():

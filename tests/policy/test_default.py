@@ -84,7 +84,7 @@ def test_cold_start_is_the_default_order_on_a_thousand_slates(hidden: int):
     head = untrained(len(inputs.CASE), len(inputs.QUERY), members=3, hidden=hidden)
     for _ in range(1_000):
         seen = pool(rng)
-        cold = inputs.prior(seen) + head.case_part(inputs.case_inputs(seen)).mean(axis=0)
+        cold = inputs.inputs_of(seen).prior + head.case_part(inputs.inputs_of(seen).case).mean(axis=0)
         assert ordered(cold) == ordered(default.scores(seen))
 
 
@@ -95,5 +95,5 @@ def test_cold_start_keeps_the_default_order_though_the_hidden_units_were_drawn()
     head = Head(**(blank.arrays() | {"hidden": drawn}))
     for _ in range(100):
         seen = pool(rng)
-        cold = inputs.prior(seen) + head.case_part(inputs.case_inputs(seen)).mean(axis=0)
+        cold = inputs.inputs_of(seen).prior + head.case_part(inputs.inputs_of(seen).case).mean(axis=0)
         assert ordered(cold) == ordered(default.scores(seen))

@@ -86,19 +86,19 @@ def test_a_candidate_without_one_of_the_features_is_an_error_not_a_gap():
 @unhurried
 @given(wild())
 def test_the_inputs_are_finite_whatever_was_logged(seen: features.Features):
-    case, query = inputs.case_inputs(seen), inputs.query_inputs(seen)
+    case, query = inputs.inputs_of(seen).case, inputs.inputs_of(seen).query
     assert case.shape == (len(seen), len(inputs.CASE))
     assert query.shape == (1, len(inputs.QUERY))
-    assert inputs.prior(seen).shape == (len(seen),)
-    assert all(part.dtype == np.float32 for part in (case, query, inputs.prior(seen)))
-    assert all(np.isfinite(part).all() for part in (case, query, inputs.prior(seen)))
+    assert inputs.inputs_of(seen).prior.shape == (len(seen),)
+    assert all(part.dtype == np.float32 for part in (case, query, inputs.inputs_of(seen).prior))
+    assert all(np.isfinite(part).all() for part in (case, query, inputs.inputs_of(seen).prior))
 
 
 @pytest.mark.parametrize("number", [0.0, np.nan, -1.0, -2.0, float(HALF.max), float(HALF.min)])
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_the_inputs_are_finite_where_all_features_are_the_same(number: float, count: int):
     seen = np.full((count, len(features.NAMES)), number, np.float32)
-    for part in (inputs.case_inputs(seen), inputs.query_inputs(seen), inputs.prior(seen)):
+    for part in (inputs.inputs_of(seen).case, inputs.inputs_of(seen).query, inputs.inputs_of(seen).prior):
         assert np.isfinite(part).all()
 
 
@@ -131,7 +131,7 @@ def test_the_inputs_of_this_feature_version_are_these():
 def test_an_unknown_reward_is_told_from_a_reward_of_zero():
     seen = pool(np.random.default_rng(1), 2)
     seen[:, features.COLUMN["reward"]] = [np.nan, 0]
-    case = inputs.case_inputs(seen)
+    case = inputs.inputs_of(seen).case
     assert case[:, inputs.CASE.index("reward_unknown")].tolist() == [1, 0]
     posterior = case[:, inputs.CASE.index("log_posterior")]
     assert posterior[0] > posterior[1]
@@ -140,15 +140,15 @@ def test_an_unknown_reward_is_told_from_a_reward_of_zero():
 def test_a_case_that_is_in_no_half_of_the_search_stands_behind_all_that_are():
     seen = pool(np.random.default_rng(1), 3)
     seen[:, features.COLUMN["semantic_rank"]] = [1, 64, np.nan]
-    place = inputs.case_inputs(seen)[:, inputs.CASE.index("log_semantic_rank")]
+    place = inputs.inputs_of(seen).case[:, inputs.CASE.index("log_semantic_rank")]
     assert place[0] < place[1] < place[2]
 
 
 def test_a_candidates_inputs_do_not_depend_on_the_order_of_the_others():
     seen = pool(np.random.default_rng(2), 9)
     shuffled = np.random.default_rng(3).permutation(9)
-    assert np.array_equal(inputs.case_inputs(seen)[shuffled], inputs.case_inputs(seen[shuffled]))
-    assert inputs.query_inputs(seen) == pytest.approx(inputs.query_inputs(seen[shuffled]))
+    assert np.array_equal(inputs.inputs_of(seen).case[shuffled], inputs.inputs_of(seen[shuffled]).case)
+    assert inputs.inputs_of(seen).query == pytest.approx(inputs.inputs_of(seen[shuffled]).query)
 
 
 @pytest.mark.parametrize("hidden", [0, 3])
@@ -165,7 +165,7 @@ def test_the_factory_head_looks_at_its_two_inputs_alone(hidden: int):
 
 
 def test_the_factory_head_begins_inside_the_range_that_counts():
-    case = inputs.case_inputs(pool(np.random.default_rng(5), 64))
+    case = inputs.inputs_of(pool(np.random.default_rng(5), 64)).case
     for name in FACTORY_INPUTS:
         assert np.abs(case[:, inputs.CASE.index(name)]).max() < FARTHEST
 

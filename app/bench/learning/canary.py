@@ -96,18 +96,21 @@ def world(scenario: Scenario, rng: np.random.Generator) -> World:
     slates[differs, 3] = 4  # the last place is another case ...
     twice = differs & (rng.random(QUERIES) < 0.5)  # noqa: PLR2004 - ... and of half of them the third as well
     slates[twice, 2] = 5
+    every = np.arange(QUERIES)
+    default = World(popularity, difficulty, effects, slates).reward(every, np.broadcast_to(DEFAULT_SLATE, slates.shape))
     low, high = -30.0, 30.0
     for _ in range(30):  # the true uplift rises with the effect of the cases that only the candidate shows
         middle = (low + high) / 2
         found = World(popularity, difficulty, effects + middle * (np.arange(CANDIDATES) >= PLACES), slates)
-        ours, theirs = found.values()
-        low, high = (middle, high) if ours - theirs < scenario.uplift else (low, middle)
+        uplift = popularity @ (found.reward(every, slates) - default)
+        low, high = (middle, high) if uplift < scenario.uplift else (low, middle)
     return found
 
 
 def explored(slate: Ints, rate: float, rng: np.random.Generator) -> Ints:
     """Returns the slates, (n, PLACES), a share of them with another of the top 8 in the last place."""
-    others = np.array([[c for c in range(CANDIDATES) if c not in set(row)] for row in slate.tolist()])
+    taken = (slate[:, :, None] == np.arange(CANDIDATES)).any(axis=1)
+    others = np.nonzero(~taken)[1].reshape(len(slate), -1)
     chosen = others[np.arange(len(slate)), rng.integers(0, others.shape[1], len(slate))]
     result = slate.copy()
     result[:, -1] = np.where(rng.random(len(slate)) < rate, chosen, slate[:, -1])

@@ -13,10 +13,10 @@ from policy.decide import CANDIDATE, Budget, Policy, Trial, decide
 from policy.decide import DEFAULT as BY_DEFAULT
 from policy.examples import Array, Examples, importance, shared_credit
 from policy.features import Features
-from policy.inputs import CASE, case_inputs, factory, prior, query_inputs
+from policy.inputs import CASE, QUERY, factory, inputs_of
 from policy.logged import Floats
-from policy.network import Head
-from policy.slate import Slate
+from policy.network import Head, untrained
+from policy.slate import Field, Slate
 from policy.train import RIDGES, Plan, train
 
 HALF = 100.0
@@ -42,10 +42,32 @@ class Decision:
 
     scene: Scene
     features: Features
+    shown: "Shown"
     slate: Slate
     chance: float
     reward: float
     canary: bool
+
+    @property
+    def field(self) -> Field:
+        """Returns what the slate's rules looked at."""
+        return self.scene.field(self.features)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """What training sees of one slate of k cases, kept because every later training sees it again."""
+
+    inputs: Array  # (k, D)
+    prior: Array  # (k,)
+    query: Array  # (1, G)
+
+    @classmethod
+    def of(cls, features: Features, slate: Slate) -> "Shown":
+        """Returns it from the candidates' features."""
+        places = list(slate)
+        seen = inputs_of(features)
+        return cls(seen.case[places], seen.prior[places], seen.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +84,10 @@ class Recipe:
         start = self.start or factory(self.members, self.hidden)
         heads = train(profiles, self.plan, seeds, start)
         return [Policy("learned", head, len(e) / (len(e) + HALF)) for head, e in zip(heads, profiles, strict=True)]
+
+
+PLAIN = Recipe(plan=CANARY_PLAN, start=untrained(len(CASE), len(QUERY), MEMBERS))
+"""Begins at the default; of a model that sees no case, no ridge is worth choosing."""
 
 
 class Service:
@@ -84,10 +110,11 @@ class Service:
             scene = self._scenes[now]
             features = self._memory.features(scene)
             trial = Trial(arms, Budget(), int(self._rng.integers(2**63)))
-            decided = decide(features, scene.field, self.places, trial)
+            decided = decide(features, scene.field(features), self.places, trial)
             reward = self._outcome(now, decided.slate)
             chance = decided.lottery.chance(decided.slate)
-            self.log.append(Decision(scene, features, decided.slate, chance, reward, decided.arm == CANDIDATE))
+            shown = Shown.of(features, decided.slate)
+            self.log.append(Decision(scene, features, shown, decided.slate, chance, reward, decided.arm == CANDIDATE))
             self._memory.learn(scene, decided.slate, reward)
 
 
@@ -113,13 +140,15 @@ def served(services: Sequence[Service], recipe: Recipe, marks: Sequence[int]) ->
 def examples(log: Sequence[Decision], places: int) -> Examples:
     """Returns the log as training sees it; every slate's outcome is shared by its places."""
     filled = np.array([[place < len(d.slate) for place in range(places)] for d in log])
-    slate = np.array([[*d.slate, *[0] * (places - len(d.slate))] for d in log])
-    rows = np.arange(len(log))[:, None]
+    inputs = np.zeros((*filled.shape, len(CASE)), np.float32)
+    base = np.zeros(filled.shape, np.float32)
+    inputs[filled] = np.concatenate([d.shown.inputs for d in log])
+    base[filled] = np.concatenate([d.shown.prior for d in log])
     return Examples(
-        inputs=np.stack([case_inputs(d.features) for d in log])[rows, slate],
-        prior=np.stack([prior(d.features) for d in log])[rows, slate],
+        inputs=inputs,
+        prior=base,
         credit=shared_credit(filled, np.zeros_like(filled), np.zeros(len(log), dtype=np.bool_)),
-        query=np.concatenate([query_inputs(d.features) for d in log]),
+        query=np.concatenate([d.shown.query for d in log]),
         reward=np.array([d.reward for d in log], dtype=np.float32),
         weight=importance(np.array([d.chance for d in log])),
         group=np.unique([d.scene.query for d in log], return_inverse=True)[1].astype(np.int64),
@@ -136,7 +165,8 @@ def permuted(log: Sequence[Decision], effects: Floats, rng: np.random.Generator)
     memory = Memory(effects)
     shuffled = []
     for decision, reward in zip(log, rng.permutation([d.reward for d in log]).tolist(), strict=True):
-        shuffled.append(replace(decision, reward=reward, features=memory.features(decision.scene)))
+        seen = memory.features(decision.scene)
+        shuffled.append(replace(decision, reward=reward, features=seen, shown=Shown.of(seen, decision.slate)))
         memory.learn(decision.scene, decision.slate, reward)
     return shuffled
 
@@ -156,9 +186,9 @@ class Prepared:
     @classmethod
     def of(cls, memory: Memory, scenes: Iterable[Scene]) -> "Prepared":
         """Returns the scenes as they look with this memory."""
-        seen = [memory.features(scene) for scene in scenes]
-        inputs = np.stack([case_inputs(features) for features in seen])
-        return cls(np.stack([prior(features) for features in seen]), inputs.reshape(-1, len(CASE)))
+        seen = [inputs_of(memory.features(scene)) for scene in scenes]
+        inputs = np.concatenate([each.case for each in seen])
+        return cls(np.stack([each.prior for each in seen]), inputs)
 
     def scores(self, policy: Policy | None) -> Array:
         """Returns what the policy orders by, (queries, n): ``policy.decide.score`` for all queries at once."""

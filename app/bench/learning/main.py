@@ -1,11 +1,14 @@
-"""Runs the benchmark of learning, all five parts, in a process of its own: ``python -m app.bench.learning.main``."""
+"""Runs the benchmark of learning, all five parts, in processes of its own: ``python -m app.bench.learning.main``."""
 
 import asyncio
 import json
+import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +24,8 @@ from app.providers.wordllama import WordLlamaEmbedder
 BESIDE_THE_REPOSITORY = Path(__file__).parents[3] / ".." / "shared" / "data"
 DOMAINS = ("retail", "airline")
 GATE_SEED = 0
+WHOLE_MIN = 15.0
+"""Minutes that the whole may take on two cores."""
 WIDTH = 200
 """Columns of the table where there is no terminal."""
 
@@ -44,7 +49,7 @@ async def _runs(domain: str, data: Path, say: Say) -> list[Measurement]:
 
 
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
-    return [_named("gate", row) for row in gate.run(GATE_SEED)]
+    return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
 
 
 async def _poison(data: Path, _say: Say) -> list[Measurement]:
@@ -55,14 +60,16 @@ async def _speed(_data: Path, _say: Say) -> list[Measurement]:
     return speed.run()
 
 
-PARTS: Mapping[str, Part] = {
-    "speed": _speed,
-    "reuse": _reuse,
+ALONE = "speed"
+"""Measured before the others, in a process with all cores: its times and its memory are not theirs."""
+PARTS: dict[str, Part] = {
+    ALONE: _speed,
     **{f"runs {domain}": partial(_runs, domain) for domain in DOMAINS},
-    "gate": _gate,
+    "reuse": _reuse,
     "poison": _poison,
+    "gate": _gate,
 }
-"""Speed first: its memory is not that of the others."""
+"""The longest of the others first, so that they end at about the same time."""
 
 
 async def _banking(data: Path) -> banking.Corpus:
@@ -72,28 +79,57 @@ async def _banking(data: Path) -> banking.Corpus:
     return await banking.read(folder, WordLlamaEmbedder())
 
 
-def _named(part: str, row: Measurement) -> Measurement:
-    return Measurement(**{**asdict(row), "name": f"{part} {row.name}"})
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a part measured, and how long it took by the clock and on the processors."""
+
+    name: str
+    rows: list[Measurement]
+    wall_s: float
+    cpu_s: float
 
 
-async def measure(
-    data: Path, parts: Mapping[str, Part], say: Say, keep: Callable[[list[Measurement]], object] = lambda _found: None
-) -> list[Measurement]:
-    """Returns what the parts measured; one whose data is missing says so and is left out.
+def say(text: str) -> None:
+    """Writes to the error output, beside the table."""
+    Console(stderr=True, style="dim", markup=False).print(text)
 
-    ``keep`` is told what was found after each part, so that nothing is lost when a later one is broken off.
-    """
-    found: list[Measurement] = []
-    for name, part in parts.items():
-        started = time.perf_counter()
-        try:
-            found += await part(data, say)
-        except DataMissing as missing:
-            say(f"{name}: SKIPPED, no data in {missing}; --data or CASEBANK_DATA names another folder")
-            found.append(Measurement(f"{name}: SKIPPED", float("nan"), "", "its data is not on this machine"))
-        say(f"{name}: {time.perf_counter() - started:.0f} s")
-        keep(found)
-    return found
+
+def measure(name: str, data: Path, say: Say = say) -> Done:
+    """Returns what the part measured; where its data is missing it says so instead."""
+    started, busy = time.perf_counter(), time.process_time()
+    try:
+        rows = asyncio.run(_found(PARTS[name](data, say)))
+    except DataMissing as missing:
+        say(f"{name}: SKIPPED, no data in {missing}; --data or CASEBANK_DATA names another folder")
+        rows = [Measurement(f"{name}: SKIPPED", float("nan"), "", "its data is not on this machine")]
+    done = Done(name, rows, time.perf_counter() - started, time.process_time() - busy)
+    say(f"{name}: {done.wall_s:.0f} s, {done.cpu_s:.0f} s of CPU")
+    return done
+
+
+async def _found(part: Awaitable[list[Measurement]]) -> list[Measurement]:
+    return await part
+
+
+def measured(names: Sequence[str], data: Path, processes: int) -> Iterator[Done]:
+    """Yields the parts as they end, so many at once but for ALONE, each in a process of one thread."""
+    if ALONE in names:
+        yield measure(ALONE, data)
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"  # read as a process starts
+    with ProcessPoolExecutor(processes, get_context("spawn"), logs.quiet) as pool:
+        for ended in as_completed([pool.submit(measure, name, data) for name in names if name != ALONE]):
+            yield ended.result()
+
+
+def table(done: Sequence[Done], wall_s: float) -> list[Measurement]:
+    """Returns all that was measured, in the order of PARTS, and last how long it took."""
+    parts = sorted(done, key=lambda part: list(PARTS).index(part.name))
+    times = [Measurement(f"time {part.name}", part.wall_s, "s", f"{part.cpu_s:.0f} s of CPU") for part in parts]
+    busy = sum(part.cpu_s for part in parts) / 60
+    aim = WHOLE_MIN if len(parts) == len(PARTS) else None
+    whole = Measurement("time of all these", wall_s / 60, "min", f"{busy:.1f} min of CPU", aim)
+    return [*(row for part in parts for row in part.rows), *times, whole]
 
 
 def main(
@@ -102,20 +138,22 @@ def main(
         Path, typer.Option(envvar="CASEBANK_DATA", help="the folder with banking77 and tau")
     ] = BESIDE_THE_REPOSITORY,
     part: Annotated[list[str] | None, typer.Option(help=f"of {', '.join(PARTS)}: these parts alone")] = None,
+    processes: Annotated[int, typer.Option(min=1, help="parts measured at once")] = os.cpu_count() or 1,
 ) -> None:
     """Measure what the policy learns, what the gate lets through, what poison does, and how long it takes."""
     logs.quiet()
-    progress = Console(stderr=True, style="dim", markup=False)
     if unknown := set(part or ()) - set(PARTS):
         raise typer.BadParameter(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    chosen = {name: PARTS[name] for name in PARTS if not part or name in part}
+    started, done = time.perf_counter(), list[Done]()
+    for ended in measured([name for name in PARTS if not part or name in part], data, processes):
+        done.append(ended)
+        _keep(json_file, table(done, time.perf_counter() - started))  # nothing is lost when a later one is broken off
+    Console(width=None if Console().is_terminal else WIDTH).print(as_table(table(done, time.perf_counter() - started)))
 
-    def keep(found: list[Measurement]) -> None:
-        if json_file is not None:
-            json_file.write_text(json.dumps([asdict(row) | {"reached": row.reached} for row in found], indent=2) + "\n")
 
-    measured = asyncio.run(measure(data, chosen, progress.print, keep))
-    Console(width=None if Console().is_terminal else WIDTH).print(as_table(measured))
+def _keep(file: Path | None, rows: Sequence[Measurement]) -> None:
+    if file is not None:
+        file.write_text(json.dumps([asdict(row) | {"reached": row.reached} for row in rows], indent=2) + "\n")
 
 
 if __name__ == "__main__":

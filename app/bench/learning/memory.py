@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 
 from policy import evidence, experience, features
 from policy.logged import Floats, Ints
-from policy.slate import Field, Slate
+from policy.slate import Field, Slate, field_of
 from retrieval.bank import LATEST
 from retrieval.past import NEAREST, RECENT
 
 _COUNT = features.OWN.index("reuse_count")
 _TOTAL = features.OWN.index("reuse_reward")
 _USUAL = features.OWN.index("usual_reward")
-_FAILED = features.OWN.index("failed")
+_PROVEN = features.OWN.index("proven")
+REUSED_WELL = 0.5
+"""Sum of rewards of reuse from which a case is proven, as ``retrieval.queries`` has it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +36,7 @@ class Scene:
         own: (n, len(features.OWN)), without any reuse.
         cases: the same candidates as evidence takes them.
         said: (n, len(evidence.NAMES)), what similar runs say of each.
+        group, source: (n,), as the rules of a slate take them.
     """
 
     query: int
@@ -42,12 +45,12 @@ class Scene:
     own: NDArray[np.float32]
     cases: evidence.Cases
     said: NDArray[np.float32]
+    group: NDArray[np.int16]
+    source: NDArray[np.int16]
 
-    @property
-    def field(self) -> Field:
-        """Returns what a slate's rules look at."""
-        n = len(self.case)
-        return Field(np.arange(n, dtype=np.int16), self.own[:, _FAILED] > 0, np.ones(n, dtype=np.bool_))
+    def field(self, seen: features.Features) -> Field:
+        """Returns what a slate's rules look at, of the scene as it was seen."""
+        return field_of(seen, self.group, self.source, None)
 
 
 class Memory:
@@ -79,6 +82,7 @@ class Memory:
         own = scene.own.copy()
         own[:, _COUNT], own[:, _TOTAL] = self._count[scene.case], self._total[scene.case]
         own[:, _USUAL] = np.mean(self._rewards[-LATEST:]) if self._rewards else np.nan
+        own[:, _PROVEN] = np.maximum(own[:, _PROVEN], own[:, _TOTAL] >= REUSED_WELL)
         return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.Past:

@@ -6,26 +6,39 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from app.bench.learning.banking import Log, Pools, Questions, Scorer, World
+from app.bench.learning.linucb import Reals
 from policy.logged import Floats
 
-WIDTH, EPOCHS, BATCH, RATE, DECAY = 64, 40, 64, 1e-3, 1e-2
+WIDTH, EPOCHS, BATCH, RATE, DECAY = 64, 40, 128, 2e-3, 1e-2
+STEPS = 1_000
+"""At most so many steps, however many rows there are: enough for EPOCHS over 3,000."""
 CHUNK = 256
 """Queries scored at once."""
 
 
+class RawEmbeddings:
+    """An MLP on the query's vector, the case's and their product."""
+
+    def __init__(self, query: Reals, case: Reals, reward: Floats) -> None:
+        """Takes vectors (n, dimension) of queries and of the cases that they were served, and the rewards (n,)."""
+        torch.manual_seed(0)
+        self._net = _fitted(_pairs(query, case), reward, WIDTH)
+
+    def scores(self, query: Reals, cases: Reals) -> Floats:
+        """Returns log odds, (queries, n), for queries (queries, dimension) and cases (queries, n, dimension)."""
+        return _answers(self._net, _pairs(np.broadcast_to(query[:, None], cases.shape), cases))
+
+
 def raw_embeddings(world: World, log: Log) -> Scorer:
-    """Returns an MLP on the query's vector, the case's and their product, fitted to the logged rewards."""
-    torch.manual_seed(0)
-    query, case = world.asked.vectors[log.row], world.bank.vectors[log.case]
-    net = _fitted(_pairs(query, case), log.reward, WIDTH)
+    """Returns the network, fitted to the logged rewards."""
+    net = RawEmbeddings(world.asked.vectors[log.row], world.bank.vectors[log.case], log.reward)
 
     def score(world: World, questions: Questions, pools: Pools, _log: Log) -> Floats:
-        parts = []
-        for first in range(0, len(pools.case), CHUNK):
-            cases = world.bank.vectors[pools.case[first : first + CHUNK]]
-            asked = np.broadcast_to(questions.vectors[first : first + CHUNK, None], cases.shape)
-            parts.append(_answers(net, _pairs(asked, cases)))
-        return np.concatenate(parts)
+        starts = range(0, len(pools.case), CHUNK)
+        chunks = [slice(first, first + CHUNK) for first in starts]
+        return np.concatenate(
+            [net.scores(questions.vectors[rows], world.bank.vectors[pools.case[rows]]) for rows in chunks]
+        )
 
     return score
 
@@ -37,14 +50,14 @@ def classify(seen: Floats, label: Floats, others: Floats) -> Floats:
 
 
 def _pairs(query: np.ndarray, case: np.ndarray) -> np.ndarray:
-    return np.concatenate([query, case, query * case], axis=-1)
+    return np.concatenate([query, case, query * case], axis=-1).astype(np.float32)
 
 
 def _fitted(inputs: np.ndarray, label: Floats, width: int) -> nn.Module:
     x, y = torch.from_numpy(inputs), torch.tensor(label, dtype=torch.float32)
     net = nn.Sequential(nn.Linear(x.shape[1], width), nn.ReLU(), nn.Linear(width, 1))
-    optimiser = torch.optim.AdamW(net.parameters(), lr=RATE, weight_decay=DECAY)
-    for _ in range(EPOCHS):
+    optimiser = torch.optim.AdamW(net.parameters(), lr=RATE, weight_decay=DECAY, fused=True)
+    for _ in range(min(EPOCHS, STEPS * BATCH // len(y))):
         for rows in torch.split(torch.randperm(len(y)), BATCH):
             optimiser.zero_grad()
             loss = binary_cross_entropy_with_logits(net(x[rows])[:, 0], y[rows])

@@ -1,13 +1,15 @@
 """Benchmark 1: simulated reuse, the product's policy against every baseline at 250 and 3,000 logged decisions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from app.bench.learning.banking import Corpus, Log, Pools, Questions, Scenario, World, earned, world
+from app.bench.learning.banking import Corpus, Log, Scenario, World, earned, world
 from app.bench.learning.learner import (
-    MEMBERS,
+    PLAIN,
+    PLAN,
     UNTRAINED,
     Decision,
     Prepared,
@@ -21,13 +23,11 @@ from app.bench.learning.learner import (
 )
 from app.bench.learning.memory import Scene
 from app.bench.learning.raw import classify, raw_embeddings
-from app.bench.learning.rules import RULES, interval, rewards, split_gap
+from app.bench.learning.rules import RULES, Judged, interval, rewards, split_gap
+from app.bench.learning.stock import Stock
 from app.bench.measure import Measurement
-from policy import evidence, features
 from policy.decide import Policy
-from policy.inputs import CASE, QUERY
 from policy.logged import Floats
-from policy.network import untrained
 from policy.slate import Slate
 from policy.train import Plan
 
@@ -35,17 +35,16 @@ SEEDS, FRESH = (0, 1, 2, 3, 4), (10, 11, 12)
 """Worlds that were looked at while the policy was built, and worlds that were not."""
 FEW, MANY = 250, 3_000
 AIMS: Mapping[int, float] = {FEW: 0.62, MANY: 0.75}
-GAP_QUERIES = 600
+GAP_QUERIES = 200
 NAME = "reuse"
 POLICY = "THE POLICY (hidden 0, factory's start)"
 DEFAULT = "untrained default"
 FACTORY = "factory's start, nothing learned"
 PERMUTED, PERMUTED_START = "control: permuted rewards", "control: factory's start, permuted rewards"
 
-_PLAIN = untrained(len(CASE), len(QUERY), MEMBERS)
 _FIXED = Plan(ridge=100.0)
 REFERENCES: Mapping[str, Recipe] = {
-    "logistic regression from the default": Recipe(start=_PLAIN),
+    "logistic regression from the default": replace(PLAIN, plan=PLAN),
     "MLP, 8 hidden": Recipe(hidden=8, members=2, plan=_FIXED),
     "MLP, 16 hidden": Recipe(hidden=16, members=2, plan=_FIXED),
 }
@@ -71,15 +70,16 @@ class Stage:
 
 
 def stage(corpus: Corpus, scenario: Scenario, seed: int) -> Stage:
-    """Returns the world of a seed."""
+    """Returns the world of a seed; every stored run calls itself a success, wrong answer or not."""
     drawn = world(corpus, scenario, np.random.default_rng(seed))
+    cases = len(drawn.bank.answers)
     effects = np.eye(corpus.intents)[drawn.bank.answers]
-    stream = _scenes(drawn.asked, drawn.pools, effects)
-    return Stage(drawn, effects, stream, _scenes(drawn.test, drawn.test_pools, effects))
+    stock = Stock(drawn.bank, effects, np.ones(cases), np.zeros(cases, np.bool_), np.arange(cases))
+    return Stage(drawn, effects, stock.scenes(drawn.asked, drawn.pools), stock.scenes(drawn.test, drawn.test_pools))
 
 
 def run(corpus: Corpus, scenario: Scenario | None = None, say: Callable[[str], object] = print) -> list[Measurement]:
-    """Returns the table: all baselines on SEEDS, the policy on FRESH ones as well."""
+    """Returns the table: everything on SEEDS, the policy and the fixed rules on FRESH ones as well."""
     scenario = scenario or Scenario()
     found = measured(corpus, scenario, SEEDS, full=True)
     say("fresh seeds")
@@ -119,24 +119,34 @@ def _earned(
     rows = [examples(log, 1) for log in logs]
     others = {name: recipe.fit(rows, range(len(rows))) for name, recipe in recipes.items()}
     if full:
-        others["query-only model"] = Recipe(start=_PLAIN).fit([query_only(each) for each in rows], range(len(rows)))
-    shuffled = [
-        permuted(log, each.effects, np.random.default_rng([seed, 2]))
-        for each, log, seed in zip(stages, logs, seeds, strict=True)
-    ]
-    blind = Recipe().fit([examples(log, 1) for log in shuffled], range(len(rows)))
+        others["query-only model"] = PLAIN.fit([query_only(each) for each in rows], range(len(rows)))
+    controls = _shuffled(stages, logs, seeds) if full else [{}] * len(stages)
     found: Earned = {}
     for number, (each, log) in enumerate(zip(stages, logs, strict=True)):
         test = Prepared.of(remembered(each.effects, log), each.test)
-        told = Prepared.of(remembered(each.effects, shuffled[number]), each.test)
         scores = {DEFAULT: test.scores(None), FACTORY: test.scores(UNTRAINED), POLICY: test.scores(trained[number])}
-        scores |= {name: test.scores(policies[number]) for name, policies in others.items()}
-        scores |= {PERMUTED_START: told.scores(UNTRAINED), PERMUTED: told.scores(blind[number])}
+        scores |= {name: test.scores(policies[number]) for name, policies in others.items()} | controls[number]
         got = {name: earned(each.world, score.astype(np.float64)) for name, score in scores.items()}
         rules = rewards(each.world, as_log(log), {"raw-embedding MLP": raw_embeddings} if full else {})
         for name, reward in (rules | got).items():
             found.setdefault(name, []).append(reward)
     return found
+
+
+def _shuffled(
+    stages: Sequence[Stage], logs: Sequence[list[Decision]], seeds: Sequence[int]
+) -> list[dict[str, NDArray[np.float32]]]:
+    """Returns by stage what is scored after the same decisions with their rewards shuffled: nothing to learn."""
+    shuffled = [
+        permuted(log, each.effects, np.random.default_rng([seed, 2]))
+        for each, log, seed in zip(stages, logs, seeds, strict=True)
+    ]
+    blind = Recipe().fit([examples(log, 1) for log in shuffled], range(len(logs)))
+    told = [Prepared.of(remembered(each.effects, log), each.test) for each, log in zip(stages, shuffled, strict=True)]
+    return [
+        {PERMUTED_START: test.scores(UNTRAINED), PERMUTED: test.scores(policy)}
+        for test, policy in zip(told, blind, strict=True)
+    ]
 
 
 def _rows(found: Earned, decisions: int, seeds: Sequence[int]) -> list[Measurement]:
@@ -156,8 +166,10 @@ def _rows(found: Earned, decisions: int, seeds: Sequence[int]) -> list[Measureme
         _row(f"{decisions:,}: {name}", _differences(found, one, other), f"paired, {detail}", 0.0 if aim else None)
         for name, (one, other, aim) in pairs.items()
     ]
-    control = _row(f"{decisions:,}: {PERMUTED}, learned", _differences(found, PERMUTED, PERMUTED_START), detail, None)
-    return [*rows, control]
+    if PERMUTED in found:
+        control = _differences(found, PERMUTED, PERMUTED_START)
+        rows.append(_row(f"{decisions:,}: {PERMUTED}, learned", control, f"paired, {detail}", None))
+    return rows
 
 
 def _differences(found: Earned, one: str, other: str) -> list[Floats]:
@@ -181,11 +193,18 @@ def _row(name: str, by_seed: Sequence[Floats], detail: str, aim: float | None) -
 def _gap(corpus: Corpus, scenario: Scenario) -> list[Measurement]:
     """Returns how much a split by decision flatters a network over raw embeddings."""
     drawn = world(corpus, scenario, np.random.default_rng(SEEDS[0]))
-    gap = split_gap(drawn, GAP_QUERIES, classify, np.random.default_rng(SEEDS[0]))
+    few = np.arange(GAP_QUERIES)
+    judged = Judged(
+        query=drawn.asked.vectors[few],
+        case=drawn.bank.vectors[drawn.pools.case[few]],
+        works=drawn.works()[few],
+        owner=few,
+    )
+    gap = split_gap(judged, classify, np.random.default_rng(SEEDS[0]))
     detail = f"AUC, raw-embedding MLP, {GAP_QUERIES} queries, seed {SEEDS[0]}"
     return [
         Measurement(f"{NAME} control: split by decision", gap.by_decision, "", detail),
-        Measurement(f"{NAME} control: split by query", gap.by_query, "", detail),
+        Measurement(f"{NAME} control: split by query", gap.by_group, "", detail),
     ]
 
 
@@ -198,44 +217,4 @@ def as_log(log: Sequence[Decision]) -> Log:
         place=place,
         case=np.array([decision.scene.case[at] for at, (_, decision) in zip(place, kept, strict=True)]),
         reward=np.array([decision.reward for _, decision in kept]),
-    )
-
-
-_NO_NAMES = 1
-"""Dimension of the tools' names, which the policy is not shown here: an intent's name would give the answer away."""
-
-
-def _scenes(questions: Questions, pools: Pools, effects: Floats) -> list[Scene]:
-    """Returns each question with its pool; every stored run calls itself a success, wrong answer or not."""
-    intents = effects.shape[1]
-    unnamed = evidence.Tools(np.zeros((intents, _NO_NAMES)), np.zeros(_NO_NAMES), np.zeros(intents))
-    return [_scene(number, questions, pools, effects, unnamed) for number in range(len(questions.texts))]
-
-
-def _scene(number: int, questions: Questions, pools: Pools, effects: Floats, unnamed: evidence.Tools) -> Scene:
-    case = pools.case[number]
-    success, nothing = np.ones(len(case)), np.zeros(len(case))
-    table = {
-        "semantic_rank": pools.semantic_rank[number],
-        "keyword_rank": pools.keyword_rank[number],
-        "similarity": pools.similarity[number],
-        "rrf": pools.rrf[number],
-        "reward": success,
-        "occurrences": success,
-    }
-    cases = evidence.Cases(
-        similarity=pools.similarity[number],
-        keyword_rank=pools.keyword_rank[number],
-        reward=success,
-        effects=effects[case],
-        steps=success,
-        errors=nothing,
-    )
-    return Scene(
-        query=number,
-        vector=questions.vectors[number].astype(np.float64),
-        case=case,
-        own=np.stack([table.get(name, nothing) for name in features.OWN], axis=1).astype(np.float32),
-        cases=cases,
-        said=evidence.features(cases, cases, unnamed),
     )

@@ -1,11 +1,13 @@
-"""Benchmark 1, what the learned policy is measured against: fixed rules, LinUCB, the oracle, and negative controls."""
+"""Benchmark 1, what the learned policy is measured against: fixed rules, LinUCB, the oracle, and the gap of splits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from app.bench.learning.banking import (
+    Bools,
     Fit,
     Log,
     Pools,
@@ -16,12 +18,12 @@ from app.bench.learning.banking import (
     earned,
     posterior,
 )
+from app.bench.learning.linucb import LinUcb, Reals, context
 from policy.evaluate import Interval
 from policy.logged import Floats, Ints
 
 SHARPNESS = 8
 """Power of the similarity, relative to the pool's best, with which candidates vouch for one another."""
-LINUCB_RIDGE, LINUCB_WIDTH = 1.0, 0.1
 RESAMPLES = 2_000
 
 
@@ -72,35 +74,33 @@ def reuse_posterior(world: World, _questions: Questions, pools: Pools, log: Log)
 
 def blend(world: World, _questions: Questions, pools: Pools, log: Log) -> Floats:
     """Returns similarity and Q in equal parts, each as a z-score within the pool; Q is the mean reward of reuse."""
-    return np.asarray(_standard(pools.similarity) + _standard(posterior(world.bank, log, prior=1.0)[pools.case]))
+    return blended(pools.similarity, posterior(world.bank, log, prior=1.0)[pools.case])
 
 
-def _standard(values: Floats) -> Floats:
-    spread = values.std(axis=1, keepdims=True)
-    return np.asarray((values - values.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1))
+def blended(similarity: Reals, q: Reals) -> Floats:
+    """Returns the sum of both as z-scores within each pool, (..., n)."""
+    return _standard(similarity) + _standard(q)
+
+
+def _standard(values: Reals) -> Floats:
+    spread = values.std(axis=-1, keepdims=True)
+    return np.asarray((values - values.mean(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1))
 
 
 def lin_ucb(world: World, log: Log) -> Scorer:
-    """Returns LinUCB (Li et al. 2010, disjoint arms made one) over ranks, similarities and the reuse record."""
-    context = _context(world, world.pools.take(log.row), earlier_posterior(world, log))
-    seen = context[np.arange(len(log.row)), log.place]
-    inverse = np.linalg.inv(seen.T @ seen + LINUCB_RIDGE * np.eye(seen.shape[1]))
-    weights = inverse @ seen.T @ log.reward
+    """Returns LinUCB over ranks, similarities and the reuse record."""
+    seen = _context(world, world.pools.take(log.row), earlier_posterior(world, log))
+    learned = LinUcb.fit(seen[np.arange(len(log.row)), log.place], log.reward)
 
     def score(world: World, _questions: Questions, pools: Pools, log: Log) -> Floats:
-        context = _context(world, pools, posterior(world.bank, log)[pools.case])
-        width = np.sqrt(np.einsum("nki,ij,nkj->nk", context, inverse, context))
-        scores: Floats = context @ weights + LINUCB_WIDTH * width
-        return scores
+        return learned.scores(_context(world, pools, posterior(world.bank, log)[pools.case]))
 
     return score
 
 
 def _context(world: World, pools: Pools, record: Floats) -> Floats:
-    """Returns (n, POOL, 6): level, similarity, RRF relative to the top, two ranks, the reuse record."""
-    ranks = (np.log(pools.semantic_rank), np.log(np.nan_to_num(pools.keyword_rank, nan=len(world.bank.answers))))
-    relative = pools.rrf / pools.rrf.max(axis=1, keepdims=True)
-    return np.stack([np.ones(pools.case.shape), pools.similarity, relative, *ranks, record], axis=-1)
+    ranks = pools.semantic_rank, np.nan_to_num(pools.keyword_rank, nan=len(world.bank.answers))
+    return context(pools.similarity, pools.rrf, ranks, record)
 
 
 RULES: Mapping[str, Scorer] = {
@@ -136,40 +136,55 @@ def interval(by_seed: Sequence[Floats], seed: int = 0, level: float = 0.95) -> I
     A query is drawn with its rewards of all seeds; give differences of two policies for a paired interval.
     """
     query = np.mean(by_seed, axis=0)  # (test,)
-    draws = np.random.default_rng(seed).multinomial(len(query), np.full(len(query), 1 / len(query)), RESAMPLES)
-    low, high = np.quantile(draws @ query / len(query), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(_drawn(len(query), seed) @ query, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(query.mean()), float(low), float(high))
+
+
+@lru_cache(maxsize=2)
+def _drawn(count: int, seed: int) -> Floats:
+    """Returns the share that each query has in each resample, (RESAMPLES, count): the same for every row."""
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
+    return drawn / count
 
 
 Classifier = Callable[[Floats, Floats, Floats], Floats]
 """Fits features (decisions, d) and labels (decisions,), and returns scores, (others,), for other features."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """Questions with n candidates each, and which of them help."""
+
+    query: Reals  # (questions, dimension)
+    case: Reals  # (questions, n, dimension)
+    works: Bools  # (questions, n)
+    owner: Ints  # (questions,), whose they are: what a split by group keeps together
+
+
 @dataclass(frozen=True, slots=True)
 class SplitGap:
-    """How well one classifier seems to do when decisions are split at random, and when queries are."""
+    """How well one classifier seems to do when decisions are split at random, and when groups are."""
 
     by_decision: float
-    by_query: float
+    by_group: float
 
 
-def split_gap(world: World, queries: int, classify: Classifier, rng: np.random.Generator) -> SplitGap:
+def split_gap(judged: Judged, classify: Classifier, rng: np.random.Generator) -> SplitGap:
     """Returns the AUC of telling helpful pairs of raw query and case vectors, by either split in halves.
 
     Queries come back, as they do in service: four decisions for each pair on average, drawn with replacement.
     """
-    size = world.pools.case.shape[1]
-    pair = rng.integers(0, queries * size, 4 * queries * size)
-    group, place = pair // size, pair % size
-    case = world.pools.case[group, place]
-    seen = np.hstack([world.asked.vectors[group], world.bank.vectors[case]]).astype(np.float64)
-    works = world.works()[group, place].astype(np.float64)
+    count, size = judged.works.shape
+    pair = rng.integers(0, count * size, 4 * count * size)
+    asked, place = pair // size, pair % size
+    seen = np.hstack([judged.query[asked], judged.case[asked, place]]).astype(np.float64)
+    works = judged.works[asked, place].astype(np.float64)
 
     def measured(unit: Ints) -> float:
         train = rng.permutation(int(unit.max()) + 1)[unit] % 2 == 0
         return auc(classify(seen[train], works[train], seen[~train]), works[~train])
 
-    return SplitGap(measured(np.arange(len(pair))), measured(group))
+    return SplitGap(measured(np.arange(len(pair))), measured(judged.owner[asked]))
 
 
 def auc(scores: Floats, labels: Floats) -> float:

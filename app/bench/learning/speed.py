@@ -14,7 +14,7 @@ from app.bench.measure import Measurement
 from policy import evidence, features
 from policy.decide import Policy, score
 from policy.examples import Examples
-from policy.inputs import CASE, QUERY, case_inputs, factory
+from policy.inputs import CASE, QUERY, factory, inputs_of
 from policy.train import Plan, train
 
 CANDIDATES, TOOLS, DIMENSION = 64, 8, 256
@@ -25,13 +25,14 @@ BATCH = 256
 SAMPLE = 8
 """Profiles trained one by one; the rest is extrapolated."""
 SCORING_MS, TIMES = 0.3, 20.0
+SCORE = "inputs, head and blend"
 ROUNDS = 300
 MEGABYTE = 1024 * 1024
 
 
 def run(profiles: int = PROFILES) -> list[Measurement]:
     """Returns times, ratios and the peak memory."""
-    return [*_scoring(), *_training(0, profiles), *_training(8, max(profiles // 10, 1)), _memory()]
+    return [*_scoring(), *_training(0, profiles), *_training(8, max(profiles // 20, 1)), _memory()]
 
 
 def _scoring() -> list[Measurement]:
@@ -39,18 +40,18 @@ def _scoring() -> list[Measurement]:
     memory, asked = _service(rng)
     row = memory.features(asked)
     policy = Policy("q-1", factory(MEMBERS, 8), 0.5)
-    inputs, head = case_inputs(row), policy.head
+    inputs, head = inputs_of(row).case, policy.head
     nothing = evidence.Tools(np.zeros((TOOLS, 1)), np.zeros(1), np.zeros(TOOLS))
     parts: dict[str, Callable[[], object]] = {
         "head alone": lambda: head.case_part(inputs).mean(axis=0),
-        "inputs, head and blend": lambda: score(policy, row),
+        SCORE: lambda: score(policy, row),
         "evidence of similar runs": lambda: evidence.features(asked.cases, asked.cases, nothing),
         "own record and experience": lambda: memory.features(asked),
     }
     times = {name: _median_ms(act) for name, act in parts.items()}
     detail = f"median of {ROUNDS}, {CANDIDATES} candidates, {MEMBERS} heads of 8 hidden units, numpy"
     found = [
-        Measurement(f"speed scoring: {name}", ms, "ms", detail, SCORING_MS if name == "head alone" else None)
+        Measurement(f"speed scoring: {name}", ms, "ms", detail, SCORING_MS if name == SCORE else None)
         for name, ms in times.items()
     ]
     whole = sum(ms for name, ms in times.items() if name != "head alone")
@@ -82,7 +83,8 @@ def _scene(number: int, effects: np.ndarray, rng: np.random.Generator) -> Scene:
     own = rng.random((CANDIDATES, len(features.OWN))).astype(np.float32)
     cases = evidence.Cases(similarity, ranks, np.ones(CANDIDATES), effects, ranks, ranks)
     said = rng.random((CANDIDATES, len(evidence.NAMES))).astype(np.float32)
-    return Scene(number, vector / np.linalg.norm(vector), np.arange(CANDIDATES), own, cases, said)
+    alone = np.arange(CANDIDATES, dtype=np.int16)
+    return Scene(number, vector / np.linalg.norm(vector), np.arange(CANDIDATES), own, cases, said, alone, alone)
 
 
 def _training(hidden: int, count: int) -> list[Measurement]:

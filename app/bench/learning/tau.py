@@ -38,6 +38,16 @@ POOL = queries.POOL
 """How many candidates a decision weighs: the best of the bank by the untrained default."""
 CONSENSUS_PEERS = 40
 BM25_K1, BM25_B = 1.5, 0.75
+FIXED = (
+    "random",
+    "recency",
+    "vector",
+    "keyword",
+    "rrf",
+    "rrf + success filter",
+    "plan consensus + success filter",
+)
+"""The rules that need no pool and no log."""
 DISCOUNT = 1 / np.log2(np.arange(2, PLACES + 2))  # (PLACES,)
 
 _READ_ONLY = re.compile(r"(get_|find_|list_|search_|calculate|think|check_)")
@@ -59,6 +69,7 @@ class Domain:
 
     Attributes:
         user, task: (n,), names.
+        began: (n,), the runs' order in time; those without one are the oldest, in the order of the file.
         words: the tokens of each run's first message.
         vectors: (n, dimension), unit vectors of the first messages; zeros for a blank one.
         reward: (n,), 0 to 1.
@@ -71,6 +82,7 @@ class Domain:
 
     user: NDArray[np.str_]
     task: NDArray[np.str_]
+    began: Ints
     words: list[list[str]]
     vectors: Floats
     reward: Floats
@@ -136,6 +148,7 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
     return Domain(
         user=np.array([run["user"] for run in runs]),
         task=np.array([run["task_id"] for run in runs]),
+        began=np.argsort(np.argsort([run.get("started_at") or "" for run in runs], kind="stable")),
         words=[tokens(run["task_text"]) for run in runs],
         vectors=await _vectors([run["task_text"] for run in runs], embedder),
         reward=np.array([run["reward"] for run in runs], dtype=np.float64),
@@ -323,6 +336,7 @@ def _known(domain: Domain, bank: _Bank) -> features.Features:
         "step_count": domain.steps[bank.runs],
         "error_count": domain.errors[bank.runs],
         "failed": reward == 0,
+        "proven": np.ones(len(reward)),
     }
     nothing = np.zeros(len(reward))
     return np.stack([table.get(name, nothing) for name in features.NAMES], axis=1).astype(np.float32)
@@ -349,17 +363,18 @@ def _tools(domain: Domain, query: int) -> evidence.Tools:
 def _fixed(domain: Domain, bank: _Bank, random: Random) -> dict[str, float]:
     """nDCG@4 of the rules that anyone could write down, over the whole bank; no rule about failures but their own."""
     success = domain.reward[bank.runs] > 0
-    scores = {
-        "random": random.random(len(bank.runs)),
-        "vector": -bank.semantic_rank,
-        "keyword": -bank.keyword_rank,
-        "rrf": bank.rrf,
-        "rrf + success filter": bank.rrf * success,
-        "plan consensus + success filter": (_consensus(domain, bank) + bank.rrf / 1_000) * success,
-    }
+    scores = (
+        random.random(len(bank.runs)),
+        domain.began[bank.runs],
+        -bank.semantic_rank,
+        -bank.keyword_rank,
+        bank.rrf,
+        bank.rrf * success,
+        (_consensus(domain, bank) + bank.rrf / 1_000) * success,
+    )
     return {
         name: ndcg(bank.utility, np.argsort(-score, kind="stable")[:PLACES], bank.ideal)
-        for name, score in scores.items()
+        for name, score in zip(FIXED, scores, strict=True)
     }
 
 
