@@ -2,8 +2,23 @@
 
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
+
+
+class _StandardError:
+    """Standard error as it is when something is told, not as it was when telling began."""
+
+    @staticmethod
+    def write(text: str) -> int:
+        """Writes the text and returns its length."""
+        return sys.stderr.write(text)
+
+    @staticmethod
+    def flush() -> None:
+        """Writes out what waits."""
+        sys.stderr.flush()
 
 
 def as_json(level: str = "info") -> None:
@@ -25,7 +40,7 @@ def _configure(level: int, renderer: structlog.typing.Processor) -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _StandardError())),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)

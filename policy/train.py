@@ -102,7 +102,7 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
 def _losses(head: Head, examples: Examples) -> np.ndarray:
     """Returns the weighted cross-entropy of each decision, (n,), under the mean of the members' log odds."""
     n, places, width = examples.inputs.shape
-    part = head.case_part(examples.inputs.reshape(n * places, width)).reshape(-1, n, places)
+    part = head.case_part(examples.inputs.reshape(n * places, width)).reshape(len(head.linear), n, places)
     slates = (examples.credit * (examples.prior + part)).sum(axis=2)
     odds = head.log_odds(examples.query, slates).mean(axis=0)
     return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)

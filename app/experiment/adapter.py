@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from app.demo.memory import Run, Slate, Trace
-from retrieval.errors import CasebankError
 
 
 class StepsSpent(Exception):
     """The agent has no steps left for this task."""
 
 
-class EnvironmentMissing(CasebankError):
+class EnvironmentMissing(OSError):
     """This machine lacks what the environment needs."""
 
 
-class MemoryUnusable(CasebankError):
+class MemoryUnusable(OSError):
     """The service takes no orders, so that there is nothing to compare with."""
 
 

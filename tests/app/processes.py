@@ -40,7 +40,7 @@ def until(found: Callable[[], T]) -> T:
 def surroundings(home: Path, **settings: str) -> dict[str, str]:
     """Returns the environment of a command with these settings and no others."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("CASEBANK_") and k != "DATABASE_URL"}
-    return inherited | {"CASEBANK_HOME": str(home), "COLUMNS": "500"} | settings
+    return inherited | {"CASEBANK_HOME": str(home), "COLUMNS": "500", "CASEBANK_EXPLORE": "false"} | settings
 
 
 def casebank(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:

@@ -58,6 +58,7 @@ async def client(database_url: str, running_embedder: OpenAIServer) -> AsyncIter
         embedder_timeout_s=0.3,
         embedder_budget_s=0.5,
         worker_backoff_s=1,
+        explore=False,
         worker_max_attempts=100,
     )
     now = datetime.now(UTC)

@@ -71,7 +71,7 @@ class Bank:
 
 
 async def open_bank(stack: AsyncExitStack, url: str, home: Path) -> Bank:
-    settings = Settings(home=home, database_url=url, worker_in_service=False)
+    settings = Settings(home=home, database_url=url, worker_in_service=False, explore=False)
     return Bank(await stack.enter_async_context(running(settings)), f"user-{uuid4()}")
 
 
