@@ -30,7 +30,7 @@ check: setup    ## formatting, lint, types and layering
 bench: setup    ## measure speed and memory, as ratios within one run
 	$(BIN)/casebank bench all
 
-bench-learning: setup ## measure what the policy learns (minutes; data: see CASEBANK_DATA)
+bench-learning: setup ## measure what the policy learns (six minutes; data: see CASEBANK_DATA)
 	$(BIN)/casebank bench learning
 
 clean:          ## remove the environment and the caches

@@ -137,6 +137,7 @@ class RetrieveOut(BaseModel):
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
     rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
+    why_empty: str | None = Field(description="why there is no case; null where there is one")
 
 
 class FeedbackIn(Strict):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.explore import Lottery, explored, mixture
+from policy.explore import Lottery, explored, mixture, unless_empty
 from policy.features import Features
 from policy.inputs import Inputs, inputs_of
 from policy.network import Head
@@ -43,6 +43,8 @@ class Scores:
     residual: NDArray[np.float32]
     spread: NDArray[np.float32]
     q: NDArray[np.float32] | None
+    gain: NDArray[np.float32] | None = None
+    """(M, n), log odds of a reward of this case alone over those of an empty slate, by member; None of the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Decision:
     lottery: Lottery
     slates: Mapping[str, Slate]
     """What each arm would have served, had nothing been drawn."""
+    allowed: bool
+    """Whether there was anything to serve: if so, an empty slate was chosen, or drawn."""
 
 
 def score(policy: Policy | None, features: Features) -> Scores:
@@ -103,7 +107,20 @@ def _score(policy: Policy | None, seen: Inputs) -> Scores:
     total = (base + policy.blend * residual).astype(np.float32)
     odds = policy.head.log_odds(seen.query, base + parts).mean(axis=0)
     q = 1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS)))
-    return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32))
+    gain = policy.head.shown(base + parts) - policy.head.null[:, None]
+    return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32), gain)
+
+
+def preferred(field: Field, ordered: list[int], scores: Scores, k: int) -> Slate:
+    """Returns the slate that a policy would serve: none where the whole ensemble expects more of an empty one.
+
+    The whole: the mean gain of the slate's places lies more than the members' spread below zero.
+    """
+    slate = choose(field, ordered, k)
+    if scores.gain is None or not slate:
+        return slate
+    gain = scores.gain[:, list(slate)].mean(axis=1)  # (M,)
+    return () if gain.mean() + gain.std() < 0 else slate
 
 
 def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
@@ -114,13 +131,18 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     arms, budget, seen = trial.arms, trial.budget, inputs_of(features)
     scores = {arm: _score(policy, seen) for arm, policy in arms.items()}
     orders = {arm: order(field, scored.total) for arm, scored in scores.items()}
-    slates = {arm: choose(field, ordered, k) for arm, ordered in orders.items()}
-    lotteries = {arm: explored(field, scores[arm].total, orders[arm], slates[arm], budget.explore) for arm in arms}
+    slates = {arm: preferred(field, orders[arm], scores[arm], k) for arm in arms}
+    lotteries = {
+        arm: explored(field, scores[arm].total, orders[arm], slates[arm], budget.explore)
+        if slates[arm]
+        else unless_empty(choose(field, orders[arm], k), budget.explore)
+        for arm in arms
+    }
     shared = shares(arms, budget)
     rng = np.random.default_rng(trial.seed)
     arm = list(shared)[rng.choice(len(shared), p=list(shared.values()))]
     whole = mixture(list(shared.values()), [lotteries[name] for name in shared])
-    return Decision(lotteries[arm].draw(rng), arm, scores[arm], whole, slates)
+    return Decision(lotteries[arm].draw(rng), arm, scores[arm], whole, slates, allowed=bool(orders[arm]))
 
 
 def shares(arms: Collection[str], budget: Budget) -> dict[str, float]:

@@ -22,6 +22,7 @@ class Examples:
         query: (n, G).
         reward: (n,), 0 to 1, never missing: a missing reward is no example.
         weight: (n,), inverse propensity, clipped, with mean 1.
+        empty: (n,), whether the slate was left empty, though there were cases: what is done without memory.
         group: (n,), the query; rows of one group are drawn, split and left out together.
     """
 
@@ -31,6 +32,7 @@ class Examples:
     query: Array
     reward: Array
     weight: Array
+    empty: NDArray[np.bool_]
     group: NDArray[np.int64]
 
     def __len__(self) -> int:

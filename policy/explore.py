@@ -54,6 +54,14 @@ def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slat
     return mixture([1 - budget, budget * (1 - NULL_SHARE), budget * NULL_SHARE], parts)
 
 
+def unless_empty(slate: Slate, budget: float) -> Lottery:
+    """Returns the lottery of a policy that would serve nothing: with chance ``budget`` it gives this slate instead.
+
+    Else nobody would ever see that memory has begun to help.
+    """
+    return mixture([1 - budget, budget], [certain(()), certain(slate)])
+
+
 def mixture(shares: Sequence[float], lotteries: Sequence[Lottery]) -> Lottery:
     """Returns the lottery of drawing one of the lotteries by their shares, which sum to 1, and then from it."""
     chances: dict[Slate, float] = {}

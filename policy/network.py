@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 
+NEVER = -1e9
+"""Log odds that no slate comes down to: an untrained head returns nothing only where there is nothing."""
 FARTHEST = 5.0
 """Standard deviations from the centre beyond which an input counts as there: one odd number must not decide."""
 
@@ -29,6 +31,7 @@ class Head:
         query_centre, query_scale: (G,).
         query_linear, query_bias: (M, G), (M,).
         log_sharpness: (M,), 0 at the start.
+        null: (M,), log odds of an empty slate beside the query part, NEVER at the start: what a slate must beat.
     """
 
     centre: Array
@@ -42,6 +45,7 @@ class Head:
     query_linear: Array
     query_bias: Array
     log_sharpness: Array
+    null: Array
 
     def case_part(self, inputs: Array) -> Array:
         """Returns each member's residual for each candidate, (M, n), from inputs (n, D)."""
@@ -57,12 +61,20 @@ class Head:
         x = standardised(inputs, self.query_centre, self.query_scale)
         return np.asarray(self.query_linear @ x.T + self.query_bias[:, None], dtype=np.float32)
 
-    def log_odds(self, inputs: Array, odds: Array) -> Array:
+    def log_odds(self, inputs: Array, odds: Array, empty: NDArray[np.bool_] | None = None) -> Array:
         """Returns each member's log odds of a reward, (M, n), from query inputs (n, G) or (1, G).
 
-        ``odds``, (n,) or (M, n), are prior and case part together, of one case or credited over a slate.
+        ``odds``, (n,) or (M, n), are prior and case part together, of one case or credited over a slate; where the
+        slate is ``empty``, (n,), and the head knows what that is worth, they do not count.
         """
-        return np.asarray(self.query_part(inputs) + np.exp(self.log_sharpness)[:, None] * odds, dtype=np.float32)
+        shown = self.shown(odds)
+        if empty is not None:
+            shown = np.where(empty & (self.null[:, None] > NEVER), self.null[:, None], shown)
+        return np.asarray(self.query_part(inputs) + shown, dtype=np.float32)
+
+    def shown(self, odds: Array) -> Array:
+        """Returns how much of prior and case part shows in the outcome, (M, n): what ``null`` is to be held against."""
+        return np.asarray(np.exp(self.log_sharpness)[:, None] * odds, dtype=np.float32)
 
     def arrays(self) -> dict[str, Array]:
         """Returns the weights by name."""
@@ -87,6 +99,7 @@ def untrained(inputs: int, query_inputs: int, members: int = 1, hidden: int = 0)
         query_linear=zeros(members, query_inputs),
         query_bias=zeros(members),
         log_sharpness=zeros(members),
+        null=zeros(members) + np.float32(NEVER),
     )
 
 

@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from policy.examples import Examples, split
-from policy.network import Head, standardised
+from policy.network import NEVER, Head, standardised
 
 LEAST_SPREAD = 1e-6
 TINY = 1e-12
 OF_THE_CASE = ("linear", "hidden", "hidden_bias", "output")
-TRAINED = (*OF_THE_CASE, "query_linear", "query_bias", "log_sharpness")
+TRAINED = (*OF_THE_CASE, "query_linear", "query_bias", "log_sharpness", "null")
 """The weights that move; centre and scale only describe the inputs."""
 STAY = float("inf")
 """The ridge of a case part that stays where it began; only how hard queries are is still learned."""
@@ -30,6 +30,12 @@ RIDGES = (30.0, 100.0, 300.0, 1_000.0, STAY)
 """What a nightly training chooses from."""
 SHARPNESS_RIDGE = 5.0
 """Pull of the sharpness towards 1, in decisions."""
+NULL_RIDGE = 5.0
+"""Pull of the empty slate's log odds towards where they begin, in decisions."""
+FEWEST_EMPTY = 10
+"""Empty slates in a log from which on it says what one is worth."""
+BELOW = 1.0
+"""How far below the worst slate of the log an empty one begins: a few outcomes must not end all memory."""
 HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
@@ -104,7 +110,7 @@ def _losses(head: Head, examples: Examples) -> np.ndarray:
     n, places, width = examples.inputs.shape
     part = head.case_part(examples.inputs.reshape(n * places, width)).reshape(len(head.linear), n, places)
     slates = (examples.credit * (examples.prior + part)).sum(axis=2)
-    odds = head.log_odds(examples.query, slates).mean(axis=0)
+    odds = head.log_odds(examples.query, slates, examples.empty).mean(axis=0)
     return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
 
 
@@ -161,6 +167,7 @@ class _Batch:
     credit: Tensor  # (P, N, K)
     query: Tensor  # (P, N, G), standardised
     reward: Tensor  # (P, N)
+    empty: Tensor  # (P, N), 1 or 0
     weight: Tensor  # (P, M, N): propensity weight times bootstrap count
     size: Tensor  # (P,): decisions
 
@@ -188,11 +195,22 @@ def _begin(examples: Examples, seed: int, start: Head) -> Head:
     row, place = np.nonzero(examples.credit)
     case = _standard(examples.inputs[row, place], examples.weight[row])
     scaled = _rescaled(start, case, _standard(examples.query, examples.weight))
+    if examples.empty.sum() >= FEWEST_EMPTY:
+        scaled = replace(scaled, null=_worst(examples, scaled) - np.float32(BELOW))
     if scaled.hidden.any() or not scaled.hidden.size:
         return scaled
     spread = 1 / np.sqrt(scaled.centre.size)
     hidden = np.random.default_rng([seed, 1]).normal(0, spread, scaled.hidden.shape)
     return replace(scaled, hidden=hidden.astype(np.float32))
+
+
+def _worst(examples: Examples, head: Head) -> np.ndarray:
+    """Returns the least log odds that a slate of the log has by each member, (M,); NEVER where all were empty."""
+    rows = np.flatnonzero(~examples.empty)
+    n, places, width = examples.inputs[rows].shape
+    part = head.case_part(examples.inputs[rows].reshape(n * places, width)).reshape(len(head.linear), n, places)
+    slates = (examples.credit[rows] * (examples.prior[rows] + part)).sum(axis=2)
+    return np.asarray(head.shown(slates).min(axis=1, initial=NEVER if not len(rows) else np.inf))
 
 
 def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
@@ -246,6 +264,7 @@ def _batch(profiles: Sequence[Examples], begun: Sequence[Head], plan: Plan, seed
             [standardised(e.query, h.query_centre, h.query_scale) for e, h in zip(profiles, begun, strict=True)]
         ),
         reward=padded([e.reward for e in profiles]),
+        empty=padded([e.empty & (e.empty.sum() >= FEWEST_EMPTY) for e in profiles]),
         weight=padded([(e.weight[:, None] * draw).astype(np.float32) for e, draw in zip(profiles, drawn, strict=True)])
         .transpose(1, 2)
         .contiguous(),
@@ -271,7 +290,8 @@ def _data_loss(moved: dict[str, Tensor], batch: _Batch) -> Tensor:
         before = torch.einsum("pnkd,pmdh->pmnkh", batch.inputs, moved["hidden"])
         hidden = torch.tanh(before + moved["hidden_bias"][:, :, None, None, :])
         slates = slates + torch.einsum("pmnkh,pmh,pnk->pmn", hidden, moved["output"], batch.credit)
-    odds = hardness + moved["log_sharpness"].exp()[:, :, None] * slates
+    shown = moved["log_sharpness"].exp()[:, :, None] * slates
+    odds = hardness + torch.where(batch.empty[:, None] > 0, moved["null"][:, :, None], shown)
     entropy = binary_cross_entropy_with_logits(odds, batch.reward[:, None].expand_as(odds), reduction="none")
     return (entropy * batch.weight).sum(dim=2) / batch.size[:, None]
 
@@ -283,7 +303,7 @@ def _penalty(moved: dict[str, Tensor], fixed: dict[str, Tensor], size: Tensor, p
     ridge = torch.where(ridge.isinf(), 0, ridge)  # what stays is put back anyway
     shown = ridge * moved["log_sharpness"].exp().square()  # what counts is how far the outcomes' log odds move
     strengths: dict[str, Tensor | float] = {"linear": shown, "output": shown, "hidden": ridge, "hidden_bias": ridge}
-    strengths |= {"query_linear": plan.query_ridge, "log_sharpness": SHARPNESS_RIDGE}
+    strengths |= {"query_linear": plan.query_ridge, "log_sharpness": SHARPNESS_RIDGE, "null": NULL_RIDGE}
     for name, strength in strengths.items():
         gap = (moved[name] - fixed[name]).square().reshape(*total.shape, -1).sum(dim=2)
         total = total + strength * gap / (2 * size[:, None])

@@ -79,6 +79,8 @@ class Slate:
     """From which similarity on a procedure was told; None where nobody looked for any."""
     rewritten: str | None = None
     """What was searched for in place of the query; None: the query itself."""
+    why_empty: str | None = None
+    """Of a slate without a case; None where there is one."""
 
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
@@ -133,6 +135,7 @@ def answer(
         procedures=procedures,
         threshold=found.guides.threshold,
         rewritten=question.search.query if question.said is not None else None,
+        why_empty=_why_empty(decision),
     )
     return slate, {
         "rewritten": slate.rewritten,
@@ -155,12 +158,23 @@ def answer(
     }
 
 
+def _why_empty(decision: Decision) -> str | None:
+    """Returns why there is no case on the slate; None where there is one."""
+    if decision.slate:
+        return None
+    if not decision.allowed:
+        return "there is no case that may be shown"
+    if decision.slates[decision.arm]:
+        return "left empty to see what is done without memory"
+    return "no case is expected to help"
+
+
 def _guiding(found: Found, decision: Decision, *, warned: bool) -> list[Procedure]:
     """Returns the procedures told beside the slate; a failed case on it is the one warning that there may be.
 
-    A slate left empty by lot shows what is done without any memory: then there is none of theirs, either.
+    A slate left empty shows what is done without any memory: then there is none of theirs, either.
     """
-    if not found.guides.found or (not decision.slate and decision.slates[decision.arm]):
+    if not found.guides.found or (not decision.slate and decision.allowed):
         return []
     return compose(found.guides.found, found.settings.procedures, warnings=0 if warned else 1)
 

@@ -13,12 +13,12 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
-from policy.decide import FARTHEST_ODDS, Policy, score
+from policy.decide import FARTHEST_ODDS, Policy, preferred, score
 from policy.examples import Examples, importance, shared_credit
 from policy.features import Features
 from policy.inputs import CASE, QUERY, Inputs, inputs_of
 from policy.logged import Logged, Target
-from policy.slate import Field, Slate, choose, field_of, order
+from policy.slate import Field, Slate, field_of, order
 from retrieval.schema import decision_slots, decisions
 from retrieval.text import folded
 
@@ -163,6 +163,7 @@ def examples(log: Sequence[Entry]) -> Examples:
         query=_queries(seen),
         reward=np.array([entry.reward for entry in known], dtype=np.float32),
         weight=importance(np.array([entry.propensity for entry in known], dtype=np.float64)),
+        empty=np.array([not entry.slate and bool(entry.field.allowed.any()) for entry in known], dtype=bool),
         group=np.array([entry.group for entry in known], dtype=np.int64),
     )
 
@@ -189,7 +190,7 @@ def target(log: Sequence[Entry], policy: Policy | None) -> Target:
     chance, promised = [], []
     for entry in log:
         scores = score(policy, entry.features)
-        mine = choose(entry.field, order(entry.field, scores.total), entry.k)
+        mine = preferred(entry.field, order(entry.field, scores.total), scores, entry.k)
         chance.append(float(mine == entry.slate))
         promised.append(_promise(policy, entry))
     return Target(np.array(chance, dtype=np.float64), predicted=np.array(promised, dtype=np.float64))
@@ -202,5 +203,5 @@ def _promise(policy: Policy | None, entry: Entry) -> float:
     seen, chosen = inputs_of(entry.features), list(entry.slate)
     parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
     slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
-    odds = policy.head.log_odds(seen.query, slate).mean()
+    odds = policy.head.log_odds(seen.query, slate, np.array([not chosen])).mean()
     return float(1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS))))

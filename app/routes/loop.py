@@ -56,6 +56,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         policy_version=slate.policy_version,
         mode=slate.mode,  # type: ignore[arg-type]
         degraded=slate.degraded,
+        why_empty=slate.why_empty,
         rewritten=slate.rewritten,
     )
 

@@ -151,6 +151,7 @@ def examples(log: Sequence[Decision], places: int) -> Examples:
         query=np.concatenate([d.shown.query for d in log]),
         reward=np.array([d.reward for d in log], dtype=np.float32),
         weight=importance(np.array([d.chance for d in log])),
+        empty=filled.sum(axis=1) == 0,
         group=np.unique([d.scene.query for d in log], return_inverse=True)[1].astype(np.int64),
     )
 

@@ -123,6 +123,7 @@ def labels(asked: Sequence[Asked]) -> Examples:
         query=np.repeat(np.concatenate([each.query for each in seen]), sizes, axis=0),
         reward=np.concatenate([each.question.utility[:LABEL_PLACES] for each in asked]).astype(np.float32),
         weight=np.ones(n, np.float32),
+        empty=np.zeros(n, np.bool_),
         group=np.repeat([each.question.run for each in asked], sizes).astype(np.int64),
     )
 

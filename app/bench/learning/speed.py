@@ -116,6 +116,7 @@ def _log(rng: np.random.Generator) -> Examples:
         query=rng.normal(size=(DECISIONS, len(QUERY))).astype(np.float32),
         reward=reward,
         weight=np.ones(DECISIONS, np.float32),
+        empty=np.zeros(DECISIONS, np.bool_),
         group=np.arange(DECISIONS),
     )
 
