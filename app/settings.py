@@ -88,6 +88,8 @@ class Settings(BaseSettings):
     pruned_kept_days: int = Field(default=30, ge=0)
     train_every_s: float = Field(default=86_400.0, ge=0)
     """How often policies are trained and judged; 0: only by ``casebank train`` and the API."""
+    hidden_units: int = Field(default=0, ge=0, le=64)
+    """Of the network that is trained; 0 is logistic regression, which ranked as well on the data it was measured on."""
     max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
 
     @cached_property

@@ -21,7 +21,7 @@ from app.training_report import as_json, draw
 from policy.examples import Examples
 from policy.network import Head
 from policy.train import RIDGES, Plan, train
-from writer.learn import Fit, Learnt, learn
+from writer.learn import Demand, Fit, Learnt, learn
 from writer.profiles import Profile
 
 Engine = Literal["local", "ray"]
@@ -51,8 +51,9 @@ def engine(name: Engine, device: str) -> Fit:
 
 async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[Learnt]:
     """Trains and judges, and returns what became of each profile."""
+    demand = Demand(hidden=settings.hidden_units)
     async with running(settings) as runtime:
-        return [learnt async for learnt in learn(runtime.database, fit, only=only, seed=seed)]
+        return [learnt async for learnt in learn(runtime.database, fit, only=only, demand=demand, seed=seed)]
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line

@@ -6,14 +6,13 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import openai
-import stamina
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from app.providers.wire import Breaker, NoAnswer, Patience, backoff, client, may_pass, retry_after_s
+from app.providers.wire import Breaker, NoAnswer, Patience, again, client, may_pass, retry_after_s
 from retrieval.context import count_tokens
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.fence import MOST_CHARS, WHAT_IS_DATA, fenced
@@ -149,18 +148,7 @@ class OpenAIModel:
             raise ModelMisbehaved(f"{self.name} was told what was wrong, and still: {fault}") from None
 
     async def _say(self, talk: _Talk) -> _Said:
-        # Not stamina's decorator or caller: those may log the arguments, which are a user's texts.
-        async for attempt in stamina.retry_context(
-            on=backoff,
-            attempts=self._patience.attempts,
-            timeout=self._patience.budget_s,
-            wait_initial=self._patience.wait_initial_s,
-            wait_jitter=self._patience.wait_initial_s,
-            wait_max=self._patience.wait_max_s,
-        ):
-            with attempt:
-                return await self._request(talk)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        return await again(partial(self._request, talk), self._patience)
 
     async def _request(self, talk: _Talk) -> _Said:
         """Returns what the model says, asked for in a way that its server understands.

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import openai
-import stamina
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from app.providers.wire import Breaker, NoAnswer, Patience, backoff, client, may_pass, retry_after_s
+from app.providers.wire import Breaker, NoAnswer, Patience, again, client, may_pass, retry_after_s
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 
@@ -99,18 +98,10 @@ class OpenAIEmbedder:
         return np.concatenate(rows)
 
     async def _embed_batch(self, inputs: list[str]) -> Vectors:
-        # Not stamina's decorator or caller: those may log the arguments, which are a user's texts.
-        async for attempt in stamina.retry_context(
-            on=backoff,
-            attempts=self._patience.attempts,
-            timeout=self._patience.budget_s,
-            wait_initial=self._patience.wait_initial_s,
-            wait_jitter=self._patience.wait_initial_s,
-            wait_max=self._patience.wait_max_s,
-        ):
-            with attempt:
-                return _vectors(await self._request(inputs), len(inputs), self.dimension)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        async def asked() -> Vectors:
+            return _vectors(await self._request(inputs), len(inputs), self.dimension)
+
+        return await again(asked, self._patience)
 
     async def _request(self, inputs: list[str]) -> bytes:
         """Returns the body of one answer.

@@ -1,12 +1,16 @@
 """What every client of an OpenAI-compatible server needs: patience, retries, and no waiting for a dead server."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TypeVar
 
 import openai
+import stamina
 
 from retrieval.errors import CasebankError
+
+Answer = TypeVar("Answer")
 
 RETRYABLE = {408, 409, 429}
 """Besides 5xx: too slow, locked, too many requests."""
@@ -99,3 +103,23 @@ def retry_after_s(error: openai.APIStatusError) -> float | None:
     """Returns the seconds that the server asks to wait, or None if it does not say (or says it as a date)."""
     header = error.response.headers.get("retry-after", "")
     return float(header) if header.isdecimal() else None
+
+
+async def again(request: Callable[[], Awaitable[Answer]], patience: Patience) -> Answer:
+    """Returns what the request answers, after as many tries as the patience allows.
+
+    Raises:
+        Exception: the last try's own error, or the first that no other try can mend.
+    """
+    # Not stamina's decorator or caller: those may log the arguments, which are a user's texts.
+    async for attempt in stamina.retry_context(
+        on=backoff,
+        attempts=patience.attempts,
+        timeout=patience.budget_s,
+        wait_initial=patience.wait_initial_s,
+        wait_jitter=patience.wait_initial_s,
+        wait_max=patience.wait_max_s,
+    ):
+        with attempt:
+            return await request()
+    raise AssertionError("unreachable: the last attempt returns or raises")

@@ -8,16 +8,7 @@ from sqlalchemy import Row
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
-from app.schemas import (
-    AuditEntry,
-    AuditOut,
-    CaseOut,
-    CasePatch,
-    CasesOut,
-    ProfileOut,
-    ProfilePatch,
-    WholeCaseOut,
-)
+from app.schemas.bank import AuditEntry, AuditOut, CaseOut, CasePatch, CasesOut, ProfileOut, ProfilePatch, WholeCaseOut
 from retrieval import listing
 from retrieval.errors import NotFound
 from writer.edit import delete_case, set_profile, set_tags

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
-from app.schemas import RewriteIn, RewriteOut, UsageOut, UsagesOut
+from app.schemas.llm import RewriteIn, RewriteOut, UsageOut, UsagesOut
 from retrieval.rewriting import Asker
 from writer import usage
 from writer.redact import redact_text

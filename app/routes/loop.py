@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
 from app.routes.procedures import threshold, told
-from app.schemas import (
+from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
     HybridSearchIn,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
-from app.schemas import AgentIn, PoliciesOut, PolicyOut, RollbackOut, TrainingOut
+from app.schemas.policy import AgentIn, PoliciesOut, PolicyOut, RollbackOut, TrainingOut
 from app.trainings import Trainings
 from policy import default
 from retrieval import listing

@@ -7,15 +7,14 @@ from fastapi import APIRouter, Query
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
-from app.schemas import (
+from app.schemas.loop import ThresholdOut, ToldProcedureOut
+from app.schemas.procedures import (
     DifferenceOut,
     PinIn,
     ProcedureOut,
     ProcedureSearchIn,
     ProcedureSearchOut,
     ProceduresOut,
-    ThresholdOut,
-    ToldProcedureOut,
     VersionsOut,
 )
 from retrieval import listing

@@ -9,7 +9,7 @@ from sqlalchemy import Row
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
-from app.schemas import FixOut, FormOut, ToolFailureOut, ToolMemoryOut, ToolOut, ToolsOut
+from app.schemas.tools import FixOut, FormOut, ToolFailureOut, ToolMemoryOut, ToolOut, ToolsOut
 from policy.rate import wilson
 from retrieval import tools
 from retrieval.errors import NotFound

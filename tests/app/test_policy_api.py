@@ -16,6 +16,7 @@ from sqlalchemy import insert, select, text
 from app.trainings import Trainings
 from policy import default
 from policy.decide import CANDIDATE, DEFAULT, Budget
+from policy.weights import unpack
 from retrieval.database import Database
 from retrieval.schema import policies
 from tests.app.conftest import AGENT, Service, User
@@ -180,6 +181,15 @@ async def test_the_command_judges_one_profile_and_writes_down_what_became_of_it(
     assert "q-1" in shown.stdout
     assert "serving" in shown.stdout
     assert told["verdict"]["reasons"][0] in shown.stdout
+
+
+async def test_the_network_that_is_trained_has_as_many_hidden_units_as_the_setting_says(alice: User):
+    await fill(alice)
+    around = reach(alice.service) | {"CASEBANK_HIDDEN_UNITS": "3"}
+    options = ("--user", alice.name, "--agent", AGENT)
+    await asyncio.to_thread(casebank, alice.service.settings.home, "train", *options, **around)
+    (row,) = await rows(alice)
+    assert unpack(row.weights, row.checksum, row.feature_version).hidden.shape[-1] == 3
 
 
 async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(alice: User):

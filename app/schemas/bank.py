@@ -1,0 +1,140 @@
+"""The bodies that show and change a bank: cases, profiles, the audit."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.schemas.fields import Abstraction, Analyst, K, RrfK, Weight
+from retrieval.ports import Rewrite
+from writer.run import Strict, Tag
+
+
+class CaseOut(BaseModel):
+    """A case without its sealed payload."""
+
+    case_id: UUID
+    agent: str
+    kind: str
+    parent_case_id: UUID | None = Field(description="of a subtask or a tool case: the run it belongs to")
+    status: str
+    task: str
+    plan: list[str]
+    tools: list[str]
+    tags: list[str]
+    outcome: str
+    reward: float | None
+    reward_source: str | None
+    step_count: int
+    error_count: int
+    occurrences: int
+    merged_into: UUID | None
+    retrieval_id: UUID | None
+    reference_case_ids: list[UUID] = Field(description="the cases that were retrieved and used")
+    used_procedure_ids: list[UUID] | None = Field(description="the procedures that were used; null: nobody said")
+    reuse_count: float
+    reuse_reward: float
+    attempts: int
+    last_error: str | None
+    created_at: datetime
+
+
+class WholeCaseOut(CaseOut):
+    """A case with what was sealed."""
+
+    prompt_snapshot: Any
+    tool_traces: list[dict[str, Any]]
+    turns: list[dict[str, Any]]
+    procedure: dict[str, Any] | None
+
+
+class CasesOut(BaseModel):
+    """One page of cases, the newest first."""
+
+    cases: list[CaseOut]
+    next_cursor: str | None
+
+
+class CasePatch(Strict):
+    """What may be changed of a case by hand."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"tags": ["ddl", "checked"]}]})
+
+    tags: list[Tag] = Field(max_length=50)
+
+
+class ProfilePatch(Strict):
+    """The settings of a profile; what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"window_size": 500, "k": 3}]})
+
+    window_size: int | None = Field(default=None, ge=1, le=1_000_000)
+    ttl_days: int | None = Field(default=None, ge=1, le=36_500)
+    k: K | None = None
+    enabled: bool | None = None
+    full_text_weight: Weight | None = None
+    semantic_weight: Weight | None = None
+    rrf_k: RrfK | None = None
+    learning: bool | None = Field(default=None, description="whether a policy is trained from this profile's log")
+    explore: float | None = Field(default=None, ge=0, le=0.5, description="share of slates with a drawn place")
+    canary: float | None = Field(default=None, ge=0, le=0.9, description="share that follows a policy on trial")
+    share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
+    rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
+    analyst: Analyst | None = Field(default=None, description="who explains failures and abstracts runs")
+    abstraction: Abstraction | None = Field(
+        default=None, description="how abstract the scripts of successful runs are; off: none is made"
+    )
+    least_success: float | None = Field(default=None, ge=0, le=1, description="of a run that makes a procedure")
+    procedures: int | None = Field(default=None, ge=0, le=10, description="most procedures in one answer")
+    procedure_similarity: float | None = Field(
+        default=None, ge=-1, le=1, description="least of trigger and query; null: the embedding model's own"
+    )
+    llm_tokens_per_day: int | None = Field(default=None, ge=0, description="null: as many as the service allows")
+
+
+class ProfileOut(BaseModel):
+    """A profile: its settings and its numbers."""
+
+    agent: str
+    enabled: bool
+    window_size: int
+    ttl_days: int | None
+    k: int
+    full_text_weight: float
+    semantic_weight: float
+    rrf_k: float
+    learning: bool
+    explore: float
+    canary: float
+    share_prior: bool
+    rewrite: Rewrite
+    analyst: Analyst
+    abstraction: Abstraction
+    least_success: float
+    procedures: int
+    procedure_similarity: float | None
+    llm_tokens_per_day: int | None
+    approximate: bool = Field(description="whether vectors are searched through the HNSW index")
+    embedding_model: str | None
+    cases: dict[str, int] = Field(description="how many cases there are of each status")
+    created_at: datetime
+
+
+class AuditEntry(BaseModel):
+    """One change, and who made it."""
+
+    id: UUID
+    agent: str | None
+    actor: str
+    action: str
+    subject_id: UUID | None
+    payload: dict[str, Any]
+    created_at: datetime
+
+
+class AuditOut(BaseModel):
+    """One page of the audit, the newest first."""
+
+    entries: list[AuditEntry]
+    next_cursor: str | None

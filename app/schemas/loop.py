@@ -1,0 +1,195 @@
+"""The bodies of the loop: retain, retrieve, feedback; each with an example for the documentation."""
+
+from typing import Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from app.schemas.fields import K, RrfK, Weight
+from retrieval.ports import Rewrite
+from writer.run import AgentKey, Kind, Outcome, Reward, RewardSource, Strict, Tag, TaskText
+
+
+class RedactionOut(BaseModel):
+    """How many pieces of one kind were taken out."""
+
+    kind: str
+    count: int
+
+
+class RetainOut(BaseModel):
+    """The acknowledgement: the run is on disk."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
+                    "status": "pending",
+                    "redactions": [{"kind": "email", "count": 1}],
+                },
+            ],
+        },
+    )
+
+    case_id: UUID
+    status: str
+    redactions: list[RedactionOut]
+
+
+class FiltersIn(Strict):
+    """Which cases may be on the slate; an empty list lets everything through."""
+
+    tags: list[Tag] = Field(default_factory=list, max_length=50)
+    kinds: list[Kind] = Field(default_factory=list)
+    outcomes: list[Outcome] = Field(default_factory=list)
+
+
+class RetrieveIn(Strict):
+    """What a backend asks before it acts."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"agent": "db-operator", "query": "Add an age column to the profiles table"}]},
+    )
+
+    agent: AgentKey
+    query: TaskText
+    k: K | None = Field(default=None, description="places on the slate; unset: the profile's (4)")
+    token_budget: int = Field(default=1500, ge=0, le=100_000)
+    filters: FiltersIn = Field(default_factory=FiltersIn)
+    min_similarity: float | None = Field(default=None, ge=-1, le=1, allow_inf_nan=False)
+    explain: bool = False
+    tool_memory: bool = Field(default=False, description="tell in the context which tools fail, and what puts it right")
+    full_text_weight: Weight | None = None
+    semantic_weight: Weight | None = None
+    rrf_k: RrfK | None = None
+    rewrite: Rewrite | None = Field(
+        default=None, description="who rewrites the query first; null: as the profile has it"
+    )
+
+
+class SlotOut(BaseModel):
+    """One place of the slate."""
+
+    case_id: UUID
+    kind: str
+    task: str
+    plan: list[str]
+    tags: list[str]
+    outcome: str
+    reward: float | None
+    similarity: float | None = Field(description="cosine, -1 to 1; null without vectors")
+    semantic_rank: int | None
+    keyword_rank: int | None
+    rrf: float
+    q_value: float | None = Field(description="null until a trained policy serves")
+    propensity: float
+    why: str
+    explain: dict[str, float | None] | None = Field(default=None, description="every term of the order, on request")
+
+
+class ToldProcedureOut(BaseModel):
+    """A procedure that may guide the task; name its id in ``used_procedure_ids`` of the run that used it."""
+
+    id: UUID
+    version: int
+    kind: Literal["script", "failure_lesson", "revision"]
+    procedure_name: str
+    trigger: str
+    task_type: str
+    domain: str
+    steps: list[str]
+    similarity: float | None = Field(description="cosine of trigger and task; null where words alone found it")
+    why: str
+    uses: float
+    use_reward: float = Field(description="sum over uses")
+    occurrences: int = Field(description="how many runs say the same")
+
+
+class ThresholdOut(BaseModel):
+    """From which similarity on a procedure is told."""
+
+    similarity: float
+    origin: Literal["measured", "profile", "request", "source"] = Field(
+        description="measured for the embedding model, set by the profile or the request, or the default for a model "
+        "that could not be measured"
+    )
+    right: float | None = Field(description="share of the calibration's pairs that it tells right; null: not measured")
+
+
+class RetrieveOut(BaseModel):
+    """The slate, the text for the prompt, and what is needed to judge both later."""
+
+    retrieval_id: UUID
+    cases: list[SlotOut]
+    procedures: list[ToldProcedureOut]
+    procedure_threshold: ThresholdOut | None = Field(description="null where the profile has no procedures to tell")
+    memory_context: str
+    tokens: int
+    policy_version: str
+    mode: Literal["hybrid", "keyword", "off", "empty"]
+    degraded: list[str]
+    rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
+    why_empty: str | None = Field(description="why there is no case; null where there is one")
+
+
+class FeedbackIn(Strict):
+    """A reward for one retrieval or one case, at any later time."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e", "thumb": "up", "source": "user"}],
+        },
+    )
+
+    retrieval_id: UUID | None = None
+    case_id: UUID | None = None
+    reward: Reward | None = None
+    thumb: Literal["up", "down"] | None = None
+    source: RewardSource = "user"
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        if (self.retrieval_id is None) == (self.case_id is None):
+            raise ValueError("name either retrieval_id or case_id")
+        if (self.reward is None) == (self.thumb is None):
+            raise ValueError("give either reward or thumb")
+        return self
+
+    @property
+    def value(self) -> float:
+        """Returns the reward, 0 to 1; a thumb is 1 or 0."""
+        return self.reward if self.reward is not None else float(self.thumb == "up")
+
+
+class FeedbackOut(BaseModel):
+    """The reward that now counts for the subject."""
+
+    reward: float
+    source: RewardSource
+
+
+class HybridSearchIn(Strict):
+    """The body of the hosted-Postgres flow (SOURCES row A4); ``agent`` is casebank's addition."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"query": "how to add a column to a table", "agent": "db-operator"}]},
+    )
+
+    query: TaskText
+    agent: AgentKey = "default"
+    match_count: K | None = None
+
+
+class Memory(BaseModel):
+    """One memory, without vectors and internal fields."""
+
+    id: UUID
+    content: str
+    plan: list[str]
+    outcome: str
+    reward: float | None
+    tags: list[str]

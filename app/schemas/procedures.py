@@ -1,0 +1,129 @@
+"""The bodies of the registry of procedures."""
+
+from datetime import datetime
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from app.schemas.fields import K
+from app.schemas.loop import ThresholdOut, ToldProcedureOut
+from writer.run import AgentKey, Strict, Tag, TaskText
+
+
+class ProcedureSearchIn(Strict):
+    """Which procedures to look for; a trigger, or attributes, or both."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"agent": "db-operator", "trigger": "Add a column to a table"}]},
+    )
+
+    agent: AgentKey
+    trigger: TaskText | None = Field(default=None, description="the task, or when the procedure should be used")
+    task_type: Tag | None = None
+    domain: Tag | None = None
+    tags: list[Tag] = Field(default_factory=list, max_length=50, description="of a run that says so")
+    min_similarity: float | None = Field(
+        default=None, ge=-1, le=1, allow_inf_nan=False, description="in place of the threshold"
+    )
+    limit: K = 10
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.trigger is None and self.task_type is None and self.domain is None and not self.tags:
+            raise ValueError("name a trigger, a task_type, a domain or tags")
+        return self
+
+
+class ProcedureSearchOut(BaseModel):
+    """The procedures found, the best first."""
+
+    procedures: list[ToldProcedureOut]
+    threshold: ThresholdOut
+    degraded: list[str]
+
+
+class ProcedureOut(BaseModel):
+    """One version of a procedure."""
+
+    id: UUID
+    version: int
+    agent: str
+    kind: Literal["script", "failure_lesson", "revision"]
+    origin: Literal["run", "rules", "llm"]
+    level: Literal["concrete", "abstract", "hybrid"] | None = Field(description="null: learned from a failure")
+    status: Literal["active", "superseded", "retired", "rolled_back"]
+    pinned: bool
+    parent_version: int | None
+    task_type: str
+    trigger: str
+    domain: str
+    record: dict[str, Any] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
+    case_id: UUID | None = Field(description="the run whose words it is made of; null once that was pruned")
+    source_case_ids: list[UUID]
+    occurrences: int
+    uses: float
+    use_reward: float
+    last_used_at: datetime | None
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        """Returns the version in a row of the registry."""
+        columns = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's own
+        return cls(agent=columns.pop("agent_key"), **columns)
+
+
+class ProceduresOut(BaseModel):
+    """One page of procedures, the newest first."""
+
+    procedures: list[ProcedureOut]
+    next_cursor: str | None
+
+
+class VersionsOut(BaseModel):
+    """Every version of a procedure, the newest first."""
+
+    versions: list[ProcedureOut]
+
+
+class FieldChangeOut(BaseModel):
+    """A field that differs between two versions."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+class StepChangeOut(BaseModel):
+    """A run of steps that differs; ``place`` is 1-based, in the earlier version."""
+
+    change: Literal["added", "removed", "changed"]
+    place: int
+    before: list[str]
+    after: list[str]
+
+
+class ChangesOut(BaseModel):
+    """Everything in which two versions differ."""
+
+    fields: list[FieldChangeOut]
+    steps: list[StepChangeOut]
+
+
+class DifferenceOut(BaseModel):
+    """What the later of two versions changed of the earlier one."""
+
+    before: int
+    after: int
+    changes: ChangesOut
+
+
+class PinIn(Strict):
+    """Which version to pin, or to let go of."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1, "pinned": True}]})
+
+    version: int = Field(ge=1, le=2**31 - 1)
+    pinned: bool = True
