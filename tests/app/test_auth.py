@@ -234,8 +234,9 @@ async def test_a_token_that_is_late_early_or_foreign_is_refused_with_the_reason(
 
 
 async def test_clocks_may_differ_by_the_leeway():
-    ahead = bearer(iat=NOW + timedelta(seconds=20))
-    behind = bearer(exp=NOW - timedelta(seconds=5))
+    now = datetime.now(UTC)  # not NOW: the suite may have begun half a minute ago
+    ahead = bearer(iat=now + timedelta(seconds=20))
+    behind = bearer(exp=now - timedelta(seconds=5))
     assert await VERIFIER.identify(ahead, None)
     assert await VERIFIER.identify(behind, None)
     with pytest.raises(NotAuthenticated):
