@@ -105,18 +105,18 @@ def _score(policy: Policy | None, seen: Inputs) -> Scores:
     parts = policy.head.case_part(seen.case)  # (M, n)
     residual = parts.mean(axis=0)
     total = (base + policy.blend * residual).astype(np.float32)
-    odds = policy.head.log_odds(seen.query, base + parts).mean(axis=0)
+    shown = policy.head.shown(base + parts)
+    odds = (policy.head.query_part(seen.query) + shown).mean(axis=0)
     q = 1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS)))
-    gain = policy.head.shown(base + parts) - policy.head.null[:, None]
+    gain = shown - policy.head.null[:, None]
     return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32), gain)
 
 
-def preferred(field: Field, ordered: list[int], scores: Scores, k: int) -> Slate:
-    """Returns the slate that a policy would serve: none where the whole ensemble expects more of an empty one.
+def preferred(scores: Scores, slate: Slate) -> Slate:
+    """Returns the slate, or an empty one where the whole ensemble expects more of that.
 
     The whole: the mean gain of the slate's places lies more than the members' spread below zero.
     """
-    slate = choose(field, ordered, k)
     if scores.gain is None or not slate:
         return slate
     gain = scores.gain[:, list(slate)].mean(axis=1)  # (M,)
@@ -131,11 +131,12 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     arms, budget, seen = trial.arms, trial.budget, inputs_of(features)
     scores = {arm: _score(policy, seen) for arm, policy in arms.items()}
     orders = {arm: order(field, scored.total) for arm, scored in scores.items()}
-    slates = {arm: preferred(field, orders[arm], scores[arm], k) for arm in arms}
+    ranked = {arm: choose(field, orders[arm], k) for arm in arms}
+    slates = {arm: preferred(scores[arm], ranked[arm]) for arm in arms}
     lotteries = {
         arm: explored(field, scores[arm].total, orders[arm], slates[arm], budget.explore)
         if slates[arm]
-        else unless_empty(choose(field, orders[arm], k), budget.explore)
+        else unless_empty(ranked[arm], budget.explore)
         for arm in arms
     }
     shared = shares(arms, budget)

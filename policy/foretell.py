@@ -16,10 +16,9 @@ def foretold(late: Examples, head: Head, blend: float) -> dict[str, Any]:
     """
     if not len(late):
         return {"held_out": 0, "log_loss_gain": 0.0, "log_loss_gain_error": 0.0}
-    learned = np.stack([head.case_part(rows) for rows in late.inputs], axis=1)  # (M, n, K)
     prior = (late.credit * late.prior).sum(axis=1)
     base = head.log_odds(late.query, prior, late.empty).mean(axis=0)
-    blended = prior + blend * (late.credit * learned).sum(axis=2)
+    blended = prior + blend * head.credited(late.inputs, late.credit)
     full = head.log_odds(late.query, blended, late.empty).mean(axis=0)
     before, after = _log_losses(base, late.reward), _log_losses(full, late.reward)
     return {

@@ -56,10 +56,26 @@ class Head:
             part = part + (hidden @ self.output[:, :, None])[:, :, 0]
         return np.asarray(part, dtype=np.float32)
 
+    def credited(self, inputs: Array, credit: Array) -> Array:
+        """Returns each member's case part of n slates of K places, (M, n), from (n, K, D) and (n, K)."""
+        n, places, width = inputs.shape
+        part = self.case_part(inputs.reshape(n * places, width)).reshape(len(self.linear), n, places)
+        return np.asarray((credit * part).sum(axis=2), dtype=np.float32)
+
     def query_part(self, inputs: Array) -> Array:
         """Returns each member's log odds of a reward whatever the case, (M, n), from inputs (n, G)."""
         x = standardised(inputs, self.query_centre, self.query_scale)
         return np.asarray(self.query_linear @ x.T + self.query_bias[:, None], dtype=np.float32)
+
+    @property
+    def values_empty(self) -> bool:
+        """Whether it knows what an empty slate is worth."""
+        return bool((self.null > NEVER).all())
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every weight is a number."""
+        return all(np.isfinite(array).all() for array in self.arrays().values())
 
     def log_odds(self, inputs: Array, odds: Array, empty: NDArray[np.bool_] | None = None) -> Array:
         """Returns each member's log odds of a reward, (M, n), from query inputs (n, G) or (1, G).
@@ -68,8 +84,8 @@ class Head:
         slate is ``empty``, (n,), and the head knows what that is worth, they do not count.
         """
         shown = self.shown(odds)
-        if empty is not None:
-            shown = np.where(empty & (self.null[:, None] > NEVER), self.null[:, None], shown)
+        if empty is not None and self.values_empty:
+            shown = np.where(empty, self.null[:, None], shown)
         return np.asarray(self.query_part(inputs) + shown, dtype=np.float32)
 
     def shown(self, odds: Array) -> Array:

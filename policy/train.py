@@ -107,11 +107,14 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
 
 def _losses(head: Head, examples: Examples) -> np.ndarray:
     """Returns the weighted cross-entropy of each decision, (n,), under the mean of the members' log odds."""
-    n, places, width = examples.inputs.shape
-    part = head.case_part(examples.inputs.reshape(n * places, width)).reshape(len(head.linear), n, places)
-    slates = (examples.credit * (examples.prior + part)).sum(axis=2)
-    odds = head.log_odds(examples.query, slates, examples.empty).mean(axis=0)
+    odds = head.log_odds(examples.query, _slates(head, examples), examples.empty).mean(axis=0)
     return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
+
+
+def _slates(head: Head, examples: Examples) -> np.ndarray:
+    """Returns prior and case part of each slate by each member, (M, n), by the credit of its places."""
+    prior = (examples.credit * examples.prior).sum(axis=1)
+    return np.asarray(prior + head.credited(examples.inputs, examples.credit))
 
 
 def _pulled(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
@@ -206,11 +209,8 @@ def _begin(examples: Examples, seed: int, start: Head) -> Head:
 
 def _worst(examples: Examples, head: Head) -> np.ndarray:
     """Returns the least log odds that a slate of the log has by each member, (M,); NEVER where all were empty."""
-    rows = np.flatnonzero(~examples.empty)
-    n, places, width = examples.inputs[rows].shape
-    part = head.case_part(examples.inputs[rows].reshape(n * places, width)).reshape(len(head.linear), n, places)
-    slates = (examples.credit[rows] * (examples.prior[rows] + part)).sum(axis=2)
-    return np.asarray(head.shown(slates).min(axis=1, initial=NEVER if not len(rows) else np.inf))
+    filled = examples.take(~examples.empty)
+    return np.asarray(head.shown(_slates(head, filled)).min(axis=1, initial=np.inf if len(filled) else NEVER))
 
 
 def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
@@ -264,7 +264,7 @@ def _batch(profiles: Sequence[Examples], begun: Sequence[Head], plan: Plan, seed
             [standardised(e.query, h.query_centre, h.query_scale) for e, h in zip(profiles, begun, strict=True)]
         ),
         reward=padded([e.reward for e in profiles]),
-        empty=padded([e.empty & (e.empty.sum() >= FEWEST_EMPTY) for e in profiles]),
+        empty=padded([e.empty & h.values_empty for e, h in zip(profiles, begun, strict=True)]),
         weight=padded([(e.weight[:, None] * draw).astype(np.float32) for e, draw in zip(profiles, drawn, strict=True)])
         .transpose(1, 2)
         .contiguous(),

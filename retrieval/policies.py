@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from prometheus_client import Counter
 from sqlalchemy import Integer, bindparam, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -86,7 +85,7 @@ def policy_of(row: Any) -> Policy:
     head = unpack(row.weights, row.checksum, features.VERSION)
     if (head.linear.shape[-1], head.query_linear.shape[-1]) != (len(CASE), len(QUERY)):
         raise WrongFeatureVersion("trained on other inputs")
-    if not all(np.isfinite(array).all() for array in head.arrays().values()):
+    if not head.is_finite:
         raise WeightsCorrupt("a weight is no number")
     return Policy(f"q-{row.version}", head, row.blend)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from writer.failures import Call, calls_in
+from writer.failures import Call
 from writer.lesson import tool_name
 from writer.placeholders import abstract, clean, is_statement, values_of
 from writer.ports import Draft, Level, Run
@@ -30,7 +30,7 @@ class RuleAbstractor:
 
 def script(run: Run, level: Level) -> Draft | None:
     """Returns how the task was done, without what failed and what was done twice; None where nothing is told."""
-    calls = worth_repeating(calls_in(run.tool_traces), run.task)
+    calls = worth_repeating(run.calls, run.task)
     steps = told(calls, level) if calls else planned(run.plan, level)
     if not steps:
         return None

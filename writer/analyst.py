@@ -20,7 +20,7 @@ class RuleAnalyst:
 
 def explain(run: Run) -> Analysis:
     """Returns the lesson of the run: of its most telling fix, or else of a failure that nothing put right."""
-    found = find(run.tool_traces, run.turns, succeeded=run.outcome == "success")
+    found = find(run.calls, run.turns, succeeded=run.outcome == "success")
     if found.recovered:
         told = min(found.recovered, key=_least_telling)
         return Analysis("learned_fix", learned_fix(run, found, told), told, found.recovered, found.lost)

@@ -130,15 +130,14 @@ class Found:
     lost: tuple[Failure, ...] = ()
 
 
-def find(traces: Iterable[Any], turns: Iterable[Any], *, succeeded: bool) -> Found:
-    """Returns the failures in the traces, and in what the user complained about.
+def find(calls: Sequence[Call], turns: Iterable[Any], *, succeeded: bool) -> Found:
+    """Returns the failures among the calls, and in what the user complained about.
 
     Args:
-        traces: of retain's shape; what has another keeps its place, and nothing of it counts.
+        calls: of the run, see ``calls_in``.
         turns: of the conversation.
         succeeded: whether the run as a whole did.
     """
-    calls = calls_in(traces)
     search = _Search(calls)
     for call in calls:
         search.take(call)
@@ -149,7 +148,10 @@ def find(traces: Iterable[Any], turns: Iterable[Any], *, succeeded: bool) -> Fou
 
 
 def calls_in(traces: Iterable[Any]) -> list[Call]:
-    """Returns the first MOST_CALLS calls, each with its failure if it failed by its status or by its output."""
+    """Returns the first MOST_CALLS calls, each with its failure if it failed by its status or by its output.
+
+    Traces are of retain's shape; what has another keeps its place, and nothing of it counts.
+    """
     return [_call(index, trace) for index, trace in enumerate(islice(traces, MOST_CALLS))]
 
 

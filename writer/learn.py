@@ -312,7 +312,7 @@ async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
     heads = fit([each.examples for each in due], seeds, start.head)
     for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
         count = len(each.examples)
-        if not all(np.isfinite(array).all() for each_head in (head, *curve) for array in each_head.arrays().values()):
+        if not all(trained.is_finite for trained in (head, *curve)):
             yield Learnt(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
         blend = count / (count + demand.half)

@@ -18,7 +18,7 @@ from policy.examples import Examples, importance, shared_credit
 from policy.features import Features
 from policy.inputs import CASE, QUERY, Inputs, inputs_of
 from policy.logged import Logged, Target
-from policy.slate import Field, Slate, field_of, order
+from policy.slate import Field, Slate, choose, field_of, order
 from retrieval.schema import decision_slots, decisions
 from retrieval.text import folded
 
@@ -190,7 +190,7 @@ def target(log: Sequence[Entry], policy: Policy | None) -> Target:
     chance, promised = [], []
     for entry in log:
         scores = score(policy, entry.features)
-        mine = preferred(entry.field, order(entry.field, scores.total), scores, entry.k)
+        mine = preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
         chance.append(float(mine == entry.slate))
         promised.append(_promise(policy, entry))
     return Target(np.array(chance, dtype=np.float64), predicted=np.array(promised, dtype=np.float64))

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from writer.failures import Failure
+from writer.failures import Call, Failure, calls_in
 from writer.run import ProcedureData, ScriptData
 
 LessonKind = Literal["learned_fix", "failure_lesson"]
 Level = Literal["concrete", "abstract", "hybrid"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """A finished run as it was stored: redacted, and of whatever shape its tools gave it."""
 
@@ -20,6 +21,11 @@ class Run:
     tool_traces: Sequence[Any] = ()
     turns: Sequence[Any] = ()
     plan: Sequence[str] = ()
+
+    @cached_property
+    def calls(self) -> Sequence[Call]:
+        """The calls of its tools, each with its failure; looked at once, for outputs may be megabytes."""
+        return calls_in(self.tool_traces)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from writer.causes import cause_of
-from writer.failures import Call, Failure, calls_in
+from writer.failures import Call, Failure
 from writer.lesson import tool_name
 from writer.placeholders import clean, form
 from writer.ports import Analysis, Draft, Run
@@ -35,7 +35,7 @@ def revised(used: Draft, run: Run, analysis: Analysis) -> Draft | None:
     What failed for good is to be avoided, and what was put right is told as it was put right. Where no call failed,
     the steps that the run left out are marked.
     """
-    calls, steps = calls_in(run.tool_traces), list(used.record.learned_procedure_steps)
+    calls, steps = run.calls, list(used.record.learned_procedure_steps)
     notes = [(each.tool, _avoid(each, calls)) for each in analysis.lost[:MOST_FAILURES]]
     notes += [(each.tool, _worked(each, calls)) for each in analysis.recovered[:MOST_FAILURES]]
     for tool, note in notes:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from writer.failures import Call, calls_in
+from writer.failures import Call
 from writer.ports import Run
 from writer.symptoms import is_empty
 
@@ -25,7 +25,7 @@ def success_score(run: Run, reward: float | None, source: str | None) -> float:
     outcome = OUTCOME.get(run.outcome, 0.0)
     if reward is not None and source in TRUSTED:
         return reward if outcome else 0.0
-    calls = calls_in(run.tool_traces)
+    calls = run.calls
     worked = sum(call.failure is None for call in calls) / len(calls) if calls else 1.0
     in_time = _duration_ms(run.tool_traces) < IN_TIME_MS
     return outcome * (ERRORS * worked + RESPONSE * _responded(calls, run.turns) + TIME * in_time)

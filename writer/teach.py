@@ -11,7 +11,6 @@ from retrieval.stages import log
 from writer.abstract import RuleAbstractor, trigger
 from writer.analyst import RuleAnalyst
 from writer.errors import LeaseLost
-from writer.failures import calls_in
 from writer.placeholders import clean
 from writer.ports import Analysis, Draft, Level, Run, Teachers
 from writer.revise import RuleReviser
@@ -140,10 +139,10 @@ def _lesson(run: Run, analysis: Analysis) -> list[Draft]:
     if analysis.lesson is None:
         return []
     kind: Literal["script", "failure_lesson"] = "script" if analysis.kind == "learned_fix" else "failure_lesson"
-    told, calls = analysis.told, calls_in(run.tool_traces)
+    told, calls = analysis.told, run.calls
     about = [] if told is None else [calls[told.failed[-1] if told.succeeded is None else told.succeeded]]
     return [Draft(kind, analysis.origin, analysis.lesson, _when(run), task_type=clean(task_type(about), 200))]
 
 
 def _when(run: Run) -> str:
-    return trigger(run.task, calls_in(run.tool_traces), "abstract")
+    return trigger(run.task, run.calls, "abstract")

@@ -16,6 +16,7 @@ from writer.causes import cause_of
 from writer.failures import Call, find
 from writer.lesson import remedy, tool_name
 from writer.placeholders import clean, form
+from writer.ports import Run
 from writer.queue import Claim
 
 MOST_TOOLS = 50
@@ -49,15 +50,15 @@ class ToolUse:
     failures: list[dict[str, str | None]] = field(default_factory=list)
 
 
-def tools_used(traces: Sequence[Any]) -> list[ToolUse]:
-    """Returns what each tool did, in the order of first use; linear in the number of traces.
+def tools_used(run: Run) -> list[ToolUse]:
+    """Returns what each tool did, in the order of first use; linear in the number of calls.
 
     A complaint of the user is no failure of a tool: which call it meant is inferred.
     """
-    found = find(traces, (), succeeded=False)
+    found = find(run.calls, (), succeeded=False)
     uses: dict[str, ToolUse] = {}
     worked: dict[str, list[Call]] = {}
-    for call, trace in zip(found.calls, traces, strict=False):
+    for call, trace in zip(found.calls, run.tool_traces, strict=False):
         name = tool_name(call.tool)
         if call.tool and (name in uses or len(uses) < MOST_TOOLS):
             _count(uses.setdefault(name, ToolUse(name)), call, trace)

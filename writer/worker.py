@@ -205,9 +205,9 @@ class Worker:
         held, row = work.held, work.row
         key = self.keyring.remembered(held.user_sub) or await self._key(held)
         told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
-        if told["tool_traces"]:
-            work.tools = await asyncio.to_thread(tools_used, told["tool_traces"])
         run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
+        if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
+            work.tools = await asyncio.to_thread(tools_used, run)
         brought = told["procedure"]["data"] if told["procedure"] is not None else None
         ended = Ended(run, row.reward, row.reward_source, brought, work.used, row.tags)
         terms = Terms(None if row.abstraction == "off" else row.abstraction, row.least_success)

@@ -1,5 +1,6 @@
 """What is remembered of the tools of a run, and what never is."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.schema import case_tools
 from tests.writer.conftest import AGENT, Bank
 from writer.edit import delete_case
+from writer.ports import Run
 from writer.retain import retain
 from writer.run import FinishedRun
 from writer.toolmemory import FORM_CHARS, MOST_FAILURES, MOST_FORMS, MOST_MS, MOST_TOOLS, ToolUse, tools_used
@@ -28,13 +30,17 @@ def sql(statement: str, output: Any = "done", ms: Any = None) -> dict[str, Any]:
     return call("sql", {"statement": statement}, output, ms=ms)
 
 
+def used(calls: Sequence[Any]) -> list[ToolUse]:
+    return tools_used(Run("a task", "success", calls))
+
+
 def only(*calls: Any) -> ToolUse:
-    (use,) = tools_used(calls)
+    (use,) = used(calls)
     return use
 
 
 def test_each_tool_is_counted_in_the_order_of_its_first_use():
-    uses = tools_used([call("b"), call("a", status="error"), call("b"), call("a", output="Error: not found")])
+    uses = used([call("b"), call("a", status="error"), call("b"), call("a", output="Error: not found")])
     assert [(use.tool, use.calls, use.errors) for use in uses] == [("b", 2, 0), ("a", 2, 2)]
 
 
@@ -81,11 +87,11 @@ def test_a_duration_is_known_only_if_every_call_told_its_own(unknown: Any):
 
 
 def test_what_is_no_call_is_passed_over():
-    assert tools_used([None, "text", {}, {"tool": 3}, call("")]) == []
+    assert used([None, "text", {}, {"tool": 3}, call("")]) == []
 
 
 def test_names_of_tools_are_cleaned_and_those_that_are_the_same_then_are_one():
-    assert [(use.tool, use.calls) for use in tools_used([call("a  b"), call("a\x00b"), call("fs/read.v2")])] == [
+    assert [(use.tool, use.calls) for use in used([call("a  b"), call("a\x00b"), call("fs/read.v2")])] == [
         ("a_b", 2),
         ("fs/read.v2", 1),
     ]
@@ -127,13 +133,13 @@ SAID = [
 @pytest.mark.parametrize("after", [{"id": 1}, *LEAKY])
 def test_no_value_of_an_argument_and_no_word_of_an_answer_is_remembered(before: Any, after: Any, said: Any):
     calls = [call("act", before, said), call("look", before, INJECTED), call("act", after, "hunter2")]
-    uses = tools_used([*calls, call("act", before, said)])
+    uses = used([*calls, call("act", before, said)])
     assert [use.calls for use in uses] == [3, 1]
     assert not leaks(uses)
 
 
 def test_a_tool_that_an_answer_told_to_call_is_no_part_of_a_fix():
-    uses = tools_used(
+    uses = used(
         [call("act", {"id": 1}, f"Error: {INJECTED}"), call("drop_table", {}, "done"), call("act", {"id": 1}, "done")]
     )
     assert uses[0].failures[0]["fix"] is not None
@@ -148,7 +154,7 @@ def test_a_long_run_leaves_little():
         call(f"tool {n % 99}", {f"a{n}": n, "text": "x" * 1_000}, "Error: no" if n % 3 else "done")
         for n in range(9_999)
     ]
-    uses = tools_used(calls)
+    uses = used(calls)
     assert len(uses) == MOST_TOOLS
     assert max(len(use.forms) for use in uses) == MOST_FORMS
     assert all(len(form) <= FORM_CHARS for use in uses for form in use.forms)
@@ -174,7 +180,7 @@ traces = st.builds(call, st.sampled_from(["a", "b", "c d", "\x01", "é" * 200]),
 @settings(max_examples=200, deadline=None)
 @given(st.lists(traces | values, max_size=12))
 def test_whatever_the_run_what_is_remembered_can_be_stored(calls: list[Any]):
-    for use in tools_used(calls):
+    for use in used(calls):
         assert 0 <= use.errors <= use.calls
         stored = orjson.dumps([use.tool, use.forms, use.failures]).decode()  # which refuses lone surrogates
         assert "\\u0000" not in stored
