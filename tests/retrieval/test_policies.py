@@ -437,6 +437,17 @@ async def test_what_earned_a_reward_on_a_like_query_counts_for_its_plan(bank: Ba
     assert after[brush]["past_odds_case"] > 0 > after[spray]["past_odds_case"]
 
 
+async def test_what_is_usual_is_the_mean_reward_of_the_profiles_own_decisions(bank: Bank, reader: Reader, user: str):
+    other = f"{user}-other"
+    await walls(bank, user)
+    await walls(bank, other)
+    assert (await ask(reader, user)).choices[0].terms()["usual_reward"] is None
+    for whose, value in ((user, 1.0), (user, 0.25), (user, 0.25), (other, 1.0)):
+        slate = await ask(reader, whose)
+        await reward(bank, whose, slate, ids(slate)[0], value)
+    assert {choice.terms()["usual_reward"] for choice in (await ask(reader, user)).choices} == {0.5}
+
+
 async def test_a_query_of_another_kind_is_told_less(bank: Bank, reader: Reader, user: str):
     await walls(bank, user)
     first = await ask(reader, user)

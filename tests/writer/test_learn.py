@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
+import numpy as np
 import pytest
 from sqlalchemy import delete, select
 
@@ -36,7 +37,7 @@ from writer import promote
 from writer.erase import erase
 from writer.keys import Keyring
 from writer.learn import Demand, Fit, Learnt, learn
-from writer.logbook import examples, read
+from writer.logbook import examples, read, target
 from writer.prior import CAP, FEWEST_USERS, digest
 from writer.profiles import Profile
 from writer.promote import Stored
@@ -329,6 +330,16 @@ async def give_serving(bank: Bank, user: str) -> None:
     await log(bank, user, [])
     await give(bank, user, stored("serving"))
     await log(bank, user, seen())
+
+
+async def test_the_gate_sees_a_policy_that_would_serve_nothing_as_it_would_serve(bank: Bank, user: str):
+    await log(bank, user, seen())
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        entries = await read(connection, user, AGENT)
+    modest = Policy("q-1", replace(TRUTH.head, null=np.array([50.0], np.float32)), 1.0)
+    empty = [not entry.slate for entry in entries]
+    assert any(empty)
+    assert target(entries, modest).target_probability.tolist() == empty
 
 
 async def test_of_two_trainers_at_once_one_stores_its_candidate(bank: Bank, user: str, database_url: str):
