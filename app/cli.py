@@ -29,15 +29,15 @@ from app.migrate import migrate as migrate_database
 from app.runtime import Runtime, owner_url, running
 from app.settings import Settings
 from retrieval.errors import CasebankError
-from writer import queue
-from writer.backfill import backfill as backfill_runs
-from writer.erase import erase
-from writer.export import export as export_rows
-from writer.large import index_all
-from writer.promote import roll_back, versions
-from writer.prune import prune_all
-from writer.reembed import reembed_all
-from writer.retain import Author
+from writer.retain.backfill import backfill as backfill_runs
+from writer.retain.retain import Author
+from writer.rights.erase import erase
+from writer.rights.export import export as export_rows
+from writer.training.lifecycle import roll_back, versions
+from writer.upkeep.hnsw import index_all
+from writer.upkeep.prune import prune_all
+from writer.upkeep.reembed import reembed_all
+from writer.worker import queue
 
 cli = typer.Typer(
     name="casebank",

@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from retrieval.database import Database
+from retrieval.database.database import Database
 
 SERVICE_ROLE = "casebank_service"
 WORKER_ROLE = "casebank_worker"

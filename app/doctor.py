@@ -22,12 +22,12 @@ from app.migrate import CONFIGURATION
 from app.providers.openai import OpenAIEmbedder
 from app.runtime import make_embedder, make_model, owner_url
 from app.settings import Settings
-from retrieval.database import Database
+from retrieval.database.database import Database
 from retrieval.errors import CasebankError
 from retrieval.ports import Embedder
 from retrieval.schema import USER_TABLES, metadata, profiles
-from writer import queue
-from writer.keys import Keyring
+from writer.privacy.keys import Keyring
+from writer.worker import queue
 
 OLDEST_POSTGRES = 150_000
 OLDEST_PGVECTOR = (0, 8)

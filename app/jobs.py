@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from app.runtime import Runtime
 from retrieval.errors import CasebankError
-from retrieval.stages import log
-from writer.large import index_all
-from writer.prune import prune_all
+from retrieval.telemetry import log
+from writer.upkeep.hnsw import index_all
+from writer.upkeep.prune import prune_all
 
 
 async def upkeep(runtime: Runtime) -> None:

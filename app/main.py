@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI
 
-from app import embedded, problems
+from app import postgres, problems
 from app.jobs import upkeep
 from app.limits import BodyLimit
 from app.routes import bank, health, llm, loop, policy, procedures, tools
 from app.runtime import Runtime, make_verifier, running
 from app.settings import Settings
-from app.trainings import Trainings
+from app.training.processes import Trainings
 from retrieval.errors import DatabaseUnavailable
-from retrieval.stages import log
+from retrieval.telemetry import log
 
 DESCRIPTION = """Memory for agents that learns which memories help.
 
@@ -68,8 +68,8 @@ async def _keep_postgres(runtime: Runtime) -> None:
         except DatabaseUnavailable:
             pass
         try:
-            await asyncio.to_thread(embedded.start, runtime.settings.home)
-        except embedded.EmbeddedPostgresFailed as error:
+            await asyncio.to_thread(postgres.start, runtime.settings.home)
+        except postgres.EmbeddedPostgresFailed as error:
             log.error("postgres.start_failed", detail=str(error)[:500])
 
 

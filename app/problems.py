@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from app.auth import KeysUnavailable, NotAllowed, NotAuthenticated
-from app.embedded import EmbeddedPostgresFailed
+from app.postgres.server import EmbeddedPostgresFailed
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
-from retrieval.stages import log
+from retrieval.telemetry import log
 from writer.errors import IdempotencyConflict, LeaseLost
-from writer.seal import PayloadTooLarge, SealBroken
+from writer.privacy.seal import PayloadTooLarge, SealBroken
 
 MEDIA_TYPE = "application/problem+json"
 

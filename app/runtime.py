@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app import embedded
+from app import postgres
 from app.auth import TokenVerifier
 from app.db import service_database
 from app.migrate import migrate
@@ -17,17 +17,17 @@ from app.providers.openai import Endpoint, OpenAIEmbedder
 from app.providers.wire import Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings import Settings
-from retrieval.database import Database
+from retrieval.database.database import Database
 from retrieval.ports import Embedder
 from retrieval.retrieve import Reader
-from retrieval.rewrite import LlmRewriter
-from retrieval.rewriting import Asker, Rewriting
-from writer.keys import Keyring
+from retrieval.rewriting.choice import Asker, Rewriting
+from retrieval.rewriting.rewriters import LlmRewriter
+from writer.privacy.keys import Keyring
+from writer.procedures.learn_from_run import by_rule
+from writer.procedures.llm.learners import LlmTeachers
+from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
-from writer.taught import LlmTeachers
-from writer.teach import by_rule
-from writer.usage import Account
-from writer.worker import Pace, Worker
+from writer.worker.worker import Pace, Worker
 
 _VECTOR_COLUMN = text(
     "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
@@ -55,13 +55,13 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
         async with _parts(settings, settings.database_url) as runtime:
             yield runtime
         return
-    url = embedded.start(settings.home).url()
+    url = postgres.start(settings.home).url()
     try:
         await migrate(url, pgvector=settings.pgvector)
         async with _parts(settings, url) as runtime:
             yield runtime
     finally:
-        embedded.release(settings.home)
+        postgres.release(settings.home)
 
 
 @asynccontextmanager
@@ -71,9 +71,9 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
         yield settings.database_url
         return
     try:
-        yield embedded.start(settings.home).url()
+        yield postgres.start(settings.home).url()
     finally:
-        embedded.release(settings.home)
+        postgres.release(settings.home)
 
 
 @asynccontextmanager

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 from prometheus_client import Counter
 
-from retrieval.answer import Found, Question, Slate, answer
-from retrieval.calibration import Calibrations, Threshold
 from retrieval.context import with_tools
-from retrieval.database import Database
-from retrieval.decisions import log_decision
+from retrieval.database.database import Database
+from retrieval.database.fast_path import HotConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
-from retrieval.guides import Guides, Procedure
-from retrieval.hot import HotConnection
-from retrieval.past import past
-from retrieval.plans import NOT_KNOWN, ToolVectors, plans, words_of
-from retrieval.policies import Policies
-from retrieval.pool import Pool, Query, pool
 from retrieval.ports import Embedder, Vector
-from retrieval.procedures import Wanted, find, terms
-from retrieval.queries import Filters, Measured, Search, candidates, vectors
-from retrieval.rewriting import Asker, Rewriting
-from retrieval.stages import stage
+from retrieval.procedures.find import Wanted, find, terms
+from retrieval.procedures.found import Guides, Procedure
+from retrieval.procedures.threshold import Calibrations, Threshold
+from retrieval.ranking.decisions import log_decision
+from retrieval.ranking.policies import Policies
+from retrieval.ranking.pool import Pool, Query, pool
+from retrieval.ranking.slate import Found, Question, Slate, answer
+from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, plans, words_of
+from retrieval.rewriting.choice import Asker, Rewriting
+from retrieval.search.candidates import Filters, Measured, Search, candidates, vectors
+from retrieval.search.reuse_history import past
+from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])

@@ -27,10 +27,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.bank import AGENT_KEY, USER_SUB
-from retrieval.hot import HotStatement
-from retrieval.queries import may_enter
+from retrieval.database.fast_path import HotStatement
 from retrieval.schema import case_tools
+from retrieval.search.bank import AGENT_KEY, USER_SUB
+from retrieval.search.candidates import may_enter
 
 FORMS = 10
 FAILURES = 100

@@ -8,17 +8,16 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from app import embedded
-from app.embedded import EmbeddedPostgres
 from app.migrate import migrate
+from app.postgres import EmbeddedPostgres, release, start
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
     with tempfile.TemporaryDirectory(prefix="casebank-tests-", ignore_cleanup_errors=True) as folder:
         home = Path(folder) / "postgres"
-        yield embedded.start(home)
-        embedded.release(home)
+        yield start(home)
+        release(home)
 
 
 async def new_database(server: EmbeddedPostgres, *, pgvector: str = "auto") -> str:

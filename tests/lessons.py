@@ -1,6 +1,6 @@
 """A run whose failure was put right, and what a language model might say of it."""
 
-from writer.ports import Run
+from writer.procedures.ports import Run
 
 FIXED = Run(
     task="Add a last_name column to the users table",

@@ -14,7 +14,7 @@ from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
 from policy.inputs import inputs_of
 from policy.slate import field_of
-from retrieval.database import Database
+from retrieval.database.database import Database
 from retrieval.schema import decision_slots, decisions, profiles
 from tests.policies import head
 from tests.policy.builders import pool

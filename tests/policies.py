@@ -7,7 +7,7 @@ from policy import features
 from policy.inputs import CASE, QUERY
 from policy.network import Head, untrained
 from policy.weights import pack
-from writer.promote import Stored
+from writer.training.lifecycle import Stored
 
 
 def head(**weights: float) -> Head:

@@ -15,23 +15,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import func, select
 
 from app.db import service_database
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.answer import Question
-from retrieval.database import Database
+from retrieval.database.database import Database
 from retrieval.errors import NotFound
 from retrieval.listing import page_of_cases
-from retrieval.queries import Search
+from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import USER_TABLES
+from retrieval.search.candidates import Search
 from tests.conftest import new_database
-from writer.edit import delete_case, set_tags
-from writer.erase import erase
-from writer.keys import Keyring
-from writer.retain import Author, retain
-from writer.reward import Feedback, give_feedback
+from writer.privacy.keys import Keyring
+from writer.retain.retain import Author, retain
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.edit import delete_case, set_tags
+from writer.rights.erase import erase
 from writer.run import FinishedRun
-from writer.worker import Worker
+from writer.worker.worker import Worker
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ScalarSelect, Select, func, literal, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database import Database
+from retrieval.database.database import Database
 from retrieval.schema import profiles
 
 PAGE = 1_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import asyncpg
 
-from app import embedded
+from app import postgres
 from app.bench.fill import fill
 from app.db import service_database
 from app.migrate import migrate
@@ -44,7 +44,7 @@ async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
 
 async def empty(home: Path, name: str) -> str:
     """Returns the URL of a migrated database of that name, without a case in it."""
-    server = embedded.start(home)
+    server = postgres.start(home)
     admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
     await admin.execute(f"CREATE DATABASE {name}")
     await admin.close()

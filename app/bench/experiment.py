@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx
 
+from app.agents.world import Adapter, EnvironmentMissing
 from app.bench.bank import empty
 from app.bench.measure import Measurement
 from app.bench.service import service
-from app.experiment.adapter import Adapter, EnvironmentMissing
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.paired import Difference
 from app.experiment.report import Report, summary

@@ -16,11 +16,11 @@ import orjson
 
 from app.bench.experiment import experiments
 from app.bench.measure import Measurement
-from writer.abstract import script
-from writer.analyst import explain
-from writer.backfill import from_benchmark
-from writer.failures import Kind
-from writer.ports import Analysis, LessonKind, Run
+from writer.analysis.failures import Kind
+from writer.procedures.analyst import explain
+from writer.procedures.ports import Analysis, LessonKind, Run
+from writer.procedures.script import script
+from writer.retain.backfill import from_benchmark
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[2] / ".." / "shared" / "data"
 PRECISION, RECALL, RUNS_PER_S = 0.90, 0.85, 200.0

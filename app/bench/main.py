@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from app import embedded
+from app import postgres
 from app.bench.lessons import lessons
 from app.bench.measure import Measurement
 from app.bench.process import process
@@ -60,7 +60,7 @@ async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list
             try:
                 measured += await (lessons(home, data) if name == LESSONS else BENCHMARKS[name](home))
             finally:
-                embedded.release(home)
+                postgres.release(home)
     return measured
 
 

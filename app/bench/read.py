@@ -10,8 +10,8 @@ from app.bench.bank import WARM_UP, Bank, filled
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from app.bench.service import service
-from retrieval.answer import Question
-from retrieval.queries import Search, candidates
+from retrieval.ranking.slate import Question
+from retrieval.search.candidates import Search, candidates
 
 ROUNDS = 400
 CLIENTS = 16

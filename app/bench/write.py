@@ -15,10 +15,10 @@ from app.bench.bank import WARM_UP, Bank, filled
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50
 from app.db import service_database
-from retrieval.database import Database
-from writer.keys import Keyring
-from writer.retain import INSERTED, Author
-from writer.retain import retain as retain_run
+from retrieval.database.database import Database
+from writer.privacy.keys import Keyring
+from writer.retain.retain import INSERTED, Author
+from writer.retain.retain import retain as retain_run
 from writer.run import FinishedRun
 
 ROUNDS = 400

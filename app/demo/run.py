@@ -8,11 +8,11 @@ import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.demo.families import Task, stream
-from app.demo.memory import HttpMemory, Memory, NoMemory, Slate
-from app.demo.operator import Operator
+from app.agents.memory import HttpMemory, Memory, NoMemory, Slate
+from app.agents.operator.families import Task, stream
+from app.agents.operator.operator import Operator
+from app.agents.operator.scratch import Scratch, scratch_database
 from app.demo.report import Arm, DemoReport, Record, print_report, write_files
-from app.demo.scratch import Scratch, scratch_database
 
 AGENT = "database-operator"
 BUDGET = 14  # steps a task; enough for about four in five without memory

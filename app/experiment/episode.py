@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from app.demo.memory import Memory, Run, Slate, Trace
-from app.experiment.adapter import Adapter, Briefing, Environment, StepsSpent, Task
+from app.agents.memory import Memory, Run, Slate, Trace
+from app.agents.world import Adapter, Briefing, Environment, StepsSpent, Task
 from retrieval.context import count_tokens
 
 STEP_TIMEOUT_S = 60.0

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 from rich.console import Console
 
+from app.agents.operator.environment import DatabaseOperator
+from app.agents.scienceworld.environment import ScienceWorld
+from app.agents.world import Adapter
 from app.auth import issue_token
 from app.demo.main import own_service
-from app.experiment.adapter import Adapter
-from app.experiment.operator import DatabaseOperator
 from app.experiment.report import Report, print_report, write_files
 from app.experiment.run import run_experiment
-from app.experiment.scienceworld import ScienceWorld
 from app.runtime import owner_url
 from app.settings import Settings
 

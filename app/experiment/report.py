@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from app.experiment.adapter import Adapter, Size
+from app.agents.world import Adapter, Size
 from app.experiment.episode import Episode
 from app.experiment.paired import Difference, Pair, break_even, paired, running_balance, steps_change, success_points
 from app.experiment.prediction import Prediction

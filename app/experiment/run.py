@@ -8,8 +8,8 @@ import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.demo.memory import HttpMemory, Memory, NoMemory, Run, Slate
-from app.experiment.adapter import Adapter, MemoryUnusable, Size, Task
+from app.agents.memory import HttpMemory, Memory, NoMemory, Run, Slate
+from app.agents.world import Adapter, MemoryUnusable, Size, Task
 from app.experiment.episode import Episode, Outcome, Watched, play
 from app.experiment.prediction import Prediction, predictions
 from app.experiment.report import Matrix, Report

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from app.providers.wire import Breaker, NoAnswer, Patience, again, client, may_pass, retry_after_s
 from retrieval.context import count_tokens
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
-from retrieval.fence import MOST_CHARS, WHAT_IS_DATA, fenced
 from retrieval.ports import Answer, Reply
+from retrieval.rewriting.fence import MOST_CHARS, WHAT_IS_DATA, fenced
 
 THE_REQUESTS_FAULT = {400, 413, 422}
 """Too long, or with something that the server does not know: another request may well succeed."""

@@ -11,10 +11,10 @@ from app.problems import DOCUMENTED
 from app.schemas.bank import AuditEntry, AuditOut, CaseOut, CasePatch, CasesOut, ProfileOut, ProfilePatch, WholeCaseOut
 from retrieval import listing
 from retrieval.errors import NotFound
-from writer.edit import delete_case, set_profile, set_tags
-from writer.redact import redact
+from writer.privacy.redact import redact
+from writer.privacy.seal import unseal
+from writer.rights.edit import delete_case, set_profile, set_tags
 from writer.run import AgentKey
-from writer.seal import unseal
 
 router = APIRouter(prefix="/v1", responses=DOCUMENTED)
 

@@ -6,7 +6,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from app.deps import Parts
 from retrieval.errors import DatabaseUnavailable
-from writer.queue import depth
+from writer.worker.queue import depth
 
 router = APIRouter()
 

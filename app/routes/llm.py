@@ -7,9 +7,9 @@ from fastapi import APIRouter, Path, Query
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
 from app.schemas.llm import RewriteIn, RewriteOut, UsageOut, UsagesOut
-from retrieval.rewriting import Asker
-from writer import usage
-from writer.redact import redact_text
+from retrieval.rewriting.choice import Asker
+from writer.privacy.redact import redact_text
+from writer.procedures.llm import token_budget
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1", responses=DOCUMENTED)
@@ -32,8 +32,8 @@ async def get_usage(
     agent: AgentPath, parts: Parts, caller: Caller, days: Annotated[int, Query(ge=1, le=366)] = 30
 ) -> UsagesOut:
     """Returns what language models were asked for the profile, by day and purpose."""
-    left = usage.left(caller.user_sub, agent, parts.settings.llm_tokens_per_day)
-    by_day = usage.by_day(caller.user_sub, agent, days)
+    left = token_budget.left(caller.user_sub, agent, parts.settings.llm_tokens_per_day)
+    by_day = token_budget.by_day(caller.user_sub, agent, days)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         tokens_left: Any = (await connection.execute(left)).scalar_one()
         rows = (await connection.execute(by_day)).all()

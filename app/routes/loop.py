@@ -18,11 +18,11 @@ from app.schemas.loop import (
     RetrieveOut,
     SlotOut,
 )
-from retrieval.answer import Choice, Question, Slate
-from retrieval.queries import Filters, Search
-from writer.redact import redact_text
-from writer.retain import retain as retain_run
-from writer.reward import Feedback, give_feedback
+from retrieval.ranking.slate import Choice, Question, Slate
+from retrieval.search.candidates import Filters, Search
+from writer.privacy.redact import redact_text
+from writer.retain.retain import retain as retain_run
+from writer.rewards.feedback import Feedback, give_feedback
 from writer.run import FinishedRun
 
 router = APIRouter(responses=DOCUMENTED)

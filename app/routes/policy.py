@@ -7,12 +7,12 @@ from fastapi import APIRouter, Query, Request
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
 from app.schemas.policy import AgentIn, PoliciesOut, PolicyOut, RollbackOut, TrainingOut
-from app.trainings import Trainings
+from app.training.processes import Trainings
 from policy import default
 from retrieval import listing
 from retrieval.errors import NotFound
-from writer import logbook, promote
 from writer.run import AgentKey
+from writer.training import decision_log, lifecycle
 
 router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED)
 
@@ -21,8 +21,8 @@ router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED)
 async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: Caller) -> PoliciesOut:
     """Returns every version of the profile's policy with its metrics and its verdict, the newest first."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(promote.versions(caller.user_sub, agent))).all()
-        rewarded = (await connection.execute(logbook.rewarded(caller.user_sub, agent))).scalar_one()
+        rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
+        rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
     found = [PolicyOut.model_validate(row, from_attributes=True) for row in rows]
     serving = next((f"q-{row.version}" for row in found if row.status == "serving"), default.VERSION)
     return PoliciesOut(serving=serving, rewarded_decisions=rewarded, policies=found)
@@ -42,4 +42,4 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
 async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
     """Takes the serving policy out of service, and any trial with it; the untrained default goes on."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        return RollbackOut(version=await promote.roll_back(connection, caller.user_sub, wanted.agent))
+        return RollbackOut(version=await lifecycle.roll_back(connection, caller.user_sub, wanted.agent))

@@ -18,14 +18,14 @@ from app.schemas.procedures import (
     VersionsOut,
 )
 from retrieval import listing
-from retrieval.calibration import Threshold
-from retrieval.compare import difference
 from retrieval.errors import NotFound
-from retrieval.guides import Procedure
-from retrieval.queries import Filters
+from retrieval.procedures.compare import difference
+from retrieval.procedures.found import Procedure
+from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import Lookup
-from writer import registry
-from writer.redact import redact_text
+from retrieval.search.candidates import Filters
+from writer.privacy.redact import redact_text
+from writer.procedures import pinning
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED)
@@ -109,7 +109,7 @@ async def diff_versions(
 async def pin(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -> ProcedureOut:
     """Makes a version the active one, to be replaced by no revision and no rollback; or lets go of it."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        await registry.pin(connection, caller, procedure_id, wanted.version, pinned=wanted.pinned)
+        await pinning.pin(connection, caller, procedure_id, wanted.version, pinned=wanted.pinned)
     return await get_procedure(procedure_id, parts, caller, wanted.version)
 
 
@@ -117,7 +117,7 @@ async def pin(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -
 async def retire(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureOut:
     """Takes the active version out of use; pinning a version brings the procedure back."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        version = await registry.retire(connection, caller, procedure_id)
+        version = await pinning.retire(connection, caller, procedure_id)
     return await get_procedure(procedure_id, parts, caller, version)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import httpx
 import psutil
 
-from app import embedded
+from app import postgres
 from app.auth import issue_token
 from app.settings import Settings
 
@@ -86,7 +86,7 @@ def new_home() -> Iterator[Path]:
             yield home
         finally:
             if (home / "postgres").exists():
-                with embedded.running(home):
+                with postgres.running(home):
                     pass
 
 

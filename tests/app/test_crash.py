@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from app import embedded
+from app import postgres
 from app.migrate import migrate
 from tests.app.processes import (
     Service,
@@ -170,13 +170,13 @@ async def test_sigterm_amid_a_stream_ends_the_service_and_its_postgres_and_loses
 
 async def test_a_database_of_ones_own_may_go_and_come_back():
     with new_home() as own, new_home() as elsewhere:
-        server = embedded.start(elsewhere)
+        server = postgres.start(elsewhere)
         await migrate(server.url())
         address = server.url().replace("+asyncpg", "")
         with Service(own, DATABASE_URL=address) as service, service.client("alice") as client:
             assert not (own / "postgres").exists()
             worked(client, retain(client, "feed the cat"))
-            embedded.release(elsewhere)
+            postgres.release(elsewhere)
 
             assert_come_back_later(client.post("/v1/retrieve", json={"agent": "a", "query": "cat"}))
             run = {"agent": "a", "task": "feed the dog", "outcome": "success"}
@@ -186,7 +186,7 @@ async def test_a_database_of_ones_own_may_go_and_come_back():
             assert client.get("/readyz").status_code == 503
             assert client.get("/metrics").status_code == 200
 
-            assert embedded.start(elsewhere).url() == server.url()
+            assert postgres.start(elsewhere).url() == server.url()
             service.ready()
             worked(client, retain(client, "feed the bird"))
             found = retrieve(client, "feed the cat")

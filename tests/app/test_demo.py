@@ -11,16 +11,16 @@ import httpx
 import pytest
 from rich.console import Console
 
-from app.demo.families import BY_KEY, FAMILIES, Family, Task, draw, stream
-from app.demo.memory import Case, HttpMemory, NoMemory, Run, Slate
-from app.demo.operator import Operator
-from app.demo.repairs import BY_KEY as REPAIR
-from app.demo.repairs import REPAIRS, apply_chain, named_in
+from app.agents.memory import Case, HttpMemory, NoMemory, Run, Slate
+from app.agents.operator.families import BY_KEY, FAMILIES, Family, Task, draw, stream
+from app.agents.operator.operator import Operator
+from app.agents.operator.repairs import BY_KEY as REPAIR
+from app.agents.operator.repairs import REPAIRS, apply_chain, named_in
+from app.agents.operator.scratch import Scratch, scratch_database
+from app.agents.operator.script import naive
 from app.demo.report import Arm, DemoReport, Record, print_report, write_files
 from app.demo.run import BUDGET, run_arm
-from app.demo.scratch import Scratch, scratch_database
-from app.demo.script import naive
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 
 VARIATIONS = 8
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.key)

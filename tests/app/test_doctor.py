@@ -13,13 +13,13 @@ from pydantic import SecretStr
 
 from app.db import service_database
 from app.doctor import CHECKS, Finding, examine
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import new_database
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.openai_server import Fault
-from writer.keys import Keyring
-from writer.retain import Author, retain
+from writer.privacy.keys import Keyring
+from writer.retain.retain import Author, retain
 from writer.run import FinishedRun
 
 MASTER = os.urandom(32)

@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.embedded import EmbeddedPostgres, EmbeddedPostgresFailed, release, running, start
+from app.postgres.server import EmbeddedPostgres, EmbeddedPostgresFailed, release, running, start
 
 _USER = """
 import signal, sys

@@ -14,17 +14,17 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from app.agents.memory import Run, Trace
+from app.agents.operator.environment import DatabaseOperator
+from app.agents.world import Briefing, Environment, EnvironmentMissing, MemoryUnusable, Size, StepsSpent, Tasks
 from app.bench.experiment import measure, rows_of
 from app.cli import cli
-from app.demo.memory import Run, Trace
-from app.embedded import EmbeddedPostgres
-from app.experiment.adapter import Briefing, Environment, EnvironmentMissing, MemoryUnusable, Size, StepsSpent, Tasks
 from app.experiment.episode import Episode
-from app.experiment.operator import DatabaseOperator
 from app.experiment.paired import break_even, paired, running_balance, steps_change, success_points
 from app.experiment.prediction import predictions
 from app.experiment.report import Report, print_report, write_files
 from app.experiment.run import run_experiment
+from app.postgres.server import EmbeddedPostgres
 from tests.app.conftest import Service
 
 TEXTS = {

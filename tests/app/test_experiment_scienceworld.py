@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.demo.memory import Case, Slate, Trace
-from app.experiment.adapter import Briefing, EnvironmentMissing
-from app.experiment.explorer import AVOID, Done, Explorer, View, adapt, closest, essential
+from app.agents.memory import Case, Slate, Trace
+from app.agents.scienceworld.environment import ScienceWorld, ScienceWorldEnv, shortened
+from app.agents.scienceworld.explorer import AVOID, Done, Explorer, View, adapt, closest, essential
+from app.agents.world import Briefing, EnvironmentMissing
 from app.experiment.run import run_experiment
-from app.experiment.scienceworld import ScienceWorld, ScienceWorldEnv, shortened
 from tests.app.conftest import Service
 
 needs_scienceworld = pytest.mark.skipif(

@@ -12,7 +12,7 @@ from app.providers.llm import MOST_BYTES, ModelEndpoint, OpenAIModel
 from app.providers.wire import Patience
 from retrieval.context import count_tokens
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
-from retrieval.fence import fenced
+from retrieval.rewriting.fence import fenced
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 

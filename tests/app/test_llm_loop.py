@@ -17,7 +17,7 @@ from tests.app.conftest import AGENT, Service, User
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 from tests.lessons import FIXED, LEARNED, RECORD
-from writer.erase import erase
+from writer.rights.erase import erase
 
 ASKED = PROMPT_TOKENS + COMPLETION_TOKENS
 CHATTY = "Hi there! Could you please renew the certificate of the gateway? Thanks!"

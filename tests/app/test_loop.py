@@ -14,7 +14,7 @@ from policy import features
 from retrieval.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
 from tests.app.conftest import AGENT, Service, User
 from tests.policies import stored
-from writer import promote
+from writer.training import lifecycle
 
 STEPS = ["open the valve", "wait", "close the valve"]
 TASKS = [
@@ -587,7 +587,7 @@ async def test_the_examples_of_the_documentation_work(service: Service, alice: U
     (learned,) = await alice.rows("SELECT id FROM procedures WHERE user_sub = :user_sub")
     named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT}
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-        await promote.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
+        await lifecycle.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
     for name, operation in _operations(service):
         if "requestBody" in operation:
             reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]

@@ -12,7 +12,7 @@ from fastapi.routing import iter_route_contexts
 
 from tests.app.conftest import AGENT, Service, User
 from tests.policies import stored
-from writer import promote
+from writer.training import lifecycle
 
 MARK = "xylophone"
 """A word of Alice's that no answer to anybody else may hold."""
@@ -108,7 +108,7 @@ async def hers(alice: User) -> Things:
     answer = await alice.http.post("/v1/retrieve", json={"agent": agent, "query": MARK})
     assert [slot["case_id"] for slot in answer.json()["cases"]] == [case_id]
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-        await promote.add(connection, alice.name, agent, stored("serving"))
+        await lifecycle.add(connection, alice.name, agent, stored("serving"))
     (told,) = answer.json()["procedures"]
     return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"])
 

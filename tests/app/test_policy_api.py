@@ -13,18 +13,18 @@ from typing import Any
 
 from sqlalchemy import insert, select, text
 
-from app.trainings import Trainings
+from app.training.processes import Trainings
 from policy import default
 from policy.decide import CANDIDATE, DEFAULT, Budget
 from policy.weights import unpack
-from retrieval.database import Database
+from retrieval.database.database import Database
 from retrieval.schema import policies
 from tests.app.conftest import AGENT, Service, User
 from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
-from writer import promote
-from writer.promote import Stored
+from writer.training import lifecycle
+from writer.training.lifecycle import Stored
 
 TRAINED_WITHIN_S = 100
 OUTSIDE = {"agent": AGENT}
@@ -32,7 +32,7 @@ OUTSIDE = {"agent": AGENT}
 
 async def give(user: User, new: Stored) -> int:
     async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
-        return await promote.add(connection, user.name, AGENT, new)
+        return await lifecycle.add(connection, user.name, AGENT, new)
 
 
 async def fill(user: User, count: int = 140) -> None:
@@ -79,8 +79,8 @@ async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newe
     await give(alice, stored("serving"))
     await give(alice, stored("candidate", blend=0.5))
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-        for row in (await connection.execute(promote.live(alice.name, AGENT))).all():
-            await promote.remember(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
+        for row in (await connection.execute(lifecycle.live(alice.name, AGENT))).all():
+            await lifecycle.remember(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
     found = await seen(alice)
     assert found["serving"] == "q-2"
     listed = [(each["version"], each["status"], each["blend"]) for each in found["policies"]]

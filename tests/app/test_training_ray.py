@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from app.training import engine
+from app.training.command import engine
 from policy.train import RIDGES, Plan, train
 from tests.policy.builders import QUICK, logged, start
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: casebank[ray]")
-OnRay = pytest.importorskip("app.training_ray").OnRay
+OnRay = pytest.importorskip("app.training.ray").OnRay
 PROFILES = 5
 
 

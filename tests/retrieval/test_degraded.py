@@ -12,19 +12,19 @@ import asyncpg
 import pytest
 from sqlalchemy import update
 
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.runtime import Runtime, running
 from app.settings import Settings
-from retrieval.answer import Question, Slate
 from retrieval.ports import Embedder
-from retrieval.queries import Search
+from retrieval.ranking.slate import Question, Slate
 from retrieval.schema import profiles
+from retrieval.search.candidates import Search
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
-from writer.retain import Author, retain
+from writer.retain.retain import Author, retain
 from writer.run import FinishedRun
-from writer.worker import Worker
+from writer.worker.worker import Worker
 
 AGENT = "operator"
 VERBS = ["restart", "repair", "measure", "paint", "replace", "document", "order", "clean", "insure", "translate"]

@@ -13,22 +13,22 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from app.db import service_database
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.answer import Question, Slate
-from retrieval.queries import HALF, Filters, Search, candidates
+from retrieval.ranking.slate import Question, Slate
 from retrieval.retrieve import LargeProfiles, Reader
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
+from retrieval.search.candidates import HALF, Filters, Search, candidates
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
-from writer.keys import Keyring
-from writer.large import index_profile
+from writer.privacy.keys import Keyring
 from writer.profiles import Profile
-from writer.prune import mark_pruned
-from writer.reembed import reembed
-from writer.retain import retain
+from writer.retain.retain import retain
 from writer.run import FinishedRun
-from writer.worker import Worker
+from writer.upkeep.hnsw import index_profile
+from writer.upkeep.prune import mark_pruned
+from writer.upkeep.reembed import reembed
+from writer.worker.worker import Worker
 
 VERBS = ["restart", "repair", "measure", "paint", "replace", "document", "order", "clean", "insure", "translate"]
 THINGS = ["web server", "wooden bridge", "tax return", "kitchen sink", "old guitar", "night train", "rose", "passport"]

@@ -22,24 +22,24 @@ from policy.inputs import CASE, QUERY
 from policy.network import untrained
 from policy.slate import DEPTH
 from policy.weights import pack
-from retrieval.answer import Question, Slate
 from retrieval.errors import EmbedderRefused
-from retrieval.past import past
-from retrieval.plans import ToolVectors, plans, words_of
-from retrieval.pool import Query, pool
 from retrieval.ports import Vectors
-from retrieval.queries import Search, candidates
+from retrieval.ranking.pool import Query, pool
+from retrieval.ranking.slate import Question, Slate
+from retrieval.ranking.tool_counts import ToolVectors, plans, words_of
 from retrieval.retrieve import Reader
 from retrieval.schema import cases, decision_slots, decisions, profiles
+from retrieval.search.candidates import Search, candidates
+from retrieval.search.reuse_history import past
 from tests.policies import head, stored
 from tests.writer.conftest import AGENT, Bank
-from writer import prior, promote
-from writer.erase import erase
-from writer.keys import Keyring
+from writer.privacy.keys import Keyring
 from writer.profiles import Profile
-from writer.promote import Stored
-from writer.reembed import reembed
-from writer.reward import Feedback, give_feedback
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.erase import erase
+from writer.training import lifecycle, shared_prior
+from writer.training.lifecycle import Stored
+from writer.upkeep.reembed import reembed
 
 EMBEDDER = WordLlamaEmbedder()
 ASKED = "paint the wall"
@@ -86,7 +86,7 @@ async def walls(bank: Bank, user: str, **more: Any) -> list[UUID]:
 
 async def give(bank: Bank, user: str, new: Stored, agent: str = AGENT) -> int:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        return await promote.add(connection, user, agent, new)
+        return await lifecycle.add(connection, user, agent, new)
 
 
 async def ask(reader: Reader, user: str, query: str = ASKED, agent: str = AGENT, **more: Any) -> Slate:
@@ -162,7 +162,7 @@ async def test_a_rollback_takes_effect_on_the_next_retrieve(bank: Bank, user: st
     await give(bank, user, stored("serving", OLDEST_FIRST))
     assert ids(await ask(reader, user)) != plain
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        assert await promote.roll_back(connection, user, AGENT) == 1
+        assert await lifecycle.roll_back(connection, user, AGENT) == 1
     assert ids(await ask(reader, user)) == plain
 
 
@@ -292,7 +292,7 @@ async def test_a_head_stops_serving_when_its_shared_prior_is_erased_whatever_com
 
     async def store() -> int:
         async with bank.database.as_worker({contributor: datetime.now(UTC)}) as connection:
-            return (await prior.store(connection, head(), [contributor], 9)).version
+            return (await shared_prior.store(connection, head(), [contributor], 9)).version
 
     number = await store()
     await give(bank, user, stored("serving", OLDEST_FIRST, prior_version=number))

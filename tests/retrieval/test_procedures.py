@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from app.runtime import Runtime, running
 from app.settings import Settings
-from retrieval.answer import Question, Slate
-from retrieval.calibration import TRIPLES, Calibrations, Threshold, calibrated, sentences
 from retrieval.context import CLOSING, Guidance, Remembered, count_tokens, memory_context
 from retrieval.errors import EmbedderRefused
-from retrieval.guides import Procedure, compose
 from retrieval.ports import Embedder, Vectors
-from retrieval.queries import Filters, Search
+from retrieval.procedures.found import Procedure, compose
+from retrieval.procedures.threshold import TRIPLES, Calibrations, Threshold, calibrated, sentences
+from retrieval.ranking.slate import Question, Slate
 from retrieval.retrieve import Lookup, Reader
 from retrieval.schema import decisions, procedures, profiles
+from retrieval.search.candidates import Filters, Search
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
-from writer.retain import Author, retain
+from writer.retain.retain import Author, retain
 from writer.run import FinishedRun
-from writer.worker import Worker
+from writer.worker.worker import Worker
 
 AGENT = "operator"
 EMBEDDER = WordLlamaEmbedder()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Reply, Rewritten
-from retrieval.rewrite import LONGEST_PREFIX, LlmRewriter, Query, RuleRewriter, by_rule
-from retrieval.rewriting import KNOWN_FOR_S, Wishes
+from retrieval.rewriting.choice import KNOWN_FOR_S, Wishes
+from retrieval.rewriting.rewriters import LONGEST_PREFIX, LlmRewriter, Query, RuleRewriter, by_rule
 
 SAID = [
     (

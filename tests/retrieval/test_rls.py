@@ -16,25 +16,25 @@ from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, Unique
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
-from app.embedded import EmbeddedPostgres
 from app.migrate import check, migrate
+from app.postgres.server import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.answer import Question
-from retrieval.database import Database
-from retrieval.queries import Search
+from retrieval.database.database import Database
+from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import USER_TABLES, case_tools, decisions, llm_usage, metadata, policies, procedures
+from retrieval.search.candidates import Search
 from tests.conftest import new_database
 from tests.policies import stored
-from writer import promote
-from writer.erase import erase
-from writer.keys import Keyring
-from writer.large import index_all
-from writer.logbook import read
-from writer.retain import Author, retain
-from writer.reward import Feedback, give_feedback
+from writer.privacy.keys import Keyring
+from writer.retain.retain import Author, retain
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.erase import erase
 from writer.run import FinishedRun
-from writer.worker import Worker
+from writer.training import lifecycle
+from writer.training.decision_log import read
+from writer.upkeep.hnsw import index_all
+from writer.worker.worker import Worker
 
 A, B, GONE = "alice", "bob", "carol"
 TABLES = list(metadata.tables.values())
@@ -79,7 +79,7 @@ async def _fill(database: Database) -> None:
         assert [choice.row.id for choice in slate.choices] == [kept.case_id]
         async with database.as_user(user, author.authorised_at) as connection:
             await give_feedback(connection, user, user, Feedback(1.0, "user", case_id=kept.case_id))
-            await promote.add(connection, user, "gardener", stored())
+            await lifecycle.add(connection, user, "gardener", stored())
             for table, row in others(user, kept.case_id).items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean

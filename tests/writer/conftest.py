@@ -14,12 +14,12 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.db import service_database
-from retrieval.database import Database
+from retrieval.database.database import Database
 from retrieval.schema import USER_TABLES, cases, profiles
-from writer.keys import Keyring
+from writer.privacy.keys import Keyring
+from writer.privacy.seal import seal
 from writer.profiles import Profile
-from writer.retain import Author
-from writer.seal import seal
+from writer.retain.retain import Author
 
 AGENT = "agent"
 

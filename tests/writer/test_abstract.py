@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from writer.abstract import RuleAbstractor, script
-from writer.ports import Draft, Level, Run
+from writer.procedures.ports import Draft, Level, Run
+from writer.procedures.script import RuleAbstractor, script
 
 TASK = "Add a last_name column to the users table"
 STATEMENT = "ALTER TABLE users ADD COLUMN last_name text;"

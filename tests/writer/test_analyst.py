@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from writer.analyst import RuleAnalyst, explain
-from writer.causes import cause_of, quoted
-from writer.complaints import complaints
-from writer.difference import differences
-from writer.failures import MOST_BETWEEN
-from writer.placeholders import abstract, form
-from writer.ports import Analysis, Run
+from writer.analysis.argument_diff import differences
+from writer.analysis.causes import cause_of, quoted
+from writer.analysis.complaints import complaints
+from writer.analysis.error_output import error_in, is_empty
+from writer.analysis.failures import MOST_BETWEEN
+from writer.analysis.placeholders import abstract, form
+from writer.procedures.analyst import RuleAnalyst, explain
+from writer.procedures.ports import Analysis, Run
 from writer.run import LearnedProcedure, ProcedureData
-from writer.symptoms import error_in, is_empty
 
 FAILED = "Error: user not found"
 

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from retrieval.schema import cases
 from tests.writer.conftest import AGENT, Bank
-from writer.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse
+from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[2] / ".." / "shared" / "data"
 

@@ -34,12 +34,12 @@ from retrieval.schema import (
 )
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
-from writer.erase import erase
 from writer.profiles import each_profile
-from writer.prune import prune_all
-from writer.retain import retain
+from writer.retain.retain import retain
+from writer.rights.erase import erase
 from writer.run import FinishedRun
-from writer.worker import Pace, Worker
+from writer.upkeep.prune import prune_all
+from writer.worker.worker import Pace, Worker
 
 
 def run(number: int = 0) -> FinishedRun:

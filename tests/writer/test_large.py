@@ -11,10 +11,10 @@ from sqlalchemy import func, select, update
 from retrieval.schema import audit, case_embeddings, profiles
 from tests.writer.conftest import Bank
 from tests.writer.test_reembed import Space
-from writer.erase import erase
-from writer.large import BATCH, index_all, index_profile
-from writer.prune import mark_pruned
-from writer.reembed import reembed
+from writer.rights.erase import erase
+from writer.upkeep.hnsw import BATCH, index_all, index_profile
+from writer.upkeep.prune import mark_pruned
+from writer.upkeep.reembed import reembed
 
 DIMENSION = 256
 

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from app.db import service_database
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from policy import features
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget, Policy
@@ -24,25 +24,25 @@ from policy.examples import Examples
 from policy.network import Head
 from policy.train import Plan, train
 from policy.weights import pack, unpack
-from retrieval.answer import Question
-from retrieval.database import Database
-from retrieval.queries import Search
+from retrieval.database.database import Database
+from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import cases, policies
+from retrieval.search.candidates import Search
 from tests.conftest import new_database
 from tests.logs import TRUTH, Drawn, draw, put
 from tests.policies import head, stored
 from tests.writer.conftest import AGENT, Bank
-from writer import promote
-from writer.erase import erase
-from writer.keys import Keyring
-from writer.learn import Demand, Fit, Learnt, learn
-from writer.logbook import examples, read, target
-from writer.prior import CAP, FEWEST_USERS, digest
+from writer.privacy.keys import Keyring
 from writer.profiles import Profile
-from writer.promote import Stored
-from writer.reembed import reembed
-from writer.reward import Feedback, give_feedback
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.erase import erase
+from writer.training import lifecycle
+from writer.training.decision_log import examples, read, target
+from writer.training.lifecycle import Stored
+from writer.training.nightly import Demand, Fit, Learnt, learn
+from writer.training.shared_prior import CAP, FEWEST_USERS, digest
+from writer.upkeep.reembed import reembed
 
 DEFAULT_ALONE: dict[str, Policy | None] = {DEFAULT: None}
 EXPLORING = Budget(explore=0.5)
@@ -69,7 +69,7 @@ async def log(bank: Bank, user: str, drawn: Sequence[Drawn]) -> None:
 
 async def give(bank: Bank, user: str, new: Stored) -> int:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        return await promote.add(connection, user, AGENT, new)
+        return await lifecycle.add(connection, user, AGENT, new)
 
 
 async def learnt(bank: Bank, user: str, fit: Fit = quick, demand: Demand | None = None, seed: int = 0) -> Learnt:
@@ -432,7 +432,7 @@ async def test_a_prior_is_shared_by_those_who_opted_in_and_falls_with_any_of_the
 
     assert (await erase(bank.database, users[0])).priors_dropped == 1
     assert await shared(url) == []
-    (live,) = await bank.read("private", promote.live("private", AGENT))
+    (live,) = await bank.read("private", lifecycle.live("private", AGENT))
     assert not live.stands
 
     again = await everybody(bank)

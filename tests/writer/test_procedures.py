@@ -10,24 +10,24 @@ import pytest
 from sqlalchemy import select, update
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.answer import Question, Slate
 from retrieval.errors import NotFound
-from retrieval.queries import Search
+from retrieval.ranking.slate import Question, Slate
 from retrieval.retrieve import Reader
 from retrieval.schema import audit, cases, procedures
+from retrieval.search.candidates import Search
 from tests.writer.conftest import AGENT, Bank
-from writer import registry
-from writer.counters import Counters, clearly_worse
-from writer.edit import delete_case
-from writer.ports import Analysis, Draft, Level, Run, Teachers
+from writer.procedures import pinning
+from writer.procedures.counters import Counters, clearly_worse
+from writer.procedures.learn_from_run import by_rule
+from writer.procedures.ports import Analysis, Draft, Level, Run, Teachers
 from writer.profiles import Profile
-from writer.prune import prune
-from writer.reembed import reembed
-from writer.retain import retain
-from writer.reward import Feedback, give_feedback
+from writer.retain.retain import retain
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.edit import delete_case
 from writer.run import FinishedRun, ScriptData
-from writer.teach import by_rule
-from writer.worker import Worker
+from writer.upkeep.prune import prune
+from writer.upkeep.reembed import reembed
+from writer.worker.worker import Worker
 
 EMBEDDER = WordLlamaEmbedder()
 TASK = "Restart the web server"
@@ -204,7 +204,7 @@ async def test_what_was_retired_does_not_come_back_as_a_new_procedure(bank: Bank
     await finish(bank, user, plan=PLAN)
     row = await the_one(bank, user)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        assert await registry.retire(connection, bank.author(user), row.id) == 1
+        assert await pinning.retire(connection, bank.author(user), row.id) == 1
     await finish(bank, user, plan=PLAN)
     row = await the_one(bank, user)
     assert (row.status, row.occurrences) == ("retired", 2)
@@ -273,7 +273,7 @@ async def test_a_pinned_version_is_not_replaced(bank: Bank, user: str):
     await finish(bank, user, tool_traces=calls("drain", "restart"))
     row = await the_one(bank, user)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await registry.pin(connection, bank.author(user), row.id, 1, pinned=True)
+        await pinning.pin(connection, bank.author(user), row.id, 1, pinned=True)
     await failing_run(bank, user, row.id)
     assert await versions(bank, user, row.id) == [(1, "active")]
 
@@ -359,7 +359,7 @@ async def test_a_version_that_does_as_well_stays_and_a_pinned_one_stays_whatever
     for _ in range(5):
         await use(bank, user, procedure_id, 1.0)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await registry.pin(connection, bank.author(user), procedure_id, 2, pinned=True)
+        await pinning.pin(connection, bank.author(user), procedure_id, 2, pinned=True)
     for _ in range(6):
         await use(bank, user, procedure_id, 0.0)
     assert await versions(bank, user, procedure_id) == [(1, "superseded"), (2, "active")]
@@ -372,7 +372,7 @@ async def test_a_pin_brings_any_version_back_and_there_is_never_more_than_one_ac
     procedure_id = await two_versions(bank, user, 1.0)
     for version in (1, 2, 1):
         async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-            await registry.pin(connection, bank.author(user), procedure_id, version, pinned=True)
+            await pinning.pin(connection, bank.author(user), procedure_id, version, pinned=True)
         rows = [row for row in await stored(bank, user) if row.id == procedure_id]
         assert [row.version for row in rows if row.status == "active"] == [version]
         assert [row.version for row in rows if row.pinned] == [version]
@@ -384,10 +384,10 @@ async def test_what_is_not_there_is_neither_pinned_nor_retired(bank: Bank, user:
     row = await the_one(bank, user)
     thief = bank.author(f"{user}-b")
     attempts = [
-        (user, lambda c: registry.pin(c, bank.author(user), row.id, 2, pinned=True)),
-        (user, lambda c: registry.retire(c, bank.author(user), uuid4())),
-        (thief.user_sub, lambda c: registry.pin(c, thief, row.id, 1, pinned=True)),
-        (thief.user_sub, lambda c: registry.retire(c, thief, row.id)),
+        (user, lambda c: pinning.pin(c, bank.author(user), row.id, 2, pinned=True)),
+        (user, lambda c: pinning.retire(c, bank.author(user), uuid4())),
+        (thief.user_sub, lambda c: pinning.pin(c, thief, row.id, 1, pinned=True)),
+        (thief.user_sub, lambda c: pinning.retire(c, thief, row.id)),
     ]
     for name, attempt in attempts:
         with pytest.raises(NotFound):
@@ -455,7 +455,7 @@ async def test_a_procedure_that_outlived_its_case_expires_when_nobody_uses_it(ba
         mine = update(procedures).where(procedures.c.user_sub == user)
         await connection.execute(mine.values(case_id=None, created_at=now - 5 * DAY))
         await connection.execute(mine.where(procedures.c.id == used.id).values(last_used_at=now))
-        await registry.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
+        await pinning.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
     assert (await prune(bank.database, bank.profile(user), now=now)).procedures == 0
     await bank.set_profile(user, ttl_days=3)
     assert (await prune(bank.database, bank.profile(user), now=now)).procedures == 1
@@ -489,7 +489,7 @@ async def test_a_profile_keeps_so_many_procedures_and_the_least_worth_go(bank: B
         await finish(bank, user, task, plan=[f"{task} well"])
     pinned, useful, *_ = await stored(bank, user)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await registry.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
+        await pinning.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
         await connection.execute(update(procedures).where(procedures.c.id == useful.id).values(uses=4, use_reward=4))
     pruned = [await prune(bank.database, bank.profile(user), now=datetime.now(UTC), procedures_kept=3) for _ in "ab"]
     assert [each.procedures for each in pruned] == [2, 0]

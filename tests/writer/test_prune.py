@@ -9,8 +9,8 @@ from sqlalchemy import func, insert, select, update
 
 from retrieval.schema import audit, cases, decision_slots, decisions, rewards
 from tests.writer.conftest import AGENT, Bank
-from writer import prune as pruning
-from writer.prune import Pruned, prune, prune_all, retention
+from writer.upkeep import prune as pruning
+from writer.upkeep.prune import Pruned, prune, prune_all, retention
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from writer.redact import MOST_DEPTH, Redaction, redact, redact_text
+from writer.privacy.redact import MOST_DEPTH, Redaction, redact, redact_text
 
 # Made up at run time, by joining, so that no scanner takes this file for a leak.
 LETTERS = (string.ascii_letters + string.digits) * 4

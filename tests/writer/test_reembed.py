@@ -11,15 +11,15 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from app.db import service_database
-from app.embedded import EmbeddedPostgres
+from app.postgres.server import EmbeddedPostgres
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 from retrieval.schema import case_embeddings, cases, profiles
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import Profile
-from writer.prune import mark_pruned
-from writer.reembed import reembed, reembed_all
+from writer.upkeep.prune import mark_pruned
+from writer.upkeep.reembed import reembed, reembed_all
 
 
 class Space:

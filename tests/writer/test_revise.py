@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from writer.abstract import script
-from writer.analyst import explain
-from writer.ports import Draft, Run
-from writer.revise import MARK, MOST_NOTES, revised
+from writer.procedures.analyst import explain
+from writer.procedures.ports import Draft, Run
+from writer.procedures.revise import MARK, MOST_NOTES, revised
+from writer.procedures.script import script
 
 GOOD = [
     {"tool": "get_order", "input": {"order": "#W1"}, "output": {"item": "i-9"}},

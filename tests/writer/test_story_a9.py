@@ -8,17 +8,17 @@ import pytest
 from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.answer import Question
 from retrieval.listing import procedure_of
-from retrieval.queries import Search
+from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import cases, procedures
+from retrieval.search.candidates import Search
 from tests.writer.conftest import AGENT, Bank
-from writer.ports import Analysis, Run
-from writer.retain import retain
+from writer.procedures.learn_from_run import by_rule
+from writer.procedures.ports import Analysis, Run
+from writer.retain.retain import retain
 from writer.run import FinishedRun, ProcedureData
-from writer.teach import by_rule
-from writer.worker import Worker
+from writer.worker.worker import Worker
 
 FORGETFUL = "ALTER TABLE users ADD COLUMN last_name;"
 NEXT = "Add an age column to the profiles table"

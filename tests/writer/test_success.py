@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from writer.ports import Run
-from writer.success import success_score
+from writer.analysis.success_score import success_score
+from writer.procedures.ports import Run
 
 OK = {"tool": "sql", "output": "done", "duration_ms": 10}
 ERROR = {"tool": "sql", "output": "syntax error", "status": "error"}

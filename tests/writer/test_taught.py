@@ -13,11 +13,11 @@ from app.providers.wire import Patience
 from tests.fakes.chat_server import ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 from tests.lessons import FIXED, LEARNED, RECORD
-from writer.analyst import RuleAnalyst, explain
-from writer.material import GIVEN_CHARS, MOST_TOLD_CALLS, OUTPUT_CHARS, TASK_CHARS
-from writer.ports import Analysis, Draft, Level, Run
+from writer.procedures.analyst import RuleAnalyst, explain
+from writer.procedures.llm.learners import LlmAbstractor, LlmAnalyst, LlmReviser
+from writer.procedures.llm.run_digest import GIVEN_CHARS, MOST_TOLD_CALLS, OUTPUT_CHARS, TASK_CHARS
+from writer.procedures.ports import Analysis, Draft, Level, Run
 from writer.run import ProcedureData, ScriptData
-from writer.taught import LlmAbstractor, LlmAnalyst, LlmReviser
 
 PATIENT = Patience(timeout_s=30, budget_s=60, attempts=1, failures_to_open=10**6)
 IMPATIENT = Patience(timeout_s=0.3, budget_s=0.5, attempts=1)

@@ -12,12 +12,12 @@ from sqlalchemy import select
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.schema import case_tools
 from tests.writer.conftest import AGENT, Bank
-from writer.edit import delete_case
-from writer.ports import Run
-from writer.retain import retain
+from writer.analysis.tool_use import FORM_CHARS, MOST_FAILURES, MOST_FORMS, MOST_MS, MOST_TOOLS, ToolUse, tools_used
+from writer.procedures.ports import Run
+from writer.retain.retain import retain
+from writer.rights.edit import delete_case
 from writer.run import FinishedRun
-from writer.toolmemory import FORM_CHARS, MOST_FAILURES, MOST_FORMS, MOST_MS, MOST_TOOLS, ToolUse, tools_used
-from writer.worker import Worker
+from writer.worker.worker import Worker
 
 SYNTAX = 'syntax error at or near ";"'
 

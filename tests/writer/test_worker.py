@@ -19,19 +19,19 @@ from prometheus_client import REGISTRY
 from sqlalchemy import select
 
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
-from retrieval.answer import Question
-from retrieval.queries import Search
+from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import case_embeddings, cases, procedures, rewards
+from retrieval.search.candidates import Search
 from tests.fakes.openai_server import Fault, OpenAIServer, vector
 from tests.writer.conftest import AGENT, Bank
-from writer import queue
-from writer.edit import delete_case, set_tags
 from writer.errors import IdempotencyConflict
-from writer.retain import retain
+from writer.privacy.seal import unseal
+from writer.retain.retain import retain
+from writer.rights.edit import delete_case, set_tags
 from writer.run import FinishedRun, ProcedureData
-from writer.seal import unseal
-from writer.worker import Pace, Worker
+from writer.worker import queue
+from writer.worker.worker import Pace, Worker
 
 DIMENSION = 16
 PACE = Pace(backoff_s=1_000, backoff_max_s=10_000, max_attempts=3)

@@ -16,13 +16,13 @@ from retrieval.errors import DatabaseUnavailable
 from retrieval.schema import cases, procedures
 from tests.lessons import FIXED
 from tests.writer.conftest import AGENT, Bank
-from writer.analyst import RuleAnalyst
-from writer.ports import Analysis, Run, Teachers
+from writer.procedures.analyst import RuleAnalyst
+from writer.procedures.learn_from_run import by_rule
+from writer.procedures.ports import Analysis, Run, Teachers
 from writer.profiles import Profile
-from writer.retain import retain
+from writer.retain.retain import retain
 from writer.run import FinishedRun
-from writer.teach import by_rule
-from writer.worker import Worker
+from writer.worker.worker import Worker
 
 Meanwhile = Callable[[Run], Awaitable[None]]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from policy.logged import Floats, Ints
 from retrieval.ports import Embedder, Vectors
-from retrieval.queries import HALF
+from retrieval.search.candidates import HALF
 
 Bools = NDArray[np.bool_]
 

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from policy import evidence, experience, features
 from policy.logged import Floats, Ints
 from policy.slate import Field, Slate, field_of
-from retrieval.bank import LATEST
-from retrieval.past import NEAREST, RECENT
+from retrieval.search.bank import LATEST
+from retrieval.search.reuse_history import NEAREST, RECENT
 
 _COUNT = features.OWN.index("reuse_count")
 _TOTAL = features.OWN.index("reuse_reward")
 _USUAL = features.OWN.index("usual_reward")
 _PROVEN = features.OWN.index("proven")
 REUSED_WELL = 0.5
-"""Sum of rewards of reuse from which a case is proven, as ``retrieval.queries`` has it."""
+"""Sum of rewards of reuse from which a case is proven, as ``retrieval.search.candidates`` has it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

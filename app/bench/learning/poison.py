@@ -20,7 +20,7 @@ from app.bench.measure import Measurement
 from policy.decide import DEFAULT, SERVING, Budget, Policy, Trial, decide
 from policy.logged import Floats, Ints
 from policy.slate import Field, Slate
-from retrieval.queries import POOL
+from retrieval.search.candidates import POOL
 
 CASES, QUERIES, WRONG, FLIPPED = 1_500, 1_000, 0.2, 0.1
 GIVEN = 0.5

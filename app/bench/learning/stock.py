@@ -14,7 +14,7 @@ from app.bench.learning.banking import Bank, Bools, Pools, Questions
 from app.bench.learning.memory import Scene
 from policy import evidence, features
 from policy.logged import Floats, Ints
-from retrieval.diversity import groups
+from retrieval.ranking.near_duplicates import groups
 
 _NO_NAMES = 1
 """Dimension of the tools' names, which nobody is shown here."""

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from policy import default, evidence, features
 from policy.logged import Floats, Ints
-from retrieval import queries
 from retrieval.ports import Embedder
+from retrieval.search import candidates
 
 Bools = NDArray[np.bool_]
 Random = np.random.Generator
@@ -34,7 +34,7 @@ Random = np.random.Generator
 PLACES = 4
 FOLDS = 5
 RRF_K = 50.0
-POOL = queries.POOL
+POOL = candidates.POOL
 """How many candidates a decision weighs: the best of the bank by the untrained default."""
 CONSENSUS_PEERS = 40
 BM25_K1, BM25_B = 1.5, 0.75

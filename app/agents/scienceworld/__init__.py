@@ -1,0 +1,1 @@
+"""An explorer of text worlds, in the school experiments of ScienceWorld."""

@@ -1,0 +1,1 @@
+"""Training in a process of its own: torch has no place in the service."""

@@ -1,0 +1,91 @@
+"""Training as a process of its own, for torch has no place in the service: ``python -m app.training``."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from app import logs
+from app.runtime import running
+from app.settings import Settings
+from app.training.report import as_json, draw
+from policy.examples import Examples
+from policy.network import Head
+from policy.train import RIDGES, Plan, train
+from writer.profiles import Profile
+from writer.training.nightly import Demand, Fit, Learnt, learn
+
+Engine = Literal["local", "ray"]
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Trains on this machine, all profiles of a batch as one tensor program, with a progress bar."""
+
+    plan: Plan
+
+    def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
+        """Returns a head for each profile; see ``policy.train.train``."""
+        with tqdm(total=len(profiles), unit=" profiles", desc="train", disable=None) as bar:
+            return train(profiles, self.plan, seeds, start, bar.update)
+
+
+def engine(name: Engine, device: str) -> Fit:
+    """Returns what trains: here, or in shards on a Ray cluster."""
+    plan = Plan(device=device, ridges=RIDGES)
+    if name == "local":
+        return Local(plan)
+    from app.training.ray import OnRay  # noqa: PLC0415 - an extra that most installations lack
+
+    return OnRay(plan)
+
+
+async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[Learnt]:
+    """Trains and judges, and returns what became of each profile."""
+    demand = Demand(hidden=settings.hidden_units)
+    async with running(settings) as runtime:
+        return [learnt async for learnt in learn(runtime.database, fit, only=only, demand=demand, seed=seed)]
+
+
+def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
+    user: Annotated[str | None, typer.Option(help="this user's profiles alone")] = None,
+    agent: Annotated[str | None, typer.Option(help="with --user: this agent's")] = None,
+    engine_name: Annotated[str, typer.Option("--engine", help="local or ray")] = "local",
+    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+    seed: Annotated[int, typer.Option(help="the same seed and logs give the same weights")] = 0,
+    out_dir: Annotated[Path | None, typer.Option(help="write train.json and plots here")] = None,
+) -> None:
+    """Train candidates from the logs, judge the ones on trial, and watch over those that serve."""
+    logs.quiet()
+    if (user is None) != (agent is None):
+        raise typer.BadParameter("--user and --agent go together")
+    only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
+    if engine_name not in {"local", "ray"}:
+        raise typer.BadParameter("local or ray", param_hint="--engine")
+    fit = engine("ray" if engine_name == "ray" else "local", device)
+    learnt = asyncio.run(run(Settings(), fit, only, seed))
+    Console().print(as_table(learnt))
+    if out_dir is not None:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        (out_dir / "train.json").write_text(json.dumps([as_json(each) for each in learnt], indent=2) + "\n")
+        for file in draw(learnt, out_dir):
+            sys.stdout.write(f"{file}\n")
+
+
+def as_table(learnt: Sequence[Learnt]) -> Table:
+    """Returns what became of each profile, with the gate's reasons."""
+    table = Table("user", "agent", "policy", "decisions", "outcome", "why")
+    for each in learnt:
+        version = "" if each.version is None else f"q-{each.version}"
+        why = "\n".join(each.verdict.reasons) if each.verdict else ""
+        table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, why)
+    return table

@@ -1,0 +1,162 @@
+"""Opens transactions: as one user, who sees only their own rows, or as the worker, who sees only the queue."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+
+import asyncpg
+from sqlalchemy import CTE, Boolean, DateTime, Text, and_, bindparam, func, select, text
+from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from retrieval.database.fast_path import HotConnection
+from retrieval.errors import DatabaseUnavailable, UserErased
+
+_ERASED = "this user was erased; ask for a new token to begin again"
+
+ERASED_SQLSTATE = "CB410"
+"""What the database function casebank_enter raises for an erased user."""
+
+_ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
+_QUEUE = text("SET LOCAL ROLE casebank_worker")
+_ERASE = text(
+    "SELECT set_config('app.user_sub', :user_sub, true), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
+)
+
+
+@dataclass(frozen=True)
+class Database:
+    """Connections of the plain role, with the ways in that row-level security allows.
+
+    Attributes:
+        engine: for transactions of several statements.
+        pool: for hot statements, each of them a transaction of its own; see ``retrieval.database.fast_path``.
+    """
+
+    engine: AsyncEngine
+    pool: asyncpg.Pool
+
+    @asynccontextmanager
+    async def as_user(
+        self,
+        user_sub: str,
+        authorised_at: datetime,
+    ) -> AsyncIterator[AsyncConnection]:
+        """Opens a transaction that sees and writes only this user's rows; commits at the end.
+
+        It holds the user's lock in shared mode, so that an erasure waits for it and it for an erasure.
+
+        Raises:
+            UserErased: the user was erased at or after ``authorised_at``.
+            DatabaseUnavailable: no connection, or it broke.
+        """
+        with _errors():
+            async with self.engine.begin() as connection:
+                await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": authorised_at})
+                yield connection
+
+    @asynccontextmanager
+    async def hot(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[HotConnection]:
+        """Opens a connection for hot statements of this user, each of which enters and commits by itself.
+
+        See ``entered`` for how a statement enters; one that does not sees nothing.
+
+        Raises:
+            UserErased: the user was erased at or after ``authorised_at``.
+            DatabaseUnavailable: no connection, or it broke; nobody can say whether the statement was done.
+        """
+        with _errors():
+            async with self.pool.acquire() as driver:
+                try:
+                    yield HotConnection(driver, user_sub, authorised_at)
+                except _LOST_COUNT:
+                    driver.terminate()  # in an unknown state: it must not be used again
+                    raise
+
+    @asynccontextmanager
+    async def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> AsyncIterator[AsyncConnection]:
+        """Opens a transaction that sees of every user who waits in the queue, and nothing of what they wrote.
+
+        Args:
+            unerased: users who must not have been erased since these times, nor can be until the transaction ends.
+
+        Raises:
+            UserErased: one of them was.
+            DatabaseUnavailable: no connection, or it broke.
+        """
+        with _errors():
+            async with self.engine.begin() as connection:
+                for user_sub, since in (unerased or {}).items():
+                    await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": since})
+                await connection.execute(_QUEUE)
+                yield connection
+
+    @asynccontextmanager
+    async def as_eraser(self, user_sub: str) -> AsyncIterator[AsyncConnection]:
+        """Opens a transaction that sees only this user's rows and has them to itself; commits at the end.
+
+        Raises:
+            DatabaseUnavailable: no connection, or it broke, or the user's other transactions would not end.
+        """
+        with _errors():
+            async with self.engine.begin() as connection:
+                await connection.execute(_ERASE, {"user_sub": user_sub})
+                yield connection
+
+
+@cache
+def entered(*, relaxed: bool = False) -> CTE:
+    """Returns the part of a statement that enters as the user: one row, to be read before any other is.
+
+    It takes the parameters ``user_sub`` and ``authorised_at``. A relaxed statement does not wait for the disk
+    when it commits: a crash may lose the last moments' writes, so only what nobody was promised goes that way.
+    """
+    enter = func.casebank_enter(
+        bindparam("user_sub", type_=Text),
+        bindparam("authorised_at", type_=DateTime(timezone=True)),
+        type_=Boolean,
+    )
+    relax = func.set_config("synchronous_commit", "off", True).is_not(None)
+    return (
+        select((and_(enter, relax) if relaxed else enter).label("entered")).cte("entered").prefix_with("MATERIALIZED")
+    )
+
+
+_LOST_COUNT = asyncpg.InternalClientError
+"""What asyncpg raises for a request that it sends just while the connection dies under it."""
+
+_NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, _LOST_COUNT)
+
+
+class _errors:  # noqa: N801 - reads as a statement: with _errors()
+    """Turns a broken connection and the database's own refusals into casebank's errors."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, DBAPIError):
+            if sqlstate(error) == ERASED_SQLSTATE:
+                raise UserErased(_ERASED) from error
+            if error.connection_invalidated or isinstance(error, InterfaceError) or _is_going_away(sqlstate(error)):
+                raise DatabaseUnavailable("the database connection broke") from error
+        if isinstance(error, asyncpg.PostgresError):
+            if error.sqlstate == ERASED_SQLSTATE:
+                raise UserErased(_ERASED) from error
+            if _is_going_away(error.sqlstate or ""):
+                raise DatabaseUnavailable("the database connection broke") from error
+        if isinstance(error, _NO_ANSWER):
+            raise DatabaseUnavailable("the database does not answer") from error
+
+
+def sqlstate(error: DBAPIError) -> str:
+    """Returns the five-character SQLSTATE behind the error, or an empty string."""
+    return str(getattr(error.orig, "sqlstate", None) or "")
+
+
+def _is_going_away(state: str) -> bool:
+    """Returns whether Postgres is starting, stopping, or out of connections (SQLSTATE classes 08, 57P, 53300)."""
+    return state.startswith(("08", "57P", "53300"))

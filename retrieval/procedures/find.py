@@ -1,0 +1,259 @@
+"""The statements that find procedures, for a hot connection: by trigger and attributes, or by words without vectors."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import (
+    CTE,
+    REAL,
+    ColumnElement,
+    Float,
+    Integer,
+    Text,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    column,
+    exists,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
+
+from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.procedures.found import Procedure
+from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
+from retrieval.search.bank import AGENT_KEY, MODEL, USER_SUB, Nearness, vector
+from retrieval.search.candidates import Filters, may_enter
+
+LOOK = 16
+"""How many of the nearest procedures are read for one answer."""
+LEAST_SHARE = 0.5
+"""Share of the words of query or procedure, whichever has fewer, that must be common where there are no vectors."""
+FEWEST_WORDS = 3
+"""As many words count at least, so that a common word alone is no reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What procedures to look for in one profile; an attribute of None lets everything through.
+
+    Attributes:
+        text: the task; None: by attributes alone.
+        floor: the least similarity of trigger and text, for procedures that have a vector in the text's space.
+    """
+
+    agent_key: str
+    text: str | None
+    vector: list[float] | None = None
+    model: str = ""
+    floor: float = -1.0
+    filters: Filters = field(default_factory=Filters)
+    task_type: str | None = None
+    domain: str | None = None
+    look: int = LOOK
+
+
+async def find(connection: HotConnection, wanted: Wanted, *, pgvector: bool) -> list[Procedure]:
+    """Returns the active procedures that pass, the nearest first, at most ``wanted.look``.
+
+    Those with a vector in the text's space count by similarity, and the others by common words.
+    """
+    parameters: dict[str, Any] = {
+        "agent_key": wanted.agent_key,
+        "text": wanted.text,
+        "floor": wanted.floor,
+        "look": wanted.look,
+        "task_type": wanted.task_type,
+        "domain": wanted.domain,
+        "tags": list(wanted.filters.tags),
+        "kinds": list(wanted.filters.kinds),
+        "outcomes": list(wanted.filters.outcomes),
+    }
+    nearness = Nearness.UNKNOWN
+    if wanted.vector is not None:
+        nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
+        parameters |= {"model": wanted.model, "vector": wanted.vector}
+    if nearness is Nearness.MEASURED:
+        parameters |= await _measured(connection, wanted)
+    rows = await connection.all(_STATEMENTS[nearness], parameters)
+    return [_procedure(row) for row in rows]
+
+
+async def _measured(connection: HotConnection, wanted: Wanted) -> dict[str, Any]:
+    """Computes the similarities that the database cannot."""
+    rows = await connection.all(_VECTORS, {"agent_key": wanted.agent_key, "model": wanted.model})
+    if not rows:
+        return {"ids": [], "similarities": []}
+    triggers = np.array([row.embedding for row in rows], dtype=np.float32)  # (procedures, dimension)
+    similarities = triggers @ np.array(wanted.vector, dtype=np.float32)
+    return {"ids": [row.id for row in rows], "similarities": similarities.tolist()}
+
+
+def _procedure(row: Any) -> Procedure:
+    return Procedure(
+        id=row.id,
+        version=row.version,
+        kind=row.kind,
+        level=row.level,
+        task_type=row.task_type,
+        trigger=row.trigger,
+        domain=row.domain,
+        record=orjson.loads(row.record),
+        similarity=row.similarity,
+        uses=row.uses,
+        use_reward=row.use_reward,
+        occurrences=row.occurrences,
+        warns=row.kind == "failure_lesson",
+        sources=frozenset(row.source_case_ids),
+    )
+
+
+def _near(nearness: Nearness, words: CTE) -> CTE:
+    """The profile's active procedures that have the attributes, each with its similarity or its share of words."""
+    similarity, measured = _similarity(nearness)
+    own = func.tsvector_to_array(procedures.c.search_vector)
+    shared = (
+        select(func.count())
+        .select_from(func.unnest(own).alias("word"))
+        .where(literal_column("word") == any_(words.c.words))
+    )
+    fewer = func.least(func.cardinality(own), func.cardinality(words.c.words))
+    share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
+    mine = procedures.join(words, true())
+    if measured is not None:
+        mine = mine.outerjoin(measured, measured.c.id == procedures.c.id)
+    return (
+        select(
+            procedures.c.id,
+            procedures.c.version,
+            similarity.label("similarity"),
+            case((similarity.is_(None), share)).label("share"),
+        )
+        .select_from(mine)
+        .where(*active(), _is("task_type"), _is("domain"), _from_runs_that_pass())
+        .cte("near")
+        .prefix_with("MATERIALIZED")
+    )
+
+
+def active() -> tuple[ColumnElement[bool], ...]:
+    """Returns what holds for the active versions of the profile, in the words of their index."""
+    return (
+        procedures.c.user_sub == USER_SUB,
+        procedures.c.agent_key == AGENT_KEY,
+        procedures.c.status == literal_column("'active'"),
+    )
+
+
+def _similarity(nearness: Nearness) -> tuple[ColumnElement[Any], CTE | None]:
+    """The similarity of trigger and text, and where it comes from if not from the rows themselves."""
+    if nearness is Nearness.UNKNOWN:
+        return cast(null(), Float), None
+    if nearness is Nearness.IN_DATABASE:
+        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(cast(vector(), Vector))
+        return case((procedures.c.embedding_model == MODEL, 1 - distance)), None  # or else vectors of two lengths meet
+    given = (
+        func.unnest(
+            cast(bindparam("ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
+            cast(bindparam("similarities", type_=ARRAY(Float)), ARRAY(Float)),
+        )
+        .table_valued(column("id", Uuid), column("similarity", Float), name="given")
+        .render_derived()
+    )
+    measured = select(given.c.id, given.c.similarity).cte("measured")
+    return measured.c.similarity, measured
+
+
+def _is(name: str) -> ColumnElement[bool]:
+    given = cast(bindparam(name, type_=Text), Text)
+    return or_(given.is_(None), func.lower(procedures.c[name]) == func.lower(given))
+
+
+def _from_runs_that_pass() -> ColumnElement[bool]:
+    """Whether any of the runs behind a procedure passes the filters; without a filter all do, also those pruned."""
+    tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
+    passes = exists().where(
+        cases.c.user_sub == USER_SUB,
+        cases.c.id == any_(procedures.c.source_case_ids),
+        cases.c.tags.contains(tags),
+        or_(func.cardinality(kinds) == 0, cases.c.kind == any_(kinds)),
+        or_(func.cardinality(outcomes) == 0, cases.c.outcome == any_(outcomes)),
+    )
+    unfiltered = func.cardinality(tags) + func.cardinality(kinds) + func.cardinality(outcomes) == 0
+    return or_(unfiltered, passes)
+
+
+def _statement(nearness: Nearness) -> HotStatement:
+    text = cast(bindparam("text", type_=Text), Text)
+    lexemes = func.tsvector_to_array(func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text))
+    words = select(lexemes.label("words")).cte("words").prefix_with("MATERIALIZED")
+    near = _near(nearness, words)
+    names = (
+        "kind",
+        "level",
+        "task_type",
+        "trigger",
+        "domain",
+        "uses",
+        "use_reward",
+        "occurrences",
+        "source_case_ids",
+    )
+    least = cast(bindparam("floor", type_=Float), Float)
+    enough = or_(text.is_(None), near.c.similarity >= least, near.c.share >= LEAST_SHARE)
+    order = near.c.similarity.desc().nulls_last(), near.c.share.desc().nulls_last()
+    statement = (
+        select(*near.c, *(procedures.c[name] for name in names), cast(procedures.c.record, Text).label("record"))
+        .select_from(
+            near.join(
+                procedures,
+                and_(
+                    procedures.c.user_sub == USER_SUB,
+                    procedures.c.id == near.c.id,
+                    procedures.c.version == near.c.version,
+                ),
+            )
+        )
+        .where(may_enter(), enough)
+        .order_by(*order, procedures.c.level.is_(None).desc(), near.c.id.desc())
+        .limit(cast(bindparam("look", type_=Integer), Integer))
+    )
+    return HotStatement.of(statement)
+
+
+def terms(agent_key: str) -> tuple[HotStatement, dict[str, Any]]:
+    """Returns the statement for whether the profile's memory is on, and the threshold that it sets."""
+    return _TERMS, {"agent_key": agent_key}
+
+
+def _terms() -> HotStatement:
+    profile = select(profiles.c.enabled, profiles.c.procedure_similarity)
+    return HotStatement.of(
+        profile.where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
+    )
+
+
+def _vectors() -> HotStatement:
+    statement = (
+        select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
+        .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
+        .order_by(procedures.c.id)
+    )
+    return HotStatement.of(statement)
+
+
+_STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}
+_VECTORS = _vectors()
+_TERMS = _terms()

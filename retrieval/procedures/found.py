@@ -1,0 +1,93 @@
+"""The procedures that may guide a task, and which of them are told together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from retrieval.procedures.threshold import Threshold
+from retrieval.text import folded
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """The active version of a procedure, as it was found.
+
+    Attributes:
+        similarity: cosine of trigger and text; None where words alone found it.
+        level: None of what was learned from a failure.
+        uses: how many rewarded decisions told it, shared with those told beside it where nobody said which helped.
+        sources: the runs that say this.
+    """
+
+    id: UUID
+    version: int
+    kind: str
+    level: str | None
+    task_type: str
+    trigger: str
+    domain: str
+    record: dict[str, Any]
+    similarity: float | None
+    uses: float
+    use_reward: float
+    occurrences: int
+    warns: bool
+    sources: frozenset[UUID] = frozenset()
+
+    @property
+    def steps(self) -> list[str]:
+        """Returns what to do, in order."""
+        return list(self.record["learned_procedure_steps"])
+
+    @property
+    def is_fix(self) -> bool:
+        """Returns whether it says how a failure was put right."""
+        return self.level is None and not self.warns
+
+    @property
+    def worth(self) -> float:
+        """Returns how near it is, times what came of its uses; a new one is trusted like one that helped 4 of 5."""
+        return (1.0 if self.similarity is None else self.similarity) * (4 + self.use_reward) / (5 + self.uses)
+
+    @property
+    def procedure_name(self) -> str:
+        """Returns its name."""
+        return str(self.record["procedure_name"])
+
+    @property
+    def why(self) -> str:
+        """Returns in one line what found it, and its record."""
+        found = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
+        used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
+        runs = f"; {self.occurrences} runs say so" if self.occurrences > 1 else ""
+        return f"{found}{used}{runs}{'; a warning: this was never put right' if self.warns else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Guides:
+    """What was found for a task, the best first, and from which similarity on."""
+
+    found: Sequence[Procedure] = ()
+    threshold: Threshold | None = None
+    """None where nobody looked: the profile has no procedures, or does not want them told."""
+
+
+def compose(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
+    """Returns what to tell together, at most ``most``, the best first.
+
+    No two say the same, as those do that come from one run or have equal steps: the fix stands, which says why, or
+    else the better one. Of failure lessons there are at most ``warnings``.
+    """
+    told: list[Procedure] = []
+    fixes = frozenset(source for each in found if each.is_fix for source in each.sources)
+    found = [each for each in found if each.is_fix or each.sources.isdisjoint(fixes)]
+    for each in sorted(found, key=lambda procedure: -procedure.worth):
+        crowded = each.warns and sum(other.warns for other in told) >= warnings
+        if len(told) < most and not crowded and not any(_say_the_same(each, other) for other in told):
+            told.append(each)
+    return told
+
+
+def _say_the_same(one: Procedure, other: Procedure) -> bool:
+    return bool(one.sources & other.sources) or [*map(folded, one.steps)] == [*map(folded, other.steps)]

@@ -1,0 +1,102 @@
+"""The learned policies that serve: read when a version is new to the process, and remembered by version."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from prometheus_client import Counter
+from sqlalchemy import Integer, bindparam, cast, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from policy import features
+from policy.decide import CANDIDATE, DEFAULT, SERVING, Policy
+from policy.inputs import CASE, QUERY
+from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack
+from retrieval.database.database import entered
+from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.schema import policies
+from retrieval.search.bank import AGENT_KEY, USER_SUB
+from retrieval.telemetry import log
+
+REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
+
+
+_Key = tuple[str, str, int, datetime]
+"""User, agent, version, and since when: whoever was erased and begins anew counts versions from 1 again."""
+
+
+class Policies:
+    """The heads in memory, at most ``capacity``, the latest used. One that cannot be loaded is left to the default."""
+
+    def __init__(self, capacity: int = 2_000) -> None:
+        self._capacity = capacity
+        self._known: OrderedDict[_Key, Policy | None] = OrderedDict()
+
+    async def arms(self, connection: HotConnection, agent_key: str, settings: Any) -> dict[str, Policy | None]:
+        """Returns each live arm's policy: the default's is None.
+
+        Args:
+            connection: of the user whose policies they are.
+            agent_key: the other half of the profile's name.
+            settings: the row of the profile with the live versions, see ``search.bank.STATE``; None: no profile.
+        """
+        if settings is None or not settings.learning:
+            return {DEFAULT: None}
+        live = {
+            SERVING: (settings.serving, settings.serving_since),
+            CANDIDATE: (settings.candidate, settings.candidate_since),
+        }
+        wanted = {arm: (connection.user_sub, agent_key, *which) for arm, which in live.items() if which[0] is not None}
+        missing = [key[2] for key in wanted.values() if key not in self._known]
+        if missing:
+            await self._load(connection, agent_key, missing)
+        found = {arm: self._find(key) for arm, key in wanted.items()}
+        self._forget()
+        return {DEFAULT: None, **{arm: policy for arm, policy in found.items() if policy is not None}}
+
+    def _find(self, key: _Key) -> Policy | None:
+        if key in self._known:
+            self._known.move_to_end(key)
+        return self._known.get(key)
+
+    def _forget(self) -> None:
+        while len(self._known) > self._capacity:
+            self._known.popitem(last=False)
+
+    async def _load(self, connection: HotConnection, agent_key: str, versions: Sequence[int]) -> None:
+        rows = await connection.all(_WEIGHTS, {"agent_key": agent_key, "versions": list(versions)})
+        for row in rows:
+            policy: Policy | None = None
+            try:
+                policy = policy_of(row)
+            except WeightsError as error:
+                REFUSED.labels(type(error).__name__).inc()
+                log.warning("policy.refused", why=type(error).__name__, version=row.version)
+            self._known[connection.user_sub, agent_key, row.version, row.created_at] = policy
+
+
+def policy_of(row: Any) -> Policy:
+    """Returns the policy in a row of ``policies``.
+
+    Raises:
+        WeightsError: its weights are corrupt, or were trained on other inputs.
+    """
+    head = unpack(row.weights, row.checksum, features.VERSION)
+    if (head.linear.shape[-1], head.query_linear.shape[-1]) != (len(CASE), len(QUERY)):
+        raise WrongFeatureVersion("trained on other inputs")
+    if not head.is_finite:
+        raise WeightsCorrupt("a weight is no number")
+    return Policy(f"q-{row.version}", head, row.blend)
+
+
+_WEIGHTS = HotStatement.of(
+    select(policies.c.version, policies.c.created_at, policies.c.weights, policies.c.checksum, policies.c.blend)
+    .where(
+        select(entered().c.entered).scalar_subquery(),
+        policies.c.user_sub == USER_SUB,
+        policies.c.agent_key == AGENT_KEY,
+        policies.c.version == cast(bindparam("versions", type_=ARRAY(Integer)), ARRAY(Integer)).any_(),
+    )
+    .order_by(policies.c.version)
+)

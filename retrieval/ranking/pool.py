@@ -1,0 +1,94 @@
+"""The candidates as a policy sees them: from rows to features, and to what the rules of a slate look at."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy import evidence, experience, features
+from policy.features import Features
+from retrieval.ranking.near_duplicates import groups
+from retrieval.ranking.tool_counts import Plans, ToolVectors
+
+STEM_CHARS = 5
+"""Enough to match cancelled with cancel, and few enough to match exchange with exchanging."""
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The candidates of one query, n of them in the order of retrieval."""
+
+    ids: list[UUID]
+    features: Features
+    group: NDArray[np.int16]
+    source: NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """What of the query its candidates are compared with; without a vector nothing is near anything."""
+
+    text: str
+    vector: NDArray[np.float32] | None
+
+
+def pool(rows: Sequence[Any], uses: Sequence[Any], done: Plans, query: Query, names: ToolVectors) -> Pool:
+    """Returns the candidates in the rows with their features.
+
+    ``uses`` are the rows of ``search.reuse_history``, ``done`` the plans of both, one after the other, and ``names``
+    holds the vectors of tools' names that are known.
+    """
+    effects, used = done.counts[: len(rows)], done.counts[len(rows) :]
+    own = features.own(rows)
+    cases = evidence.Cases(
+        similarity=_own(own, "similarity"),
+        keyword_rank=_own(own, "keyword_rank"),
+        reward=_own(own, "reward"),
+        effects=effects,
+        steps=_own(own, "step_count"),
+        errors=_own(own, "error_count"),
+    )
+    place = {row.id: index for index, row in enumerate(rows)}
+    past = experience.Past(
+        similarity=np.array([use.similarity for use in uses], dtype=np.float64),
+        reward=np.array([use.reward for use in uses], dtype=np.float64),
+        credit=np.array([use.credit for use in uses], dtype=np.float64),
+        effects=used,
+        candidate=np.array([place.get(use.case_id, -1) for use in uses], dtype=np.int64),
+    )
+    seen = features.matrix(
+        own,
+        evidence.features(cases, cases, _tools(done, query, names)),
+        experience.features(cases, past),
+    )
+    return Pool([row.id for row in rows], seen, groups(rows), _numbered([row.source for row in rows]))
+
+
+def _numbered(names: Sequence[str]) -> NDArray[np.int16]:
+    """Returns a number for each name, (n,), the same for the same name."""
+    first = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([first[name] for name in names], dtype=np.int16)
+
+
+def _tools(done: Plans, query: Query, names: ToolVectors) -> evidence.Tools:
+    count = done.counts.shape[1]
+    if not done.are_tools or query.vector is None:
+        return evidence.Tools(np.zeros((count, 0)), np.zeros(0), np.zeros(count))
+    asked = _stems(query.text)
+    stems = [_stems(name) for name in done.items]
+    overlap = np.array([len(words & asked) / max(len(words), 1) for words in stems])
+    vectors = np.stack([names.of(name, len(query.vector)) for name in done.items])
+    return evidence.Tools(vectors.astype(np.float64), query.vector.astype(np.float64), overlap)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:STEM_CHARS] for word in _WORD.findall(text.casefold()))
+
+
+def _own(own: NDArray[np.float32], name: str) -> evidence.Vector:
+    return own[:, features.COLUMN[name]].astype(np.float64)

@@ -1,0 +1,1 @@
+"""From what a user said to what is searched for."""

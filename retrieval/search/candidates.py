@@ -1,0 +1,231 @@
+"""The statements that read the bank, for a hot connection, which brings the user; each has a total order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import (
+    CTE,
+    REAL,
+    ColumnElement,
+    Float,
+    Select,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from retrieval.database.database import entered
+from retrieval.database.fast_path import HotStatement
+from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
+from retrieval.search.bank import (
+    AGENT_KEY,
+    MODEL,
+    OVERRIDES,
+    SETTINGS,
+    STATE,
+    USER_SUB,
+    Nearness,
+    bank,
+    bank_of_halves,
+    profile_settings,
+)
+from retrieval.search.fusion import fused
+
+POOL = 32
+"""How many candidates the fusion keeps."""
+HALF = 64
+"""How deep each half, vector and keyword, looks before the fusion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which cases may be candidates; an empty list lets everything through."""
+
+    tags: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    outcomes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Cosine distances of cases from the query, in two lists of one length."""
+
+    case_ids: list[UUID]
+    distances: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to look for in one profile; a weight of None is the profile's own."""
+
+    agent_key: str
+    query: str
+    vector: list[float] | None = None
+    model: str = ""
+    filters: Filters = field(default_factory=Filters)
+    full_text_weight: float | None = None
+    semantic_weight: float | None = None
+    rrf_k: float | None = None
+    measured: Measured | None = None
+    """Distances that were computed outside the database, which then needs no pgvector."""
+    large: bool = False
+    """Whether to go through the HNSW index; a profile that is not in it is searched exactly all the same."""
+
+
+def candidates(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+    """Returns the one statement of a retrieval and its parameters.
+
+    It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
+    one row, whose ``id`` is NULL; no profile answers none. Ties go to the newer case.
+
+    Hybrid search by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), as SOURCES row A3 has it:
+    ``full_text_weight/(rrf_k + keyword_rank) + semantic_weight/(rrf_k + semantic_rank)``, where a missing
+    rank contributes 0. Both halves scan the profile's own rows, so the vector half is exact; but that of a large
+    profile comes from the HNSW index, unless filters apply: what they let through, the index may not reach.
+    """
+    parameters: dict[str, Any] = {
+        "agent_key": search.agent_key,
+        "query": search.query,
+        "tags": list(search.filters.tags),
+        "kinds": list(search.filters.kinds),
+        "outcomes": list(search.filters.outcomes),
+        **{name: getattr(search, name) for name in OVERRIDES},
+    }
+    if search.measured is not None:
+        measured = {"case_ids": search.measured.case_ids, "distances": search.measured.distances}
+        return _STATEMENTS[Nearness.MEASURED], parameters | measured
+    if search.vector is not None:
+        statement = _INDEXED if _fits_the_index(search, search.vector) else _STATEMENTS[Nearness.IN_DATABASE]
+        return statement, parameters | {"vector": search.vector, "model": search.model}
+    return _STATEMENTS[Nearness.UNKNOWN], parameters
+
+
+def _fits_the_index(search: Search, vector: list[float]) -> bool:
+    filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
+    return search.large and not filtered and len(vector) in INDEXED_DIMENSIONS
+
+
+def _exact(nearness: Nearness) -> HotStatement:
+    profile = profile_settings()
+    return _statement(profile, bank(nearness, profile))
+
+
+def _indexed() -> HotStatement:
+    profile = profile_settings()
+    return _statement(profile, bank_of_halves(profile, HALF))
+
+
+def _statement(profile: CTE, bank: CTE) -> HotStatement:
+    """Built once: a statement of this size takes longer to build than to run."""
+    best = fused(bank, profile, half=HALF, pool=POOL)
+    settings = [profile.c[name] for name in (*SETTINGS, *STATE)]
+    statement = (
+        select(*settings, *best.c, *_contents())
+        .select_from(
+            profile.outerjoin(best, true()).outerjoin(
+                cases,
+                and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id),
+            ),
+        )
+        .where(may_enter())
+        .order_by(best.c.rrf.desc(), best.c.id.desc())
+    )
+    return HotStatement.of(statement)
+
+
+def may_enter() -> ColumnElement[bool]:
+    """Returns what enters as the user before the first row is read, if it stands in the outermost WHERE.
+
+    A subquery that needs no row is asked before all others there; farther in, a join might read its other side first,
+    and row-level security would hide every row of it.
+    """
+    return select(entered().c.entered).scalar_subquery()
+
+
+def stored(vector: list[float]) -> ColumnElement[Any]:
+    """Returns the vector as a value for ``case_embeddings.embedding``, whichever type that column has."""
+    return cast(literal(vector, ARRAY(REAL)), ARRAY(REAL))
+
+
+def cosine_distance(vector: list[float]) -> ColumnElement[float]:
+    """Returns the distance, 0 to 2, of each stored vector from this one; needs pgvector."""
+    return case_embeddings.c.embedding.op("<=>", return_type=Float())(cast(stored(vector), Vector(len(vector))))
+
+
+def vectors(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+    """Returns the statement for every vector of the profile in the model's space, if that is the profile's space."""
+    return _VECTORS, {"agent_key": search.agent_key, "model": search.model}
+
+
+def _vectors() -> Select[*tuple[Any, ...]]:
+    mine = (case_embeddings.c.user_sub == USER_SUB, case_embeddings.c.agent_key == AGENT_KEY)
+    return (
+        select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))
+        .join(
+            profiles,
+            and_(
+                profiles.c.user_sub == USER_SUB,
+                profiles.c.agent_key == AGENT_KEY,
+                profiles.c.embedding_model == MODEL,
+            ),
+        )
+        .where(may_enter(), *mine, case_embeddings.c.model == MODEL)
+        .order_by(case_embeddings.c.case_id)
+    )
+
+
+def _contents() -> list[ColumnElement[object]]:
+    """What the slate shows and the policy weighs; the sealed payload stays where it is."""
+    names = (
+        "kind",
+        "task",
+        "plan",
+        "effects",
+        "tags",
+        "outcome",
+        "reward",
+        "reward_source",
+        "step_count",
+        "error_count",
+        "source",
+        "occurrences",
+        "reuse_count",
+        "reuse_reward",
+    )
+    failures: list[ColumnElement[str]] = [literal_column("'failure'"), literal_column("'aborted'")]
+    last_used = func.greatest(cases.c.created_at, cases.c.last_used_at)  # which passes over NULL
+    numbers = {
+        "age_days": func.extract("epoch", func.now() - cases.c.created_at) / 86400.0,
+        "idle_days": func.extract("epoch", func.now() - last_used) / 86400.0,
+        "plan_steps": func.cardinality(cases.c.plan),
+        "tag_count": func.cardinality(cases.c.tags),
+        "whole_task": case((cases.c.kind == literal_column("'task'"), 1.0), else_=0.0),
+        "proven": case((_proven(failures), 1.0), else_=0.0),
+        "failed": case((cases.c.outcome.in_(failures), 1.0), else_=0.0),
+    }
+    return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
+
+
+def _proven(failures: list[ColumnElement[str]]) -> ColumnElement[bool]:
+    """Whether more than the run's own word speaks for its outcome."""
+    return or_(
+        cases.c.reward_source != literal_column("'heuristic'"),
+        cases.c.occurrences > 1,
+        cases.c.reuse_reward >= literal_column("0.5"),
+        cases.c.outcome.in_(failures),
+    )
+
+
+_STATEMENTS = {nearness: _exact(nearness) for nearness in Nearness}
+_INDEXED = _indexed()
+_VECTORS = HotStatement.of(_vectors())

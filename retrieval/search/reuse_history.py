@@ -1,0 +1,75 @@
+"""The statement that reads what came of similar decisions before, for a hot connection."""
+
+from typing import Any
+
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import Float, and_, case, cast, func, literal_column, select
+
+from retrieval.database.fast_path import HotStatement
+from retrieval.schema import cases, decision_slots, decisions
+from retrieval.search.bank import AGENT_KEY, MODEL, USER_SUB, vector
+from retrieval.search.candidates import Search, may_enter
+
+RECENT = 1_000
+"""How many of the latest rewarded decisions are looked at."""
+NEAREST = 64
+
+
+def past(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+    """Returns the statement for the uses of cases on the NEAREST of the RECENT rewarded decisions, and its parameters.
+
+    A use's credit is its share of the outcome by the rule of ``policy.examples.shared_credit``. Needs pgvector, and a
+    query with a vector; decisions whose queries lie in another space are left out.
+    """
+    return _PAST, {"agent_key": search.agent_key, "model": search.model, "vector": search.vector}
+
+
+def _statement() -> HotStatement:
+    recent = (
+        select(decisions.c.id, decisions.c.reward, decisions.c.query_vector)
+        .where(
+            decisions.c.user_sub == USER_SUB,
+            decisions.c.agent_key == AGENT_KEY,
+            decisions.c.reward.is_not(None),
+            decisions.c.query_model == MODEL,
+        )
+        .order_by(decisions.c.id.desc())
+        .limit(literal_column(str(RECENT)))
+        .cte("recent")
+        .prefix_with("MATERIALIZED")
+    )
+    distance = cast(recent.c.query_vector, Vector).op("<=>")(cast(vector(), Vector))
+    nearest = (
+        select(recent.c.id, recent.c.reward, (1 - cast(distance, Float)).label("similarity"))
+        .order_by(distance, recent.c.id.desc())
+        .limit(literal_column(str(NEAREST)))
+        .cte("nearest")
+    )
+    slot = decision_slots.c
+    told = func.bool_or(slot.used.is_not(None)).over(partition_by=nearest.c.id)
+    places = func.count().over(partition_by=nearest.c.id)
+    used = func.count().filter(slot.used).over(partition_by=nearest.c.id)
+    credit = case((~told, 1.0 / cast(places, Float)), (slot.used, 1.0 / cast(used, Float)), else_=0.0)
+    uses = (  # before the cases are joined: a place whose case is gone has its share all the same
+        select(*nearest.c, slot.place, slot.case_id, cast(credit, Float).label("credit"))
+        .select_from(nearest)
+        .join(decision_slots, and_(slot.user_sub == USER_SUB, slot.decision_id == nearest.c.id))
+        .cte("uses")
+    )
+    statement = (
+        select(
+            uses.c.case_id,
+            uses.c.similarity,
+            uses.c.reward,
+            uses.c.credit,
+            cases.c.effects,
+            cases.c.plan,
+        )
+        .join(cases, and_(cases.c.user_sub == USER_SUB, cases.c.id == uses.c.case_id))
+        .where(may_enter())
+        .order_by(uses.c.similarity.desc(), uses.c.id.desc(), uses.c.place)
+    )
+    return HotStatement.of(statement)
+
+
+_PAST = _statement()

@@ -1,0 +1,53 @@
+"""Whether a user said, in one of several languages, that what was done was not what they wanted."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import re2
+
+from writer.analysis.error_output import SHORT_CHARS, beginning
+
+MOST_TURNS = 2_000
+MOST_PARTS = 4
+
+_COMPLAINT = re2.compile(
+    r"(?i)\b(?:that|this|it|the (?:answer|result|output))(?: is|.s| was| looks| seems)(?: still| just"
+    r"| completely| totally)?"
+    r" (?:not (?:right|correct|what i (?:asked|wanted|meant|said))|wrong|incorrect|broken)"
+    r"|\b(?:isn.t|wasn.t) (?:right|correct|what i (?:asked|wanted|meant))"
+    r"|\b(?:did|does|do|is|still)(?: not|n.t) (?:work|help|fix)|\bnot working\b|\bstill (?:wrong|broken|failing"
+    r"|the same)"
+    r"|\byou (?:got|did) (?:it|that|this) wrong|\byou made a mistake|\bnot what i (?:asked|wanted|meant)"
+    r"|\bdas (?:ist|war|stimmt)(?: (?:so|leider|immer|noch|doch|aber)){0,3} (?:falsch|nicht richtig"
+    r"|nicht korrekt|nicht)\b"
+    r"|\b(?:hat|funktioniert|klappt|geht)(?: (?:so|leider|immer|noch|das|aber)){0,3} nicht\b"
+    r"|\bnicht (?:geklappt|funktioniert|das,? was ich)"
+    r"|\b(?:eso|esto) (?:no es|es) (?:correcto|incorrecto|lo que|err[oó]neo)|\best[aá] mal\b"
+    r"|\bno (?:ha )?funcion[aoó]|\bno es (?:correcto|lo que)"
+    r"|\b(?:c.est|c.était) (?:faux|incorrect)|\bce n.(?:est|était) pas (?:correct|juste|bon|ce que|ça)"
+    r"|\bpas (?:fonctionné|marché)\b"
+    r"|\bne (?:fonctionne|marche) pas|\bnon (?:funziona|ha funzionato|è corretto|è giusto)|\bè sbagliato"
+    r"|\b(?:não|nao) (?:funcionou|funciona|está (?:certo|correto))|\bestá errado|\bdat klopt niet|\bwerkt niet"
+    r"|это неправильно|не работает|не сработало|不对|错了|没有用|不行|違います|動きません|틀렸",
+)
+_DENIED = re2.compile(r"(?i)\b(?:nothing|not|never|isn.t|no longer) (?:\w+ )?(?:is )?(?:wrong|broken|incorrect)\b")
+
+
+def complaints(turns: Iterable[Any]) -> int:
+    """Returns how many of the user's turns after the first complain about what was done; the first is the task."""
+    told = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
+    return sum(_complains(turn.get("content")) for turn in islice(told, 1, None))
+
+
+def _complains(content: Any) -> bool:
+    return any(_COMPLAINT.search(text) and not _DENIED.search(text) for text in _said(content))
+
+
+def _said(content: Any) -> Iterator[str]:
+    """Yields the beginnings of a turn's texts; content may come in parts."""
+    parts = content if isinstance(content, list) else [content]
+    for part in parts[:MOST_PARTS]:
+        text = part.get("text") if isinstance(part, Mapping) else part
+        if isinstance(text, str):
+            yield beginning(text, SHORT_CHARS)

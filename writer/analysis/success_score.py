@@ -1,0 +1,53 @@
+"""How well a run went, 0 to 1: what decides whether it becomes a procedure (SOURCES row D3)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from writer.analysis.error_output import is_empty
+from writer.analysis.failures import Call
+from writer.procedures.ports import Run
+
+ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
+"""What calls without an error, a response, and an end in time are worth; together 1."""
+IN_TIME_MS = 30_000.0
+OUTCOME = {"success": 1.0, "partial": 0.5}
+"""What the rest is multiplied by; any other outcome makes it 0."""
+TRUSTED = {"user", "judge", "metric"}
+
+
+def success_score(run: Run, reward: float | None, source: str | None) -> float:
+    """Returns the reward that somebody gave who knows, or else what the run itself suggests.
+
+    ``outcome * (0.4 * share of calls without an error + 0.4 * a response was produced + 0.2 * under 30 s)``: calls
+    that nobody timed took no time, and a run without calls had no error. A run that did not succeed scores 0,
+    whatever reward it got.
+    """
+    outcome = OUTCOME.get(run.outcome, 0.0)
+    if reward is not None and source in TRUSTED:
+        return reward if outcome else 0.0
+    calls = run.calls
+    worked = sum(call.failure is None for call in calls) / len(calls) if calls else 1.0
+    in_time = _duration_ms(run.tool_traces) < IN_TIME_MS
+    return outcome * (ERRORS * worked + RESPONSE * _responded(calls, run.turns) + TIME * in_time)
+
+
+def _responded(calls: Sequence[Call], turns: Sequence[Any]) -> bool:
+    """Returns whether the agent said anything; without a conversation, whether the last call answered.
+
+    A run that recorded neither is taken at its word, and so is a call without its output.
+    """
+    if turns:
+        return any(_says_something(turn) for turn in turns)
+    return not calls or (calls[-1].failure is None and not is_empty(calls[-1].output))
+
+
+def _says_something(turn: Any) -> bool:
+    if not isinstance(turn, Mapping) or str(turn.get("role")).casefold() in {"user", "human", "system", "tool"}:
+        return False
+    content = turn.get("content")
+    return bool(content.strip() if isinstance(content, str) else content)
+
+
+def _duration_ms(traces: Sequence[Any]) -> float:
+    times = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
+    return sum(time for time in times if isinstance(time, int | float))

@@ -1,0 +1,76 @@
+"""The users' keys: one AES key per user, wrapped by the master key, in a table apart from what it seals."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.schema import user_keys
+from writer.privacy.seal import new_user_key, unwrap_key, wrap_key
+
+CACHED_KEYS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class UserKey:
+    """A user's key and its name; the name is stored beside everything it seals."""
+
+    key_id: UUID
+    key: bytes
+
+
+@dataclass(slots=True)
+class Keyring:
+    """Finds and makes users' keys; remembers the last ones used.
+
+    A remembered key may have been destroyed by an erasure since. Sealing with it is harmless: the foreign
+    key from what was sealed to ``user_keys`` refuses the row, and the caller forgets the key and asks again.
+    """
+
+    master: bytes
+    _cache: OrderedDict[str, UserKey] = field(default_factory=OrderedDict)
+
+    def remembered(self, user_sub: str) -> UserKey | None:
+        """Returns the user's key if it was used lately."""
+        return self._cache.get(user_sub)
+
+    def forget(self, user_sub: str) -> None:
+        """Drops the remembered key of the user."""
+        self._cache.pop(user_sub, None)
+
+    async def find(self, connection: AsyncConnection, user_sub: str) -> UserKey | None:
+        """Returns the user's key as the database has it, if there is one."""
+        statement = select(user_keys.c.key_id, user_keys.c.wrapped_key).where(user_keys.c.user_sub == user_sub)
+        row = (await connection.execute(statement)).one_or_none()
+        if row is None:
+            self.forget(user_sub)
+            return None
+        # a user who began anew after an erasure has another key than the one remembered
+        if (known := self.remembered(user_sub)) is not None and known.key_id == row.key_id:
+            return known
+        key = unwrap_key(row.wrapped_key, self.master, user_sub=user_sub)
+        return self._remember(user_sub, UserKey(row.key_id, key))
+
+    async def find_or_make(self, connection: AsyncConnection, user_sub: str) -> UserKey:
+        """Returns the user's key; a new user gets one, the same one whoever asks at the same time."""
+        key = new_user_key()
+        row = {
+            "user_sub": user_sub,
+            "key_id": uuids.uuid7(),
+            "wrapped_key": wrap_key(key, self.master, user_sub=user_sub),
+        }
+        await connection.execute(insert(user_keys).values(row).on_conflict_do_nothing(index_elements=["user_sub"]))
+        found = await self.find(connection, user_sub)
+        if found is None:
+            raise AssertionError("the key that was just made is not visible: the transaction is not this user's")
+        return found
+
+    def _remember(self, user_sub: str, key: UserKey) -> UserKey:
+        self._cache[user_sub] = key
+        if len(self._cache) > CACHED_KEYS:
+            self._cache.popitem(last=False)
+        return key

@@ -1,0 +1,158 @@
+"""The counters of a version: recomputed from the log of decisions, and the rollback that may follow from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ARRAY, Select, Uuid, and_, any_, case, cast, func, literal, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.schema import decisions, procedures
+from writer.audit import Change, note
+from writer.procedures.versions import one
+
+LEAST_USES = 5.0
+"""Of a version and of its parent, before one can be said to do worse than the other."""
+APART = 1.64
+"""Standard deviations between two posterior means from which they are clearly apart: one side, 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How often a version was used, and the sum of the rewards of those uses."""
+
+    uses: float
+    use_reward: float
+
+    @property
+    def mean(self) -> float:
+        """Returns the mean of the Beta(1, 1) posterior."""
+        return (1 + self.use_reward) / (2 + self.uses)
+
+    @property
+    def variance(self) -> float:
+        """Returns the variance of the Beta(1, 1) posterior."""
+        return self.mean * (1 - self.mean) / (3 + self.uses)
+
+
+def clearly_worse(version: Counters, parent: Counters) -> bool:
+    """Returns whether the version does worse than its parent, and not by chance.
+
+    Both have LEAST_USES, and the posterior means differ by more than APART deviations of their difference.
+    """
+    if min(version.uses, parent.uses) < LEAST_USES:
+        return False
+    return parent.mean - version.mean > APART * sqrt(parent.variance + version.variance)
+
+
+async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
+    """Recomputes the counters of every version of these procedures, then rolls back what does worse than its parent.
+
+    On each rewarded decision a version that the backend called used counts 1; where it did not say, those that were
+    told share the 1; one that it left out counts 0. From the log alone: repeating it changes nothing.
+    """
+    if not procedure_ids:
+        return
+    rows = select(procedures.c.id).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids))
+    await connection.execute(rows.order_by(procedures.c.id, procedures.c.version).with_for_update())
+    record = uses(user_sub, procedure_ids).subquery()
+    await connection.execute(
+        update(procedures)
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.id == record.c.id,
+            procedures.c.version == record.c.version,
+        )
+        .values(uses=record.c.uses, use_reward=record.c.use_reward, last_used_at=func.now())
+    )
+    await roll_back_worse(connection, user_sub, procedure_ids)
+
+
+def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the uses of each version of these procedures, and the sum of their rewards.
+
+    A version does not count decisions from before it was: its number may have been another one's, since deleted.
+    """
+    told = (
+        func.unnest(decisions.c.procedure_ids, decisions.c.procedure_versions)
+        .table_valued("id", "version", name="told")
+        .render_derived()
+        .lateral()
+    )
+    used = decisions.c.used_procedure_ids
+    share = case(
+        (used.is_(None), 1.0 / func.cardinality(decisions.c.procedure_ids)),
+        (told.c.id == any_(used), 1.0),
+        else_=0.0,
+    )
+    version = and_(
+        procedures.c.user_sub == user_sub, procedures.c.id == told.c.id, procedures.c.version == told.c.version
+    )
+    return (
+        select(
+            procedures.c.id,
+            procedures.c.version,
+            func.sum(share).label("uses"),
+            func.sum(share * decisions.c.reward).label("use_reward"),
+        )
+        .select_from(decisions.join(told, literal(True)).join(procedures, version))
+        .where(
+            decisions.c.user_sub == user_sub,
+            decisions.c.reward.is_not(None),
+            decisions.c.procedure_ids.overlap(cast(list(procedure_ids), ARRAY(Uuid))),
+            decisions.c.created_at >= procedures.c.created_at,
+            procedures.c.id.in_(procedure_ids),
+        )
+        .group_by(procedures.c.id, procedures.c.version)
+    )
+
+
+async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
+    """Puts the parent back in the place of each active version that does clearly worse; never of a pinned one."""
+    for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
+        version = Counters(row.uses, row.use_reward)
+        if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
+            await connection.execute(one(user_sub, row.id, row.version).values(status="rolled_back"))
+            await connection.execute(one(user_sub, row.id, row.parent_version).values(status="active"))
+            payload = {"version": row.version, "to": row.parent_version}
+            await note(
+                connection,
+                Change(
+                    user_sub=user_sub,
+                    agent_key=row.agent_key,
+                    actor="worker",
+                    action="roll_back_procedure",
+                    subject_id=row.id,
+                    payload=payload,
+                ),
+            )
+
+
+def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the active versions that superseded a parent, and the counters of both; locks them."""
+    parent = procedures.alias("parent")
+    superseded = and_(
+        parent.c.user_sub == procedures.c.user_sub,
+        parent.c.id == procedures.c.id,
+        parent.c.version == procedures.c.parent_version,
+        parent.c.status == "superseded",
+    )
+    columns = ("id", "version", "agent_key", "parent_version", "uses", "use_reward")
+    return (
+        select(
+            *(procedures.c[name] for name in columns),
+            parent.c.uses.label("parent_uses"),
+            parent.c.use_reward.label("parent_use_reward"),
+        )
+        .join(parent, superseded)
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.id.in_(procedure_ids),
+            procedures.c.status == "active",
+            ~procedures.c.pinned,
+        )
+        .order_by(procedures.c.id)
+        .with_for_update()
+    )

@@ -1,0 +1,110 @@
+"""What the writer needs of the world: somebody who explains failures, abstracts successes and revises procedures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+from writer.analysis.failures import Call, Failure, calls_in
+from writer.run import ProcedureData, ScriptData
+
+LessonKind = Literal["learned_fix", "failure_lesson"]
+Level = Literal["concrete", "abstract", "hybrid"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run as it was stored: redacted, and of whatever shape its tools gave it."""
+
+    task: str
+    outcome: str
+    tool_traces: Sequence[Any] = ()
+    turns: Sequence[Any] = ()
+    plan: Sequence[str] = ()
+
+    @cached_property
+    def calls(self) -> Sequence[Call]:
+        """The calls of its tools, each with its failure; looked at once, for outputs may be megabytes."""
+        return calls_in(self.tool_traces)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a run teaches, and why.
+
+    Attributes:
+        kind: a fix that worked, or what not to do; None where nothing failed.
+        lesson: SOURCES row A2; None where nothing failed.
+        told: the failure that the lesson is about.
+        recovered: all failures that were put right, in the order of their success.
+        lost: all that never were.
+        origin: who wrote the lesson.
+    """
+
+    kind: LessonKind | None = None
+    lesson: ProcedureData | None = None
+    told: Failure | None = None
+    recovered: Sequence[Failure] = field(default=())
+    lost: Sequence[Failure] = field(default=())
+    origin: Literal["rules", "llm"] = "rules"
+
+    def wrapped(self) -> dict[str, Any]:
+        """Returns the answer of row A2: a learned procedure, a failure lesson, or that no failure was detected."""
+        if self.lesson is None:
+            return {"status": "no_failure_detected"}
+        status = "procedure_learned" if self.kind == "learned_fix" else "failure_lesson"
+        return {"status": status, "data": self.lesson.model_dump(mode="json")}
+
+
+class Analyst(Protocol):
+    """Whoever finds in a run what failed, why, and what put it right."""
+
+    async def analyse(self, run: Run) -> Analysis:
+        """Returns what the run teaches, maybe nothing; what a tool answered is data and never an instruction."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A version of a procedure before it is stored.
+
+    Attributes:
+        kind: a script to follow, a failure to avoid, or a revision of either.
+        origin: who wrote it: the backend with its run, the rules, or a language model.
+        record: a fix has all of row A2, a script what of it applies.
+        trigger: one sentence: when to use it.
+        level: how abstract it is; None of what was learned from a failure.
+    """
+
+    kind: Literal["script", "failure_lesson", "revision"]
+    origin: Literal["run", "rules", "llm"]
+    record: ProcedureData | ScriptData
+    trigger: str
+    task_type: str = ""
+    domain: str = ""
+    level: Level | None = None
+
+
+class Abstractor(Protocol):
+    """Whoever turns a successful run into a script."""
+
+    async def abstract(self, run: Run, level: Level) -> Draft | None:
+        """Returns the script of the run; None where it has nothing to follow."""
+        ...
+
+
+class Reviser(Protocol):
+    """Whoever learns from a procedure that was used and did not help."""
+
+    async def revise(self, used: Draft, run: Run, analysis: Analysis) -> Draft | None:
+        """Returns the revision of the procedure after a failed run that used it; None where nothing is to be said."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Teachers:
+    """The three of them, either by rule or by a language model."""
+
+    analyst: Analyst
+    abstractor: Abstractor
+    reviser: Reviser

@@ -1,0 +1,162 @@
+"""Which calls of a run are worth doing again, and how each is told: by its tool, its argument names and their types.
+
+Nothing of a tool's output is ever told. What an output asked for while addressing its reader is left out: the tools
+that it named are no steps, and its words are no examples.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+import orjson
+
+from writer.analysis.causes import instructs
+from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse
+from writer.analysis.failures import Call, statement_of
+from writer.analysis.placeholders import clean, form, form_of, is_statement, tokens
+from writer.analysis.state_changes import changes_state
+from writer.procedures.fix_text import tool_name
+from writer.procedures.ports import Level
+
+MOST_STEPS = 30
+STEP_CHARS = 1_000
+EXAMPLE_CHARS = 60
+STATEMENT_CHARS = 200
+
+_WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
+
+
+def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
+    """Returns the calls that did the work, in their order: none that failed, none twice.
+
+    Calls that only look something up stay where nothing else was done, or where a later call of the rest has a value
+    that they answered and that was not known before; what cannot be told from the output stays too.
+    """
+    done = list(_first_of_equals(_of_its_own_will(calls)))
+    if not any(changes_state(call.tool) for call in done):
+        return done
+    needed: set[str] = set()
+    kept = []
+    for call in reversed(done):
+        own = _words(call.given)
+        if changes_state(call.tool) or _answered(call, needed - own):
+            kept.append(call)
+            needed |= own - set(_WORD.findall(task))
+    return kept[::-1]
+
+
+def told(calls: Sequence[Call], level: Level) -> list[str]:
+    """Returns the calls as steps, at most MOST_STEPS; calls of one form in a row are one step."""
+    steps = []
+    planted = _planted(calls)
+    for _, group in groupby(calls, key=_form):
+        first, *more = group
+        again = " Once for each." if more else ""
+        steps.append(
+            clean(f"Call {tool_name(first.tool)} with {_arguments(first, level, planted)}.{again}", STEP_CHARS)
+        )
+    if len(steps) > MOST_STEPS:
+        rest = len(steps) - MOST_STEPS + 1
+        return [*steps[: MOST_STEPS - 1], f"Go on in the same way; {rest} more steps followed."]
+    return steps
+
+
+def task_type(calls: Sequence[Call]) -> str:
+    """Returns what kind of work the calls do: what the last statement does, or the last tool that changes something."""
+    changing = [call for call in calls if changes_state(call.tool)]
+    statement = next((text for call in reversed(changing) if (text := statement_of(call.given))), None)
+    if statement is None:
+        return tool_name((changing or calls)[-1].tool) if calls else ""
+    first, *second = (word.casefold() for word in tokens(statement)[:2])
+    return " ".join([first, *(word for word in second if form_of(f"{first} {word}") == f"`{first} {word}`")])
+
+
+def _of_its_own_will(calls: Sequence[Call]) -> Iterator[Call]:
+    """Yields the calls that worked, but those of a tool that an output before them had told the agent to call."""
+    planted: set[str] = set()
+    for call in calls:
+        if call.failure is None and call.tool.strip() and call.tool.casefold() not in planted:
+            yield call
+        planted |= _told_by(call)
+
+
+def _planted(calls: Sequence[Call]) -> set[str]:
+    return set().union(*map(_told_by, calls))
+
+
+def _told_by(call: Call) -> set[str]:
+    """Returns the words of an output that addresses whoever reads it; of another one none."""
+    text = glimpse(call.output)
+    return {word.casefold().strip(".!?") for word in _WORD.findall(text)} if instructs(text) else set()
+
+
+def _first_of_equals(calls: Iterator[Call]) -> Iterator[Call]:
+    seen = set()
+    for call in calls:
+        key = call.tool, _canonical(call.given)
+        if key not in seen:
+            seen.add(key)
+            yield call
+
+
+def _canonical(given: Any) -> bytes:
+    try:
+        return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # lone surrogates, or integers over 64 bits
+        return repr(given).encode(errors="replace")
+
+
+def _answered(call: Call, needed: set[str]) -> bool:
+    """Returns whether the output holds a needed word, or is longer than what is looked at, or is not there."""
+    if call.output is None:
+        return True
+    text = glimpse(call.output)
+    return len(text) >= LOOK_CHARS or not needed.isdisjoint(_WORD.findall(text))
+
+
+def _words(given: Any) -> set[str]:
+    """Returns the words of the values in a call's arguments, those of its first texts and numbers."""
+    pending: list[Any] = [given]
+    texts: list[Any] = []
+    while pending and len(texts) < MOST_KEYS:
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            pending += islice(item.values(), MOST_KEYS)
+        elif isinstance(item, list):
+            pending += item[:MOST_KEYS]
+        else:
+            texts.append(item)
+    return set(_WORD.findall(glimpse(texts)))
+
+
+def _form(call: Call) -> tuple[str, str]:
+    return call.tool, form(call.given)
+
+
+def _arguments(call: Call, level: Level, planted: set[str]) -> str:
+    if level == "abstract":
+        return form(call.given)
+
+    def shown(value: Any) -> str:
+        general, example = form_of(value), _example(value, planted)
+        if example is None or example == general:
+            return general
+        return example if level == "concrete" else f"{general} (for example {example})"
+
+    return form(call.given, shown)
+
+
+def _example(value: Any, planted: set[str]) -> str | None:
+    """Returns a plain value as it was; None of one that is long, or nested, or may address whoever reads it."""
+    if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
+        return None
+    text = value.strip() if isinstance(value, str) else glimpse(value)
+    if isinstance(value, str) and is_statement(value):
+        longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb is no order to a reader
+    else:
+        longest, said, quote = EXAMPLE_CHARS, text, ""
+    words = {word.casefold() for word in _WORD.findall(said)}
+    if not text or len(text) > longest or instructs(said) or (words and words <= planted):
+        return None
+    return f"{quote}{clean(text, longest)}{quote}"

@@ -1,0 +1,221 @@
+"""What a run taught, as versions of procedures: a new one, one more run of a known one, or a revision of it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import uuid_utils.compat as uuids
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Row, Select, case, cast, func, insert, literal, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.listing import versions_of
+from retrieval.ports import Vector as UnitVector
+from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
+from writer.audit import Change, note
+from writer.procedures.learn_from_run import Used
+from writer.procedures.ports import Draft
+from writer.procedures.revise import MARK
+from writer.run import ProcedureData, ScriptData
+
+SAME_TRIGGER = 0.85
+"""Cosine similarity of triggers from which two procedures of like steps are one."""
+SAME_STEPS = 0.8
+"""Share of common words (Jaccard) from which steps are alike."""
+NEAREST = 8
+"""How many of the nearest procedures are held against a new one."""
+MOST_SOURCES = 200
+
+_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`|[^)]*)\)")
+_WORD = re.compile(r"[^\s,.;=`]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The run that something was learned from, and how its triggers became vectors.
+
+    Attributes:
+        model: of the embedder.
+        pgvector: whether the database compares vectors; otherwise the process does.
+    """
+
+    user_sub: str
+    agent_key: str
+    case_id: UUID
+    model: str
+    pgvector: bool
+
+
+async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
+    """Stores the draft as a procedure, or counts one more run of the one that says the same already.
+
+    One that was retired by hand stays so, and takes in what says the same. The profile's lock is held.
+    """
+    known = await _twin(connection, source, draft, vector)
+    if known is None:
+        procedure_id = uuids.uuid7()
+        await _insert(connection, source, draft, vector, {"id": procedure_id, "version": 1})
+        await note(connection, change(source, "worker", "add_procedure", procedure_id, kind=draft.kind))
+        return
+    sources = case(
+        (func.cardinality(procedures.c.source_case_ids) >= MOST_SOURCES, procedures.c.source_case_ids),
+        else_=func.array_append(procedures.c.source_case_ids, source.case_id),
+    )
+    merged = one(source.user_sub, known.id, known.version)
+    await connection.execute(merged.values(occurrences=procedures.c.occurrences + 1, source_case_ids=sources))
+    await note(connection, change(source, "worker", "merge_procedure", known.id, case_id=str(source.case_id)))
+
+
+async def revise(
+    connection: AsyncConnection, source: Source, used: Used, draft: Draft, vector: UnitVector | None
+) -> None:
+    """Stores the draft as the next version of the procedure that the run used, in its place.
+
+    Nothing happens if that version is pinned, or no longer active, or if the same revision was rolled back before.
+    """
+    every = versions_of(source.user_sub, used.id).with_for_update()
+    rows = (await connection.execute(every)).all()
+    parent = next((row for row in rows if row.version == used.version), None)
+    record = draft.record.model_dump(mode="json")
+    if parent is None or parent.status != "active" or parent.pinned or any(row.record == record for row in rows):
+        return
+    await connection.execute(one(source.user_sub, used.id, used.version).values(status="superseded"))
+    key = {"id": used.id, "version": rows[0].version + 1, "parent_version": used.version}
+    inherited = {"source_case_ids": [*parent.source_case_ids[: MOST_SOURCES - 1], source.case_id]}
+    await _insert(connection, source, draft, vector, {**key, **inherited})
+    await note(connection, change(source, "worker", "revise_procedure", used.id, version=key["version"]))
+
+
+def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the active versions of these procedures that a failure may revise."""
+    return select(procedures).where(
+        procedures.c.user_sub == user_sub,
+        procedures.c.agent_key == agent_key,
+        procedures.c.id.in_(procedure_ids),
+        procedures.c.status == "active",
+        procedures.c.kind != "failure_lesson",
+        ~procedures.c.pinned,
+    )
+
+
+def as_used(row: Row[Any]) -> Used:
+    """Returns the stored version as the draft that it once was."""
+    model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
+    record = model.model_construct(**row.record)
+    draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
+    return Used(row.id, row.version, draft)
+
+
+def one(user_sub: str, procedure_id: UUID, version: int) -> Any:
+    """Returns the update of one version, still without its values."""
+    return update(procedures).where(
+        procedures.c.user_sub == user_sub, procedures.c.id == procedure_id, procedures.c.version == version
+    )
+
+
+def change(source: Source, actor: str, action: str, procedure_id: UUID, **payload: object) -> Change:
+    """Returns the audit's entry for a change of a procedure."""
+    return Change(
+        user_sub=source.user_sub,
+        agent_key=source.agent_key,
+        actor=actor,
+        action=action,
+        subject_id=procedure_id,
+        payload=payload,
+    )
+
+
+def searched(draft: Draft) -> str:
+    """Returns what keywords find a procedure by."""
+    lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
+    return "\n".join(lines)[:MAX_SEARCH_TEXT_CHARS]
+
+
+async def _insert(
+    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None, key: dict[str, Any]
+) -> None:
+    values = {
+        "user_sub": source.user_sub,
+        "agent_key": source.agent_key,
+        "case_id": source.case_id,
+        "kind": draft.kind,
+        "origin": draft.origin,
+        "level": draft.level,
+        "record": draft.record.model_dump(mode="json"),
+        "task_type": draft.task_type,
+        "trigger": draft.trigger,
+        "domain": draft.domain,
+        "source_case_ids": [source.case_id],
+        "search_text": searched(draft),
+        "embedding_model": None if vector is None else source.model,
+        "embedding": None if vector is None else vector.tolist(),
+    }
+    await connection.execute(insert(procedures).values({**values, **key}))
+
+
+async def _twin(
+    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
+) -> Row[Any] | None:
+    """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
+    statement = like(source.user_sub, source.agent_key, draft)
+    same = func.lower(procedures.c.trigger) == draft.trigger.lower()
+    if vector is not None and source.pgvector:
+        similarity = _similarity(source.model, vector)
+        near = statement.where(same | (similarity >= SAME_TRIGGER)).order_by(
+            (procedures.c.status == "active").desc(), similarity.desc().nulls_last(), procedures.c.id
+        )
+        rows = list((await connection.execute(near.limit(NEAREST))).all())
+    else:
+        every = statement.order_by((procedures.c.status == "active").desc(), procedures.c.id)
+        rows = _nearest(draft, source.model, vector, (await connection.execute(every)).all())
+    own = _shape(draft.record.learned_procedure_steps)
+    return next((row for row in rows if alike(own, _shape(row.record["learned_procedure_steps"]))), None)
+
+
+def like(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for the active and retired procedures of the draft's kind, in no order."""
+    names = ("id", "version", "status", "trigger", "record", "embedding_model", "embedding")
+    return select(*(procedures.c[name] for name in names)).where(
+        procedures.c.user_sub == user_sub,
+        procedures.c.agent_key == agent_key,
+        procedures.c.status.in_(["active", "retired"]),
+        procedures.c.level.is_(None) == (draft.level is None),
+        (procedures.c.kind == "failure_lesson") == (draft.kind == "failure_lesson"),
+    )
+
+
+def _nearest(draft: Draft, model: str, vector: UnitVector | None, rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Returns what the database would, where it cannot compare vectors."""
+
+    def similarity(row: Row[Any]) -> float:
+        if vector is None or row.embedding_model != model:
+            return -1.0
+        return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
+
+    measured = [(row, similarity(row)) for row in rows]
+    near = [
+        (row, found) for row, found in measured if found >= SAME_TRIGGER or row.trigger.lower() == draft.trigger.lower()
+    ]
+    return [row for row, _ in sorted(near, key=lambda pair: (pair[0].status != "active", -pair[1]))[:NEAREST]]
+
+
+def _similarity(model: str, vector: UnitVector) -> ColumnElement[float]:
+    """Cosine similarity of the triggers, computed for those alone that lie in the vector's space; needs pgvector."""
+    given = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
+    distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(given)
+    return case((procedures.c.embedding_model == model, 1 - distance))
+
+
+def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:
+    """Returns the number of steps, and their words without examples and notes."""
+    plain = [_EXAMPLE.sub("", step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
+    return len(plain), frozenset(word.casefold() for step in plain for word in _WORD.findall(step))
+
+
+def alike(one: tuple[int, frozenset[str]], other: tuple[int, frozenset[str]]) -> bool:
+    """Returns whether two shapes of steps are of one length and of nearly the same words."""
+    (length, words), (other_length, other_words) = one, other
+    return length == other_length and len(words & other_words) >= SAME_STEPS * len(words | other_words)

@@ -1,0 +1,201 @@
+"""Backfill: retains old runs from JSON lines, each line once, however often the file is read."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+from sqlalchemy import Select, select
+
+from retrieval.database.database import Database
+from retrieval.errors import NotFound
+from retrieval.schema import cases
+from writer.analysis.state_changes import changes_state
+from writer.errors import IdempotencyConflict
+from writer.privacy.keys import Keyring
+from writer.privacy.seal import PayloadTooLarge
+from writer.retain.retain import Author, retain
+from writer.run import FinishedRun
+
+CHUNK_LINES = 64
+CONCURRENCY = 8
+STEP_CHARS = 500
+"""Longest step of a plan that is made from a call."""
+VALUE_CHARS = 80
+
+_PLAN_STEPS = 200
+
+
+@dataclass(slots=True)
+class Backfilled:
+    """What became of the lines read; blank ones do not count."""
+
+    read: int = 0
+    retained: int = 0
+    known: int = 0
+    refused: list[tuple[int, str]] = field(default_factory=list)
+    """1-based number of the line, and why; rising."""
+
+
+class LineRefused(ValueError):
+    """The line is no run; the text says why without quoting it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    text: bytes
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Bank:
+    """Where the runs go."""
+
+    database: Database
+    keyring: Keyring
+    author: Author
+    agent: str
+
+
+async def backfill(  # noqa: PLR0913 - retain's own parameters, and who wants to watch
+    database: Database,
+    keyring: Keyring,
+    lines: Iterable[bytes],
+    author: Author,
+    agent: str,
+    *,
+    progress: Callable[[int], object] = lambda _count: None,
+) -> Backfilled:
+    """Retains the run in each line for the agent, whatever agent the line names; counts and reports bad lines.
+
+    A line is either a retain request or a run with ``task_text`` and ``steps`` (`from_benchmark`). The hash of
+    agent and line is the idempotency key, so a file that was read half-way or twice adds only what is missing.
+    ``progress`` is told how many more lines were read.
+
+    Raises:
+        UserErased: the user was erased after the author was authorised.
+        DatabaseUnavailable: what was retained stays; going on later adds the rest.
+    """
+    done = Backfilled()
+    bank = _Bank(database, keyring, author, agent)
+    for chunk in _chunks(lines, agent):
+        await _take(bank, chunk, done)
+        progress(len(chunk))
+    return done
+
+
+def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_Line]]:
+    chunk: list[_Line] = []
+    for number, line in enumerate(lines, start=1):
+        if text := line.strip():
+            digest = hashlib.sha256(agent.encode() + b"\n" + text).hexdigest()
+            chunk.append(_Line(number, text, f"backfill:{digest}"))
+        if len(chunk) == CHUNK_LINES:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+async def _take(bank: _Bank, chunk: list[_Line], done: Backfilled) -> None:
+    """Retains what is new in the chunk and counts what became of each line."""
+    async with bank.database.as_user(bank.author.user_sub, bank.author.authorised_at) as connection:
+        statement = known_keys(bank.author.user_sub, [line.key for line in chunk])
+        known = set((await connection.scalars(statement)).all())
+    # of equal lines the first one counts as new
+    fresh = {line.key: line for line in reversed(chunk) if line.key not in known}
+    turns = asyncio.Semaphore(CONCURRENCY)
+    reasons = await asyncio.gather(*(_retain(bank, line, turns) for line in fresh.values()), return_exceptions=True)
+    refused = []
+    for line, reason in zip(fresh.values(), reasons, strict=True):
+        if isinstance(reason, BaseException):
+            raise reason
+        if reason is not None:
+            refused.append((line.number, reason))
+    done.read += len(chunk)
+    done.retained += len(fresh) - len(refused)
+    done.known += len(chunk) - len(fresh)
+    done.refused += sorted(refused)
+
+
+async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | None:
+    """Retains the line's run, or returns why not."""
+    async with turns:
+        try:
+            run = parse(line.text, bank.agent)
+            await retain(bank.database, bank.keyring, run, bank.author, line.key)
+        except (LineRefused, NotFound, IdempotencyConflict, PayloadTooLarge) as error:
+            return str(error)
+    return None
+
+
+def known_keys(user_sub: str, keys: list[str]) -> Select[str | None]:
+    """Returns the statement for those of the idempotency keys that have a case."""
+    return select(cases.c.idempotency_key).where(cases.c.user_sub == user_sub, cases.c.idempotency_key.in_(keys))
+
+
+def parse(text: bytes, agent: str) -> FinishedRun:
+    """Returns the run in a line of either shape.
+
+    Raises:
+        LineRefused: it is no JSON, no run, or a run that retain would refuse.
+    """
+    try:
+        fields = orjson.loads(text)
+        if not isinstance(fields, dict):
+            raise LineRefused("not a JSON object")
+        fields = from_benchmark(fields) if "task_text" in fields else fields
+        return FinishedRun.model_validate({**fields, "agent": agent})
+    except orjson.JSONDecodeError as error:
+        raise LineRefused(f"not JSON: {error}") from error
+    except ValidationError as error:
+        # without the input: a report must not quote what a user wrote
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise LineRefused(f"{where}: {first['msg']}") from error
+    except KeyError as error:
+        raise LineRefused(f"{error.args[0]}: Field required") from error
+    except (TypeError, AttributeError) as error:
+        raise LineRefused("not a run: a field has the wrong type") from error
+
+
+def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a retain request for a run of τ-bench, as collected with its tool calls and true reward.
+
+    The plan is the calls that changed something and succeeded, in order, or, where there were none, all calls.
+    """
+    steps = run["steps"]
+    changes = [step for step in steps if not step["error"] and changes_state(step["tool"])]
+    return {
+        "task": run["task_text"],
+        "plan": [call(step["tool"], step["input"]) for step in changes or steps][:_PLAN_STEPS],
+        "tool_traces": [
+            {
+                "tool": step["tool"],
+                "input": step["input"],
+                "output": step["output"],
+                "status": "error" if step["error"] else "ok",
+            }
+            for step in steps
+        ],
+        "outcome": "success" if run["reward"] == 1 else "failure",
+        "reward": run["reward"],
+        "reward_source": "metric",
+        "tags": [run["domain"], run["task_id"]],
+    }
+
+
+def call(tool: str, arguments: Any) -> str:
+    """Returns a call in one short line: ``tool(argument=value, …)``."""
+    named = arguments if isinstance(arguments, dict) else {"input": arguments}
+    inside = ", ".join(f"{name}={_short(value, VALUE_CHARS)}" for name, value in named.items())
+    return _short(f"{tool}({inside})", STEP_CHARS)
+
+
+def _short(value: Any, longest: int) -> str:
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

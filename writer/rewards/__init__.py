@@ -1,0 +1,1 @@
+"""Rewards given after the fact, and the credit that cases and procedures earn by them."""

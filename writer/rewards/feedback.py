@@ -1,0 +1,203 @@
+"""Rewards: the heuristic one, the trust between sources, and the credit that cases earn when they are reused."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from sqlalchemy import Function, Row, Select, case, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.errors import NotFound
+from retrieval.schema import cases, decision_slots, decisions, rewards
+from writer.audit import Change, note
+from writer.procedures.counters import credit_procedures
+from writer.run import FinishedRun, RewardSource
+
+UNRESOLVED_DISCOUNT = 0.5
+"""What the reward is multiplied by when some tool's last call was an error."""
+
+_OUTCOME_REWARD = {"success": 1.0, "partial": 0.5, "failure": 0.0, "aborted": 0.0}
+
+
+def heuristic_reward(run: FinishedRun) -> float:
+    """Returns the reward, 0 to 1, that the outcome and the tool errors suggest (SOURCES row C10).
+
+    Success 1, partial 0.5, failure and aborted 0; half of that when a tool was left on an error. An error
+    that a later call of the same tool made good is how agents work, and costs nothing.
+    """
+    last = {trace.tool: trace.status for trace in run.tool_traces}
+    discount = UNRESOLVED_DISCOUNT if "error" in last.values() else 1.0
+    return _OUTCOME_REWARD[run.outcome] * discount
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A reward for a case or for a retrieval, given after the fact; exactly one of the two is named."""
+
+    reward: float
+    source: RewardSource
+    case_id: UUID | None = None
+    decision_id: UUID | None = None
+
+
+def effective_reward(user_sub: str, *, case_id: UUID | None, decision_id: UUID | None) -> Select[float, str]:
+    """Returns the statement for the reward that counts: the newest of a trusted source, else the newest of all.
+
+    A heuristic is a guess by rule; whatever a user, a judge or a metric said outweighs it, however old.
+    """
+    subject = rewards.c.case_id == case_id if case_id else rewards.c.decision_id == decision_id
+    return (
+        select(rewards.c.reward, rewards.c.source)
+        .where(rewards.c.user_sub == user_sub, subject)
+        .order_by((rewards.c.source == "heuristic").asc(), rewards.c.created_at.desc(), rewards.c.id.desc())
+        .limit(1)
+    )
+
+
+async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Feedback:
+    """Adds the reward to the history, puts the one that counts on its subject, and passes it on to reused cases.
+
+    Returns the reward that counts now, which may be an older one of a better source.
+
+    Raises:
+        NotFound: the user has no such case or retrieval.
+    """
+    table, subject = (cases, feedback.case_id) if feedback.case_id else (decisions, feedback.decision_id)
+    found = (
+        select(table.c.agent_key, table.c.reward, table.c.reward_source, table.c.created_at)
+        .where(table.c.user_sub == user_sub, table.c.id == subject)
+        .with_for_update()
+    )
+    row = (await connection.execute(found)).one_or_none()
+    if row is None or subject is None:
+        raise NotFound("no such case or retrieval")
+    await _remember_first(connection, user_sub, feedback, row)
+    # not the transaction's start: of two that overlap, the one that got the row lock last is the newer
+    await _add(connection, user_sub, actor, feedback, func.clock_timestamp())
+    counts = await _settle(connection, user_sub, feedback)
+    payload = {"reward": feedback.reward, "source": feedback.source}
+    given = Change(
+        user_sub=user_sub, agent_key=row.agent_key, actor=actor, action="reward", subject_id=subject, payload=payload
+    )
+    await note(connection, given)
+    return counts
+
+
+async def _remember_first(
+    connection: AsyncConnection,
+    user_sub: str,
+    feedback: Feedback,
+    row: Row[str, float | None, str | None, datetime],
+) -> None:
+    """Begins the history of a case with the reward it was retained with."""
+    known = select(rewards.c.id).where(rewards.c.user_sub == user_sub, rewards.c.case_id == feedback.case_id).limit(1)
+    if feedback.case_id is None or row.reward is None or await connection.scalar(known):
+        return
+    first = replace(feedback, reward=row.reward, source=row.reward_source)
+    await _add(connection, user_sub, "retain", first, row.created_at)
+
+
+async def _add(
+    connection: AsyncConnection,
+    user_sub: str,
+    actor: str,
+    feedback: Feedback,
+    at: datetime | Function[datetime],
+) -> None:
+    row = {"user_sub": user_sub, "id": uuids.uuid7(), "actor": actor, "created_at": at, **asdict(feedback)}
+    await connection.execute(insert(rewards).values(row))
+
+
+async def _settle(connection: AsyncConnection, user_sub: str, feedback: Feedback) -> Feedback:
+    """Puts the reward that counts on the case or the decision, and returns it."""
+    statement = effective_reward(user_sub, case_id=feedback.case_id, decision_id=feedback.decision_id)
+    counts: Row[float, str] = (await connection.execute(statement)).one()
+    table, subject = (cases, feedback.case_id) if feedback.case_id else (decisions, feedback.decision_id)
+    await connection.execute(
+        update(table)
+        .where(table.c.user_sub == user_sub, table.c.id == subject)
+        .values(reward=counts.reward, reward_source=counts.source),
+    )
+    if feedback.decision_id:
+        await credit_slate(connection, user_sub, feedback.decision_id)
+    return replace(feedback, reward=counts.reward, source=counts.source)
+
+
+async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: UUID) -> None:
+    """Recomputes the record of every case and procedure that was told, from the log alone.
+
+    Repeating it changes nothing.
+    """
+    slate = select(decision_slots.c.case_id).where(
+        decision_slots.c.user_sub == user_sub,
+        decision_slots.c.decision_id == decision_id,
+    )
+    await credit_cases(connection, user_sub, list((await connection.scalars(slate)).all()))
+    told = select(decisions.c.procedure_ids).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
+    await credit_procedures(connection, user_sub, await connection.scalar(told) or [])
+
+
+async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
+    """Recomputes the reuse record of these cases: how often a rewarded retrieval used them, and the rewards' sum.
+
+    A slot that the backend called used counts 1; where it named none, the places of the slate share the 1;
+    a slot that it called unused counts 0.
+    """
+    size = func.count().over(partition_by=(decision_slots.c.user_sub, decision_slots.c.decision_id))
+    touched = select(decision_slots.c.decision_id).where(
+        decision_slots.c.user_sub == user_sub,
+        decision_slots.c.case_id.in_(case_ids),
+    )
+    shares = (
+        select(
+            decision_slots.c.case_id,
+            case((decision_slots.c.used.is_(None), 1.0 / size), (decision_slots.c.used, 1.0), else_=0.0).label("share"),
+            decisions.c.reward,
+        )
+        .join(
+            decisions,
+            (decisions.c.user_sub == decision_slots.c.user_sub) & (decisions.c.id == decision_slots.c.decision_id),
+        )
+        .where(decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(touched))
+        .subquery()
+    )
+    record = (
+        select(
+            shares.c.case_id,
+            func.sum(shares.c.share).label("reuse_count"),
+            func.sum(shares.c.share * shares.c.reward).label("reuse_reward"),
+        )
+        .where(shares.c.reward.is_not(None), shares.c.case_id.in_(case_ids))
+        .group_by(shares.c.case_id)
+        .subquery()
+    )
+    await connection.execute(
+        update(cases)
+        .where(cases.c.user_sub == user_sub, cases.c.id == record.c.case_id)
+        .values(reuse_count=record.c.reuse_count, reuse_reward=record.c.reuse_reward, last_used_at=func.now()),
+    )
+
+
+async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: Row[*tuple[Any, ...]]) -> None:
+    """Passes a finished run's reward on to the retrieval it began with, and to the cases and procedures it used.
+
+    ``finished`` has the columns retrieval_id, used_case_ids, used_procedure_ids, reward and reward_source of the case.
+    """
+    used = finished.used_case_ids
+    if used is not None:
+        await connection.execute(
+            update(decision_slots)
+            .where(
+                decision_slots.c.user_sub == user_sub,
+                decision_slots.c.decision_id == finished.retrieval_id,
+            )
+            .values(used=decision_slots.c.case_id.in_(used)),
+        )
+    if finished.used_procedure_ids is not None:
+        decision = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == finished.retrieval_id)
+        await connection.execute(decision.values(used_procedure_ids=finished.used_procedure_ids))
+    feedback = Feedback(finished.reward, finished.reward_source, decision_id=finished.retrieval_id)
+    await give_feedback(connection, user_sub, actor, feedback)

@@ -1,0 +1,104 @@
+"""Erasure: everything of a user in one transaction, a tombstone against whoever is still at work, and a receipt."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.table import Table as Sheet
+from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select
+from sqlalchemy.sql.dml import ReturningInsert
+
+from retrieval.database.database import Database
+from retrieval.schema import USER_TABLES, decisions, erasures
+from writer.training.shared_prior import forget
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was erased and what a second look found left, by table; it names the user by digest alone."""
+
+    user_digest: str
+    erased_at: datetime
+    """By the database's clock; whoever was authorised up to then is refused from now on."""
+    rows: dict[str, int]
+    residue: dict[str, int]
+    priors_dropped: int = 0
+    """Shared priors that the user weighed in on; heads that began there stop serving until they are trained anew."""
+
+    @property
+    def keys_destroyed(self) -> int:
+        """Returns how many keys went: 1, or 0 for a user who never retained anything."""
+        return self.rows["user_keys"]
+
+    @property
+    def clean(self) -> bool:
+        """Returns whether nothing was left."""
+        return not any(self.residue.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the receipt as JSON values."""
+        return {
+            "user_sha256": self.user_digest,
+            "erased_at": self.erased_at.isoformat(),
+            "rows": self.rows,
+            "keys_destroyed": self.keys_destroyed,
+            "priors_dropped": self.priors_dropped,
+            "residue": self.residue,
+            "clean": self.clean,
+        }
+
+    def as_table(self) -> Sheet:
+        """Returns the receipt for a terminal."""
+        caption = f"sha256 {self.user_digest}\n{self.erased_at.isoformat()}, {self.keys_destroyed} key destroyed"
+        sheet = Sheet(title="Erasure receipt", caption=caption, min_width=len(f"sha256 {self.user_digest}"))
+        sheet.add_column("table")
+        sheet.add_column("rows erased", justify="right")
+        sheet.add_column("rows left", justify="right")
+        for name, count in self.rows.items():
+            sheet.add_row(name, str(count), str(self.residue[name]))
+        return sheet
+
+
+async def erase(database: Database, user_sub: str) -> Receipt:
+    """Erases every row of the user, and the key that backups would need, and returns the receipt.
+
+    Waits for the user's transactions under way, and they for it. Who was authorised before is refused after,
+    the worker included; who is authorised later begins anew. A user who has nothing gets a receipt of zeros.
+
+    Raises:
+        DatabaseUnavailable: nothing was erased, or nobody can say whether it was; repeat.
+    """
+    digest = hashlib.sha256(user_sub.encode()).hexdigest()
+    async with database.as_eraser(user_sub) as connection:
+        rows = {table.name: (await connection.execute(everything(user_sub, table))).rowcount for table in USER_TABLES}
+        priors = await forget(connection, user_sub)
+        # last, for its time must be later than every look that anybody took at these rows
+        erased_at = (await connection.execute(tombstone(digest, rows))).scalar_one()
+    async with database.as_eraser(user_sub) as connection:
+        residue = {
+            table.name: (await connection.execute(left_over(user_sub, table, erased_at))).scalar_one()
+            for table in USER_TABLES
+        }
+    return Receipt(digest, erased_at, rows, residue, priors)
+
+
+def everything(user_sub: str, table: Table) -> Delete:
+    """Returns the statement that deletes all the user's rows of the table."""
+    return delete(table).where(table.c.user_sub == user_sub)
+
+
+def tombstone(digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
+    """Returns the statement that records the erasure and answers its time, by the database's clock."""
+    values = {"user_sub": digest, "erased_at": func.clock_timestamp(), "receipt": rows}
+    return insert(erasures).values(values).returning(erasures.c.erased_at)
+
+
+def left_over(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
+    """Returns the statement that counts the user's rows from before the erasure; later ones are a new beginning."""
+    statement = select(func.count()).select_from(table).where(table.c.user_sub == user_sub)
+    if "created_at" in table.c:
+        return statement.where(table.c.created_at <= erased_at)
+    # a slot is as old as its decision
+    mine = and_(decisions.c.user_sub == user_sub, decisions.c.id == table.c.decision_id)
+    return statement.join(decisions, mine).where(decisions.c.created_at <= erased_at)

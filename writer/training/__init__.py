@@ -1,0 +1,1 @@
+"""From the log of decisions to a candidate, a verdict, and what serves."""

@@ -1,0 +1,364 @@
+"""Learning: a profile's log becomes a candidate, a candidate on trial becomes a verdict, a verdict changes what serves.
+
+Nothing is stored before a head is finished, so a training that is broken off leaves everything as it was; and what two
+trainers store at once, one of them stores.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import Row, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from policy import features
+from policy.decide import CANDIDATE, SERVING, Policy
+from policy.examples import Examples, split
+from policy.foretell import foretold
+from policy.gate import Contest, Verdict, judge
+from policy.gate import Settings as GateSettings
+from policy.inputs import factory
+from policy.network import Head
+from policy.watch import watch
+from policy.weights import WeightsError, pack
+from retrieval.database.database import Database
+from retrieval.errors import UserErased
+from retrieval.ranking.policies import policy_of
+from retrieval.schema import policies as stored
+from retrieval.schema import profiles
+from retrieval.telemetry import log as events
+from writer.profiles import Profile, each_profile
+from writer.training import lifecycle, shared_prior
+from writer.training.decision_log import Entry, examples, logged, read, target
+from writer.training.lifecycle import Stored
+from writer.training.shared_prior import Start
+
+Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
+"""Trains a head for each set of examples, with its seed, from where it begins."""
+
+Outcome = Literal[
+    "candidate",
+    "promote",
+    "keep",
+    "roll back",
+    "insufficient evidence",
+    "too few decisions",
+    "rewards all equal",
+    "nothing new",
+    "worse than the default on held-out decisions",
+    "diverged",
+    "learning is off",
+    "another trainer was first",
+    "erased",
+]
+
+HELD_OUT = 0.2
+CURVE = (0.25, 0.5, 1.0)
+"""Shares of the earlier decisions at which the learning curve is measured."""
+MOST_TRIAL = 4_000
+"""Decisions after which a trial without a verdict ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a profile must have before a candidate is trained.
+
+    Attributes:
+        decisions: rewarded ones, of this version of the features.
+        fresh: of them, how many since the last training.
+        half: decisions at which the learned part has half of its weight: the n0 of n / (n + n0).
+        members: heads of the ensemble.
+        hidden: units of the network; 0 is logistic regression.
+    """
+
+    decisions: int = 100
+    fresh: int = 50
+    half: float = 100.0
+    members: int = 5
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What became of one profile."""
+
+    user_sub: str
+    agent_key: str
+    outcome: Outcome
+    version: int | None = None
+    decisions: int = 0
+    verdict: Verdict | None = None
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Due:
+    """A profile whose candidate is to be trained."""
+
+    profile: Profile
+    examples: Examples
+    shares: bool
+    """Whether its numbers may train the shared prior."""
+
+
+async def learn(
+    database: Database, fit: Fit, *, only: Profile | None = None, demand: Demand | None = None, seed: int = 0
+) -> AsyncIterator[Learnt]:
+    """Judges every trial, watches over what serves, and trains candidates; yields what became of each profile.
+
+    Args:
+        database: where the logs are.
+        fit: trains many heads at once.
+        only: this profile alone; None is every one.
+        demand: what a profile must have.
+        seed: the same seed and logs give the same weights.
+
+    Raises:
+        DatabaseUnavailable: what was stored so far stays.
+    """
+    demand = demand or Demand()
+    due: list[_Due] = []
+    async for profile in _profiles(database, only):
+        try:
+            found = await _look(database, profile, demand)
+        except UserErased:
+            found = Learnt(profile.user_sub, profile.agent_key, "erased")
+        if isinstance(found, _Due):
+            due.append(found)
+        else:
+            yield found
+    async for learnt in _train(database, due, fit, demand, seed):
+        yield learnt
+
+
+async def _profiles(database: Database, only: Profile | None) -> AsyncIterator[Profile]:
+    if only is not None:
+        yield only
+        return
+    async for profile in each_profile(database):
+        yield profile
+
+
+async def _look(database: Database, profile: Profile, demand: Demand) -> Learnt | _Due:
+    """Judges and watches; answers with examples when a new candidate is due.
+
+    What takes long is done between two transactions: an erasure need not wait for it.
+    """
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        seen = await _read(connection, profile)
+    if not seen.learns:
+        return Learnt(profile.user_sub, profile.agent_key, "learning is off")
+    steps, ended = _steps(seen)
+    if steps:
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            if not await _take(connection, seen, steps):
+                return Learnt(profile.user_sub, profile.agent_key, "another trainer was first")
+    if ended is not None:
+        return ended
+    due = _Due(profile, examples(seen.log), shares=seen.shares)
+    return _undue(due, seen.log, seen.trained_at(steps), demand) or due
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """A profile as a trainer found it: whether it learns and shares, its log, its live and its latest policies."""
+
+    learns: bool
+    shares: bool = False
+    log: Sequence[Entry] = ()
+    live: Sequence[Row[Any]] = ()
+    latest: Sequence[Row[Any]] = ()
+    """Newest first; failed ones left out."""
+
+    def trained_at(self, steps: Sequence["_Step"]) -> datetime | None:
+        """Returns when the newest policy was made that has not failed and does not now; None: there is none."""
+        failed = {step.policy.version for step in steps if step.status == "failed"}
+        return next((row.created_at for row in self.latest if row.version not in failed), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """What is to become of a live policy: columns to put on it, and its new status, if any."""
+
+    policy: Row[Any]
+    status: str | None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def _read(connection: AsyncConnection, profile: Profile) -> _Seen:
+    user_sub, agent_key = profile.user_sub, profile.agent_key
+    wants = select(profiles.c.learning, profiles.c.share_prior).where(
+        profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
+    )
+    row = (await connection.execute(wants)).one_or_none()
+    if row is None or not row.learning:
+        return _Seen(learns=False)
+    log = await read(connection, user_sub, agent_key)
+    newest = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed").limit(1 + len(lifecycle.LIVE))
+    latest = (await connection.execute(newest)).all()
+    # after those: what another trainer stores in between is then on trial, and not merely news
+    live = (await connection.execute(lifecycle.live(user_sub, agent_key))).all()
+    return _Seen(learns=True, shares=row.share_prior, log=log, live=live, latest=latest)
+
+
+async def _take(connection: AsyncConnection, seen: _Seen, steps: Sequence[_Step]) -> bool:
+    """Takes the steps, unless the profile's live policies are no longer those that were seen; returns whether."""
+    user_sub, agent_key = seen.live[0].user_sub, seen.live[0].agent_key
+    now = (await connection.execute(lifecycle.live(user_sub, agent_key).with_for_update())).all()
+    if {(row.version, row.status) for row in now} != {(row.version, row.status) for row in seen.live}:
+        return False
+    for step in steps:
+        if step.columns:
+            await lifecycle.remember(connection, step.policy, **step.columns)
+        if step.status == "rolled_back":
+            await lifecycle.roll_back(connection, user_sub, agent_key)
+        elif step.status is not None:
+            await lifecycle.decide(connection, step.policy, step.status)
+    return True
+
+
+def _steps(seen: _Seen) -> tuple[list[_Step], Learnt | None]:
+    """Returns what the live policies' records call for, and what became of the profile if that was all for now."""
+    steps, sound = [], {}
+    for row in seen.live:
+        if row.stands and _policy(row) is not None:
+            sound[row.status] = row
+            continue
+        why = "its weights cannot be loaded" if row.stands else "its shared prior was erased"
+        events.warning("policy.failed", version=row.version, why=why)
+        steps.append(_Step(row, "failed"))  # it can serve no more, and makes room for another
+    found = _watched(sound.get(SERVING), seen.log)
+    if found is None and CANDIDATE in sound:
+        found = _judged(sound, seen.log)
+    return ([*steps, found[0]], found[1]) if found else (steps, None)
+
+
+def _watched(serving: Row[Any] | None, log: Sequence[Entry]) -> tuple[_Step, Learnt] | None:
+    """Returns the end of a serving policy whose live reward has fallen below what it was promoted on."""
+    if serving is None or not serving.verdict:
+        return None
+    floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
+    mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == f"q-{serving.version}"]
+    seen = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
+    if not seen.roll_back:
+        return None
+    why = {"live_reward": seen.mean, "floor": seen.floor, "decisions": seen.decisions, "evidence": seen.evidence}
+    events.warning("policy.rolled_back", version=serving.version, decisions=seen.decisions)
+    step = _Step(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
+    return step, Learnt(serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why)
+
+
+def _judged(sound: Mapping[str, Row[Any]], log: Sequence[Entry]) -> tuple[_Step, Learnt]:
+    """Returns what the gate says of the trial, by the decisions since it began."""
+    row = sound[CANDIDATE]
+    trial = [entry for entry in log if entry.at >= row.created_at]
+    verdict = verdict_on(trial, _policy(row), _policy(sound.get(SERVING)))
+    status = {"promote": "serving", "keep": "rejected", "roll back": "rolled_back"}.get(verdict.outcome)
+    if status is None and sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
+        status = "rejected"
+    learnt = Learnt(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
+    return _Step(row, status, {"verdict": verdict.as_json()}), learnt
+
+
+def _undue(due: _Due, log: Sequence[Entry], trained_at: datetime | None, demand: Demand) -> Learnt | None:
+    """Returns why there is no candidate to be trained of these examples; None if there is."""
+    known = due.examples
+    fresh = sum(entry.rewarded for entry in log if trained_at is None or entry.at > trained_at)
+    why: Outcome | None = None
+    if len(known) < demand.decisions:
+        why = "too few decisions"
+    elif len(np.unique(known.reward)) == 1:
+        why = "rewards all equal"
+    elif fresh < demand.fresh:
+        why = "nothing new"
+    return why and Learnt(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
+
+
+def verdict_on(
+    trial: Sequence[Entry], candidate: Policy | None, serving: Policy | None, settings: GateSettings | None = None
+) -> Verdict:
+    """Returns the gate's verdict on a candidate by the decisions of its trial."""
+    default = target(trial, None)
+    contest = Contest(target(trial, candidate), default if serving is None else target(trial, serving), default)
+    return judge(logged(trial), contest, settings)
+
+
+def _policy(row: Row[Any] | None) -> Policy | None:
+    if row is None:
+        return None
+    try:
+        return policy_of(row)
+    except WeightsError:
+        return None  # what cannot be loaded does not serve either
+
+
+async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Demand, seed: int) -> AsyncIterator[Learnt]:
+    """Trains all at once: first on the earlier decisions, to be measured on the later, then on everything."""
+    if not due:
+        return
+    start = await _start(database, due, fit, demand, seed)
+    seeds = [_seed(each.profile, seed) for each in due]
+    late = [split(each.examples.group, HELD_OUT) for each in due]
+    earlier = [np.flatnonzero(~rows) for rows in late]
+    curves: list[list[Head]] = []
+    for share in CURVE:
+        first = [each.examples.take(rows[: int(len(rows) * share)]) for each, rows in zip(due, earlier, strict=True)]
+        curves.append(fit(first, seeds, start.head))
+    heads = fit([each.examples for each in due], seeds, start.head)
+    for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
+        count = len(each.examples)
+        if not all(trained.is_finite for trained in (head, *curve)):
+            yield Learnt(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
+            continue
+        blend = count / (count + demand.half)
+        seen = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
+        known = int((~rows).sum())
+        points = [(int(known * share), at["log_loss_gain"]) for share, at in zip(CURVE, seen, strict=True)]
+        metrics = {**seen[-1], "learning_curve": [{"decisions": n, "log_loss_gain": gain} for n, gain in points]}
+        worse = metrics["log_loss_gain"] < -2 * metrics["log_loss_gain_error"]
+        blob, checksum = pack(head, features.VERSION)
+        status = "rejected" if worse else "candidate"
+        new = Stored(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
+        yield await _store(database, each.profile, new)
+
+
+async def _start(database: Database, due: Sequence[_Due], fit: Fit, demand: Demand, seed: int) -> Start:
+    """Returns where heads begin: a prior of those who share their numbers now, else the last, else the factory's."""
+    users: dict[str, list[Examples]] = {}
+    for each in due:
+        if each.shares:
+            users.setdefault(each.profile.user_sub, []).append(each.examples)
+    begin = factory(demand.members, demand.hidden)
+    together = shared_prior.pool(users)
+    if together is not None:
+        (head,) = fit([together], [seed], begin)
+        seen = {each.profile.user_sub: each.profile.seen_at for each in due if each.shares}
+        with suppress(UserErased, IntegrityError):  # of somebody who weighed in, or another trainer was first
+            async with database.as_worker(seen) as connection:
+                return await shared_prior.store(connection, head, list(seen), len(together))
+    async with database.as_worker() as connection:
+        return await shared_prior.latest(connection) or Start(begin)
+
+
+async def _store(database: Database, profile: Profile, new: Stored) -> Learnt:
+    user_sub, agent_key = profile.user_sub, profile.agent_key
+    try:
+        async with database.as_user(user_sub, profile.seen_at) as connection:
+            version = await lifecycle.add(connection, user_sub, agent_key, new)
+    except UserErased:
+        return Learnt(user_sub, agent_key, "erased")
+    except IntegrityError:
+        return Learnt(user_sub, agent_key, "another trainer was first")
+    outcome: Outcome = "candidate" if new.status == "candidate" else "worse than the default on held-out decisions"
+    return Learnt(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
+
+
+def _seed(profile: Profile, seed: int) -> int:
+    """Returns a seed of the profile's own, so that no other profile's number changes its weights."""
+    digest = f"{seed}\n{profile.user_sub}\n{profile.agent_key}".encode()
+    return int.from_bytes(hashlib.sha256(digest).digest()[:6], "big")

@@ -1,0 +1,142 @@
+"""Large profiles: their vectors go into the HNSW index when there are very many, and out again when few are left."""
+
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import Select, Update, and_, func, select, tuple_, update
+
+from retrieval.database.database import Database
+from retrieval.errors import UserErased
+from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
+from writer.audit import Change, note
+from writer.profiles import Profile, each_profile, is_approximate, lock_profile
+
+LARGE = 20_000
+"""From so many vectors on, the index serves a profile; below half of it, no more."""
+BATCH = 200
+"""Most vectors that one statement moves; an insertion into the index takes about a millisecond."""
+
+
+async def index_all(database: Database, *, large: int = LARGE) -> int:
+    """Brings every profile that became large into the index, and out what is no longer; returns how many changed.
+
+    Raises:
+        DatabaseUnavailable: what was moved so far stays; the next time goes on there.
+    """
+    changed = 0
+    async for profile in each_profile(database):
+        with suppress(UserErased):
+            changed += await index_profile(database, profile, large=large)
+    return changed
+
+
+async def index_profile(database: Database, profile: Profile, *, large: int = LARGE) -> bool:
+    """Brings the profile's vectors into the index or out of it, by their number; returns whether it changed sides.
+
+    Whenever the profile says that it is approximate, all its vectors are: searches may rely on it.
+
+    Raises:
+        UserErased: the user was erased after the profile was listed.
+        DatabaseUnavailable: what was moved so far stays; the next time goes on there.
+    """
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        row = (await connection.execute(size(profile.user_sub, profile.agent_key))).one_or_none()
+    if row is None:
+        return False
+    wanted = _belongs(row, large)
+    turned = not wanted and await _turn(database, profile, row.vectors, approximate=False)
+    while await _move(database, profile, approximate=wanted) == BATCH:
+        pass  # in many short transactions: others wait for the profile's lock, and an erasure for its user's
+    return turned or (wanted and await _turn(database, profile, row.vectors, approximate=True))
+
+
+def _belongs(row: Any, large: int) -> bool:
+    enough: int = large // 2 if row.approximate else large
+    return bool(row.indexable) and row.dimension in INDEXED_DIMENSIONS and row.vectors >= enough
+
+
+async def _move(database: Database, profile: Profile, *, approximate: bool) -> int:
+    """Moves up to BATCH vectors and returns how many; none out of the index while searches use it."""
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        await lock_profile(connection, profile.user_sub, profile.agent_key)
+        return (await connection.execute(move(profile.user_sub, profile.agent_key, approximate=approximate))).rowcount
+
+
+async def _turn(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
+    """Makes searches use the index, once the last vectors are in it, or stops them; returns whether that was news."""
+    user_sub, agent_key = profile.user_sub, profile.agent_key
+    async with database.as_user(user_sub, profile.seen_at) as connection:
+        await lock_profile(connection, user_sub, agent_key)
+        if (await connection.execute(turn(user_sub, agent_key, approximate=approximate))).rowcount == 0:
+            return False
+        rest = move(user_sub, agent_key, approximate=True)
+        while approximate and (await connection.execute(rest)).rowcount == BATCH:
+            pass
+        change = Change(
+            user_sub=user_sub,
+            agent_key=agent_key,
+            actor="upkeep",
+            action="index_profile",
+            payload={"approximate": approximate, "vectors": vectors},
+        )
+        await note(connection, change)
+    return True
+
+
+def size(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for what decides: ``approximate``, ``vectors`` and ``dimension``, and ``indexable``.
+
+    Vectors of ready cases in the profile's space count; indexable is a database with an index to search.
+    """
+    return (
+        select(
+            profiles.c.approximate,
+            func.count(cases.c.id).label("vectors"),
+            func.max(case_embeddings.c.dimension).label("dimension"),
+            func.to_regproc("casebank_nearest").is_not(None).label("indexable"),
+        )
+        .select_from(
+            profiles.outerjoin(
+                case_embeddings,
+                and_(
+                    case_embeddings.c.user_sub == user_sub,
+                    case_embeddings.c.agent_key == agent_key,
+                    case_embeddings.c.model == profiles.c.embedding_model,
+                ),
+            ).outerjoin(
+                cases,
+                and_(
+                    cases.c.user_sub == user_sub,
+                    cases.c.id == case_embeddings.c.case_id,
+                    cases.c.status == "ready",
+                ),
+            ),
+        )
+        .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+        .group_by(profiles.c.approximate)
+    )
+
+
+def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
+    """Returns the statement that brings up to BATCH vectors of the profile, of any model, into the index or out."""
+    theirs = and_(case_embeddings.c.user_sub == user_sub, case_embeddings.c.agent_key == agent_key)
+    left = (
+        select(case_embeddings.c.model, case_embeddings.c.case_id)
+        .where(theirs, case_embeddings.c.approximate != approximate)
+        .order_by(case_embeddings.c.model, case_embeddings.c.case_id)
+        .limit(BATCH)
+    )
+    if not approximate:
+        left = left.where(~is_approximate(user_sub, agent_key))
+    key = tuple_(case_embeddings.c.model, case_embeddings.c.case_id)
+    return update(case_embeddings).where(theirs, key.in_(left)).values(approximate=approximate)
+
+
+def turn(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
+    """Returns the statement that makes searches of the profile use the index, or no more; it changes no row twice."""
+    profile = update(profiles).where(
+        profiles.c.user_sub == user_sub,
+        profiles.c.agent_key == agent_key,
+        profiles.c.approximate != approximate,
+    )
+    return profile.values(approximate=approximate)

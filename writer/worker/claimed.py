@@ -1,0 +1,108 @@
+"""A case in the worker's hands: as it was claimed and read, what it teaches, and how it leaves the queue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, Select, and_, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.ports import Vector
+from retrieval.schema import cases, decisions, profiles
+from writer.analysis.placeholders import without_placeholders
+from writer.analysis.tool_use import ToolUse
+from writer.errors import LeaseLost
+from writer.procedures import versions
+from writer.procedures.learn_from_run import Taught, Used
+from writer.worker.queue import Claim
+
+
+@dataclass(slots=True)
+class Work:
+    """A claimed case as it was read, and what it teaches: empty until the teachers have seen it."""
+
+    held: Claim
+    row: Row[Any]
+    used: Sequence[Used] = ()
+    taught: Taught = field(default_factory=Taught)
+    tools: Sequence[ToolUse] = ()
+    vector: Vector | None = None
+    trigger_vectors: Sequence[Vector | None] = ()
+    """One for each trigger of what it teaches."""
+
+    @property
+    def texts(self) -> list[str]:
+        """Returns what is to be embedded: the task, and then the triggers of what it teaches."""
+        return [self.row.task, *map(without_placeholders, self.taught.triggers())]
+
+
+def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+    """Returns the statement for those of the cases that are still this worker's, each with its profile's terms."""
+    columns = (
+        "id",
+        "agent_key",
+        "kind",
+        "task",
+        "plan",
+        "tags",
+        "outcome",
+        "reward",
+        "reward_source",
+        "message_hash",
+        "retrieval_id",
+        "used_case_ids",
+        "used_procedure_ids",
+        "payload",
+    )
+    terms = (profiles.c.analyst, profiles.c.abstraction, profiles.c.least_success)
+    profile = and_(profiles.c.user_sub == cases.c.user_sub, profiles.c.agent_key == cases.c.agent_key)
+    return (
+        select(*(cases.c[name] for name in columns), *terms)
+        .join(profiles, profile)
+        .where(
+            cases.c.user_sub == user_sub,
+            cases.c.id.in_(case_ids),
+            cases.c.lease_token == lease_token,
+            cases.c.status == "pending",
+        )
+    )
+
+
+async def used_by(connection: AsyncConnection, user_sub: str, row: Row[Any]) -> list[Used]:
+    """Returns the procedures that the run used, in the versions that it was told, as far as those are still active."""
+    if not row.used_procedure_ids:
+        return []
+    log = select(decisions.c.procedure_ids, decisions.c.procedure_versions).where(
+        decisions.c.user_sub == user_sub, decisions.c.id == row.retrieval_id
+    )
+    logged = (await connection.execute(log)).one_or_none()
+    told = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
+    found = await connection.execute(versions.used_versions(user_sub, row.agent_key, row.used_procedure_ids))
+    return [versions.as_used(each) for each in found if told.get(each.id, each.version) == each.version]
+
+
+async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:
+    """Takes the case off the queue.
+
+    Raises:
+        LeaseLost: another worker has it, or it is gone.
+    """
+    done = (
+        update(cases)
+        .where(
+            cases.c.user_sub == held.user_sub,
+            cases.c.id == held.case_id,
+            cases.c.lease_token == held.lease_token,
+            cases.c.status == "pending",
+        )
+        .values(
+            status="ready" if kept is None else "merged",
+            merged_into=kept,
+            lease_token=None,
+            last_error=None,
+            available_at=func.now(),
+        )
+    )
+    if (await connection.execute(done)).rowcount != 1:
+        raise LeaseLost("the lease ran out, or the case is gone")

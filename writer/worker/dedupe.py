@@ -1,0 +1,65 @@
+"""Near-duplicates: two runs of one profile that did the same for the same task become one case with a counter."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, Select, Update, and_, case, func, select, update
+
+from retrieval.schema import case_embeddings, cases
+from retrieval.search.candidates import cosine_distance
+
+SAME_TASK = 0.98
+"""Cosine similarity of the tasks from which two runs with equal plans are one case."""
+
+
+def twin(user_sub: str, fresh: Row[Any], vector: list[float] | None, model: str) -> Select[UUID]:
+    """Returns the statement for the ready case that the fresh one repeats: the same words, or nearly, and plan.
+
+    Only runs with the same outcome merge: a failure beside a success is news. Exact repeats win over near ones,
+    older cases over newer ones. ``vector=None`` looks for exact repeats alone.
+    """
+    alike = cases.c.message_hash == fresh.message_hash
+    statement = select(cases.c.id)
+    if vector is not None and fresh.plan:
+        similarity = 1 - cosine_distance(vector)
+        statement = statement.outerjoin(
+            case_embeddings,
+            and_(
+                case_embeddings.c.user_sub == user_sub,
+                case_embeddings.c.agent_key == fresh.agent_key,
+                case_embeddings.c.model == model,
+                case_embeddings.c.case_id == cases.c.id,
+            ),
+        )
+        alike = alike | and_(cases.c.plan == fresh.plan, similarity >= SAME_TASK)
+    return (
+        statement.where(
+            cases.c.user_sub == user_sub,
+            cases.c.agent_key == fresh.agent_key,
+            cases.c.status == "ready",
+            cases.c.kind == fresh.kind,
+            cases.c.outcome == fresh.outcome,
+            alike,
+        )
+        .order_by((cases.c.message_hash == fresh.message_hash).desc(), cases.c.created_at, cases.c.id)
+        .limit(1)
+    )
+
+
+def count_again(user_sub: str, kept: UUID, fresh: Row[Any]) -> Update:
+    """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs.
+
+    But a heuristic is a guess: it does not dilute a reward from a trusted source, and gives way to one.
+    """
+    counted = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
+    if fresh.reward is not None:
+        mean = (func.coalesce(cases.c.reward, fresh.reward) * cases.c.occurrences + fresh.reward) / (
+            cases.c.occurrences + 1
+        )
+        guessed = func.coalesce(cases.c.reward_source, "heuristic") == "heuristic"
+        if fresh.reward_source == "heuristic":
+            counted["reward"] = case((guessed, mean), else_=cases.c.reward)
+        else:
+            counted["reward"] = case((guessed, fresh.reward), else_=mean)
+            counted["reward_source"] = case((guessed, fresh.reward_source), else_=cases.c.reward_source)
+    return update(cases).where(cases.c.user_sub == user_sub, cases.c.id == kept).values(counted)

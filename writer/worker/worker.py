@@ -1,0 +1,305 @@
+"""The worker: takes retained runs off the queue, learns from them, merges repeats, and makes them ready."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import groupby, islice
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from prometheus_client import Counter
+from sqlalchemy import update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.errors import (
+    CasebankError,
+    DatabaseUnavailable,
+    EmbedderMisbehaved,
+    EmbedderRefused,
+    EmbedderUnavailable,
+    UserErased,
+)
+from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.schema import case_embeddings, profiles
+from retrieval.search.candidates import stored
+from retrieval.telemetry import log, stage
+from writer.analysis.tool_use import remember_tools, tools_used
+from writer.audit import Change, note
+from writer.errors import LeaseLost
+from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.seal import SealBroken, unseal
+from writer.procedures import versions
+from writer.procedures.learn_from_run import Ended, Terms, by_rule, teach
+from writer.procedures.ports import Run, Teachers
+from writer.procedures.versions import Source
+from writer.profiles import Profile, is_approximate, lock_profile
+from writer.rewards.feedback import credit_run
+from writer.worker import queue
+from writer.worker.claimed import Work, claimed, close, used_by
+from writer.worker.dedupe import count_again, twin
+from writer.worker.queue import Claim
+
+FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the worker takes its work."""
+
+    batch: int = 16
+    poll_s: float = 0.2
+    lease: timedelta = timedelta(seconds=60)
+    max_attempts: int = 8
+    backoff_s: float = 1.0
+    """Delay after the first failure; doubles with each further one, up to ``backoff_max_s``, half of it by chance."""
+    backoff_max_s: float = 300.0
+
+
+@dataclass(slots=True)
+class Worker:
+    """One consumer of the queue; any number of them may run, in this process or another."""
+
+    database: Database
+    embedder: Embedder
+    keyring: Keyring
+    pgvector: bool = True
+    pace: Pace = field(default_factory=Pace)
+    rng: random.Random = field(default_factory=random.Random)
+    rules: Teachers = field(default_factory=by_rule)
+    llm: Callable[[Profile], Teachers] | None = None
+    """Whoever teaches the profiles that want a language model for it; None where the service has none."""
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _abandoned: list[Claim] = field(default_factory=list)
+    """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
+
+    def wake(self) -> None:
+        """Makes the worker look at the queue now; for a retain in the same process."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Works until cancelled; an outage of the database or the embedder only slows it down."""
+        while True:
+            try:
+                worked = await self.run_once()
+            except DatabaseUnavailable:
+                worked = 0
+            except Exception as error:  # noqa: BLE001 - whatever it was, the queue must keep moving
+                log.error("worker.crash", error=type(error).__name__)
+                worked = 0
+            if not worked:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), self.pace.poll_s)
+                self._wake.clear()
+
+    async def run_once(self) -> int:
+        """Takes one batch off the queue and returns its size, whatever became of it.
+
+        Raises:
+            DatabaseUnavailable: the claimed cases come back when this worker claims again, or their lease ends.
+        """
+        claims = await self._claim()
+        if not claims:
+            return 0
+        try:
+            with stage("work"):
+                found = await self._read(claims)
+                if found:
+                    await self._finish(found)
+        except DatabaseUnavailable:
+            self._abandoned += claims
+            raise
+        return len(claims)
+
+    async def _claim(self) -> list[Claim]:
+        token = uuids.uuid7()
+        async with self.database.as_worker() as connection:
+            for held in self._abandoned:  # of those that this worker finished after all, no lease is left
+                await connection.execute(queue.hand_back(held, "the work broke off", timedelta(), dead=False))
+            await connection.execute(queue.bury(self.pace.max_attempts))
+            rows = await connection.execute(queue.claim(token, self.pace.lease, self.pace.batch))
+            claims = [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+        self._abandoned.clear()
+        return claims
+
+    async def _read(self, claims: Sequence[Claim]) -> list[Work]:
+        """Reads what was claimed, each user's rows as that user; what is gone since is left out."""
+        found = []
+        by_user = sorted(claims, key=lambda held: held.user_sub)
+        for user_sub, group in groupby(by_user, key=lambda held: held.user_sub):
+            held = {claim.case_id: claim for claim in group}
+            with suppress(UserErased):
+                async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
+                    rows = (await connection.execute(claimed(user_sub, claims[0].lease_token, list(held)))).all()
+                    with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
+                        await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
+                    found += [Work(held[row.id], row, await used_by(connection, user_sub, row)) for row in rows]
+        # in the order of retaining, the first of equal runs is the one kept
+        return sorted(found, key=lambda work: work.held.case_id)
+
+    async def _finish(self, found: Sequence[Work]) -> None:
+        """Finishes the cases, those that a language model teaches one by one and after the others."""
+        await self._finish_together([work for work in found if not self._by_llm(work)])
+        for work in found:
+            if self._by_llm(work):
+                await self._finish_together([work])
+
+    def _by_llm(self, work: Work) -> bool:
+        return self.llm is not None and work.row.analyst == "llm"
+
+    async def _finish_together(self, found: Sequence[Work]) -> None:
+        with stage("work.teach"):
+            taught = [work for work in found if await self._goes_on(work.held, self._teach(work))]
+        if taught:
+            await self._embed(taught)
+
+    async def _embed(self, found: Sequence[Work], *, triggers: bool = True) -> None:
+        """Embeds tasks and triggers in one batch, and finishes the cases."""
+        texts = [work.texts if triggers else work.texts[:1] for work in found]
+        try:
+            with stage("work.embed"):
+                vectors = iter(await embed_each(self.embedder, [text for some in texts for text in some]))
+        except CasebankError as error:
+            await self._without_vectors(found, error, triggers=triggers)
+            return
+        for work, some in zip(found, texts, strict=True):
+            work.vector, *rest = islice(vectors, len(some))
+            work.trigger_vectors = rest or [None] * (len(work.texts) - 1)
+            with stage("work.finalise"):
+                await self._goes_on(work.held, self._finalise(work))
+
+    async def _without_vectors(self, found: Sequence[Work], error: CasebankError, *, triggers: bool) -> None:
+        """Tries each case by itself, then without its triggers; what has no vector even then is handed back."""
+        one_text = all(len(work.texts) == 1 for work in found) or not triggers
+        if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and not (len(found) == 1 and one_text):
+            for each in found:  # the fault may be one text's, and must not be the others'
+                await self._embed([each], triggers=len(found) > 1)
+            return
+        for work in found:
+            await self._hand_back(work.held, error)
+
+    async def _goes_on(self, held: Claim, step: Awaitable[str | None]) -> bool:
+        """Takes a step of a case, and returns whether more are to follow: its end, if any, is counted.
+
+        Raises:
+            DatabaseUnavailable: nobody can say whether the step was taken.
+        """
+        try:
+            how = await step
+        except (UserErased, LeaseLost) as gone:
+            how = type(gone).__name__
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad case must not stop those behind it
+            how = "failed"
+            await self._hand_back(held, error)
+        if how is not None:
+            FINISHED.labels(how).inc()
+        return how is None
+
+    async def _teach(self, work: Work) -> None:
+        """Finds out what the run teaches, by the teachers and on the terms of its profile, and what its tools did."""
+        held, row = work.held, work.row
+        key = self.keyring.remembered(held.user_sub) or await self._key(held)
+        told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
+        run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
+        if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
+            work.tools = await asyncio.to_thread(tools_used, run)
+        brought = told["procedure"]["data"] if told["procedure"] is not None else None
+        ended = Ended(run, row.reward, row.reward_source, brought, work.used, row.tags)
+        terms = Terms(None if row.abstraction == "off" else row.abstraction, row.least_success)
+        if self.llm is None or not self._by_llm(work):
+            work.taught = await teach(ended, terms, self.rules)
+            return
+        teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
+        work.taught = await teach(ended, terms, teachers, before_each=lambda: self._renew(held))
+
+    async def _renew(self, held: Claim) -> None:
+        """Lets the lease begin again, for a language model may take most of one.
+
+        Raises:
+            LeaseLost: those before it in the batch took too long, and a model need not be asked twice.
+        """
+        async with self.database.as_worker() as connection:
+            if (await connection.execute(queue.renew(held, self.pace.lease))).rowcount != 1:
+                raise LeaseLost("the lease ran out, or the case is gone")
+
+    async def _key(self, held: Claim) -> UserKey:
+        async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
+            key = await self.keyring.find(connection, held.user_sub)
+        if key is None:
+            raise LeaseLost("the user's key is gone")
+        return key
+
+    async def _finalise(self, work: Work) -> str:
+        """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
+        held, row, vector = work.held, work.row, work.vector
+        async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
+            await lock_profile(connection, held.user_sub, held.agent_key)
+            near = vector.tolist() if vector is not None and self.pgvector else None
+            kept = await connection.scalar(twin(held.user_sub, row, near, self.embedder.model))
+            await close(connection, held, kept)
+            if kept is not None:
+                await connection.execute(count_again(held.user_sub, kept, row))
+                await note(connection, _merged(held, kept))
+            elif vector is not None:
+                await self._store_vector(connection, held, vector)
+            await self._store_lessons(connection, work)
+            await remember_tools(connection, held, work.tools)
+            if row.retrieval_id is not None and row.reward is not None:
+                await credit_run(connection, held.user_sub, "worker", row)
+        return "merged" if kept is not None else "ready"
+
+    async def _store_lessons(self, connection: AsyncConnection, work: Work) -> None:
+        held = work.held
+        source = Source(held.user_sub, held.agent_key, held.case_id, self.embedder.model, self.pgvector)
+        vectors = iter(work.trigger_vectors)
+        for draft in work.taught.drafts:
+            await versions.add(connection, source, draft, next(vectors))
+        for used, draft in work.taught.revisions:
+            await versions.revise(connection, source, used, draft, next(vectors))
+
+    async def _store_vector(self, connection: AsyncConnection, held: Claim, vector: Vector) -> None:
+        values = {
+            "user_sub": held.user_sub,
+            "agent_key": held.agent_key,
+            "model": self.embedder.model,
+            "case_id": held.case_id,
+            "dimension": self.embedder.dimension,
+            "embedding": stored(vector.tolist()),
+            "approximate": is_approximate(held.user_sub, held.agent_key),
+        }
+        await connection.execute(insert(case_embeddings).values(values))
+        # The first vector of a profile chooses its space; a later change of model goes through reembed.
+        chosen = update(profiles).where(
+            profiles.c.user_sub == held.user_sub,
+            profiles.c.agent_key == held.agent_key,
+            profiles.c.embedding_model.is_(None),
+        )
+        await connection.execute(chosen.values(embedding_model=self.embedder.model))
+
+    async def _hand_back(self, held: Claim, error: Exception) -> None:
+        # an outage, however long, is no fault of the case
+        dead = held.attempts >= self.pace.max_attempts and not isinstance(error, EmbedderUnavailable)
+        longest = min(self.pace.backoff_max_s, self.pace.backoff_s * 2 ** (held.attempts - 1))
+        delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
+        # the type alone: a message could quote what the user wrote
+        name = type(error).__name__
+        async with self.database.as_worker() as connection:
+            await connection.execute(queue.hand_back(held, name, delay, dead=dead))
+        log.warning("work.failed", error=name, attempts=held.attempts, dead=dead)
+
+
+def _merged(held: Claim, kept: UUID) -> Change:
+    return Change(
+        user_sub=held.user_sub,
+        agent_key=held.agent_key,
+        actor="worker",
+        action="merge_case",
+        subject_id=held.case_id,
+        payload={"into": str(kept)},
+    )
