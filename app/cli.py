@@ -29,8 +29,8 @@ from app.migrate import migrate as migrate_database
 from app.runtime import Runtime, owner_url, running
 from app.settings import Settings
 from retrieval.errors import CasebankError
+from writer.author import Author
 from writer.retain.backfill import backfill as backfill_runs
-from writer.retain.retain import Author
 from writer.rights.erase import erase
 from writer.rights.export import export as export_rows
 from writer.training.lifecycle import roll_back, versions

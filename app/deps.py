@@ -7,7 +7,7 @@ from fastapi.security import HTTPBearer
 
 from app.auth import Identity, TokenVerifier
 from app.runtime import Runtime
-from writer.retain.retain import Author
+from writer.author import Author
 
 _documented = HTTPBearer(auto_error=False, description="`casebank token --user NAME` prints one")
 

@@ -21,7 +21,7 @@ from retrieval.database.database import Database
 from retrieval.ports import Embedder
 from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
-from retrieval.rewriting.rewriters import LlmRewriter
+from retrieval.rewriting.llm import LlmRewriter
 from writer.privacy.keys import Keyring
 from writer.procedures.learn_from_run import by_rule
 from writer.procedures.llm.learners import LlmTeachers

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, JsonValue
 
 from retrieval.errors import TextNotEmbeddable, Tokens
+from retrieval.kinds import Rewrite
 
 Vector = NDArray[np.float32]
 """One text, (dimension,), of Euclidean length 1."""
@@ -95,10 +96,6 @@ class Model(Protocol):
             ModelBudgetSpent: of a metered model: there are no tokens left to ask it with.
         """
         ...
-
-
-Rewrite = Literal["off", "rules", "llm"]
-"""Who turns a query into a search."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ and a distribution column all come from the same column. The migrations create w
 and ``alembic check`` proves that the two agree.
 """
 
+from typing import get_args
+
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     REAL,
@@ -30,6 +32,23 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
+
+from retrieval.kinds import (
+    Abstraction,
+    AbstractionLevel,
+    AnalystChoice,
+    Arm,
+    CaseKind,
+    CaseStatus,
+    LlmPurpose,
+    PolicyStatus,
+    ProcedureKind,
+    ProcedureOrigin,
+    ProcedureStatus,
+    RewardSource,
+    Rewrite,
+    RunOutcome,
+)
 
 SEARCH_CONFIGURATION = "english"
 """The text search configuration of stored vectors and of queries; both must agree."""
@@ -59,32 +78,16 @@ def _created() -> Column[object]:
     return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
 
 
-def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
-    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values)})", name=column)
+def _one_of(column: str, kind: object) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in get_args(kind))})", name=column)
 
 
 def _unit_interval(column: str) -> CheckConstraint:
     return CheckConstraint(f"{column} >= 0 AND {column} <= 1", name=column)
 
 
-CASE_STATUSES = ("pending", "ready", "merged", "pruned", "dead")
-CASE_KINDS = ("task", "subtask", "tool")
-OUTCOMES = ("success", "failure", "partial", "aborted")
-ARMS = ("default", "serving", "candidate")
-"""Whose order a decision followed: the untrained default's, the promoted policy's, or the one on trial."""
-POLICY_STATUSES = ("candidate", "serving", "retired", "rolled_back", "rejected", "failed")
 SHARED = ""
 """The ``user_sub`` and ``agent_key`` of the shared prior's row in ``policies``; no user is called so."""
-REWARD_SOURCES = ("heuristic", "user", "judge", "metric")
-REWRITES = ("off", "rules", "llm")
-ANALYSTS = ("rules", "llm")
-LEVELS = ("concrete", "abstract", "hybrid")
-"""How far a procedure is abstracted: as it was done, with placeholders alone, or with an example for each."""
-PROCEDURE_KINDS = ("script", "failure_lesson", "revision")
-PROCEDURE_ORIGINS = ("run", "rules", "llm")
-"""Who wrote the version: the backend, with its run; the rules; or a language model."""
-PROCEDURE_STATUSES = ("active", "superseded", "retired", "rolled_back")
-LLM_PURPOSES = ("rewrite", "analyse", "abstract", "revise")
 
 profiles = Table(
     "profiles",
@@ -125,9 +128,9 @@ profiles = Table(
     CheckConstraint("k BETWEEN 1 AND 50", name="k"),
     _unit_interval("explore"),
     CheckConstraint("canary >= 0 AND canary <= 0.9", name="canary"),
-    _one_of("rewrite", REWRITES),
-    _one_of("analyst", ANALYSTS),
-    _one_of("abstraction", ("off", *LEVELS)),
+    _one_of("rewrite", Rewrite),
+    _one_of("analyst", AnalystChoice),
+    _one_of("abstraction", Abstraction),
     _unit_interval("least_success"),
     CheckConstraint("procedures BETWEEN 0 AND 10", name="procedures"),
 )
@@ -176,7 +179,7 @@ decisions = Table(
     _created(),
     PrimaryKeyConstraint("user_sub", "id"),
     _unit_interval("reward"),
-    _one_of("arm", ARMS),
+    _one_of("arm", Arm),
     CheckConstraint("slate_propensity > 0 AND slate_propensity <= 1", name="slate_propensity"),
     Index("decisions_rewarded_idx", "user_sub", "agent_key", "id", postgresql_where=text("reward IS NOT NULL")),
 )
@@ -201,7 +204,7 @@ policies = Table(
     Column("retired_at", DateTime(timezone=True)),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key", "version"),
-    _one_of("status", POLICY_STATUSES),
+    _one_of("status", PolicyStatus),
     CheckConstraint("blend >= 0 AND blend <= 1", name="blend"),
     CheckConstraint("(user_sub = '') = (contributors IS NOT NULL)", name="contributors"),
     Index(
@@ -289,9 +292,9 @@ cases = Table(
         ["decisions.user_sub", "decisions.id"],
         ondelete="SET NULL (retrieval_id)",
     ),
-    _one_of("status", CASE_STATUSES),
-    _one_of("kind", CASE_KINDS),
-    _one_of("outcome", OUTCOMES),
+    _one_of("status", CaseStatus),
+    _one_of("kind", CaseKind),
+    _one_of("outcome", RunOutcome),
     _unit_interval("reward"),
     Index("cases_bank_idx", "user_sub", "agent_key", "status", "created_at", "id"),
     Index("cases_queue_idx", "available_at", postgresql_where=text("status = 'pending'")),
@@ -355,10 +358,10 @@ procedures = Table(
         name="procedures_parent_fkey",
         ondelete="CASCADE",
     ),
-    _one_of("kind", PROCEDURE_KINDS),
-    _one_of("origin", PROCEDURE_ORIGINS),
-    _one_of("level", LEVELS),
-    _one_of("status", PROCEDURE_STATUSES),
+    _one_of("kind", ProcedureKind),
+    _one_of("origin", ProcedureOrigin),
+    _one_of("level", AbstractionLevel),
+    _one_of("status", ProcedureStatus),
     Index(None, "user_sub", "case_id"),
     Index(
         "procedures_active_idx",
@@ -401,7 +404,7 @@ llm_usage = Table(
     Column("completion_tokens", BigInteger, nullable=False),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key", "day", "purpose"),
-    _one_of("purpose", LLM_PURPOSES),
+    _one_of("purpose", LlmPurpose),
 )
 
 rewards = Table(
@@ -419,7 +422,7 @@ rewards = Table(
     ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
     ForeignKeyConstraint(["user_sub", "decision_id"], ["decisions.user_sub", "decisions.id"], ondelete="CASCADE"),
     _unit_interval("reward"),
-    _one_of("source", REWARD_SOURCES),
+    _one_of("source", RewardSource),
     CheckConstraint("num_nonnulls(case_id, decision_id) = 1", name="one_subject"),
     Index(None, "user_sub", "case_id"),
     Index(None, "user_sub", "decision_id"),

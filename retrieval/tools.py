@@ -28,9 +28,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import HotStatement
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.schema import case_tools
-from retrieval.search.bank import AGENT_KEY, USER_SUB
-from retrieval.search.candidates import may_enter
 
 FORMS = 10
 FAILURES = 100

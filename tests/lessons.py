@@ -1,8 +1,8 @@
 """A run whose failure was put right, and what a language model might say of it."""
 
-from writer.procedures.ports import Run
+from writer.analysis.calls import StoredRun
 
-FIXED = Run(
+FIXED = StoredRun(
     task="Add a last_name column to the users table",
     outcome="success",
     tool_traces=[

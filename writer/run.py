@@ -5,9 +5,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-Outcome = Literal["success", "failure", "partial", "aborted"]
-RewardSource = Literal["heuristic", "user", "judge", "metric"]
-Kind = Literal["task", "subtask", "tool"]
+from retrieval.kinds import CaseKind, RewardSource, RunOutcome
+
 Reward = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -142,14 +141,14 @@ class FinishedRun(Strict):
 
     agent: AgentKey  # type: ignore[valid-type]
     task: TaskText  # type: ignore[valid-type]
-    outcome: Outcome
+    outcome: RunOutcome
     plan: list[line(2_000)] = Field(default_factory=list, max_length=200)  # type: ignore[valid-type]
     tool_traces: list[ToolTrace] = Field(default_factory=list, max_length=10_000)
     turns: list[Turn] = Field(default_factory=list, max_length=10_000)
     reward: Reward | None = None
     reward_source: RewardSource | None = None
     tags: list[Tag] = Field(default_factory=list, max_length=50)  # type: ignore[valid-type]
-    kind: Kind = "task"
+    kind: CaseKind = "task"
     parent_case_id: UUID | None = None
     retrieval_id: UUID | None = None
     used_case_ids: list[UUID] | None = Field(default=None, max_length=50)

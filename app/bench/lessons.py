@@ -16,9 +16,10 @@ import orjson
 
 from app.bench.experiment import experiments
 from app.bench.measure import Measurement
+from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Kind
 from writer.procedures.analyst import explain
-from writer.procedures.ports import Analysis, LessonKind, Run
+from writer.procedures.ports import Analysis, LessonKind
 from writer.procedures.script import script
 from writer.retain.backfill import from_benchmark
 
@@ -36,7 +37,7 @@ class Domain:
     """The runs of one folder, as retain would store them, and what people's rule found in them."""
 
     name: str
-    runs: Mapping[str, Run]
+    runs: Mapping[str, StoredRun]
     labels: frozenset[Event]
 
 
@@ -71,15 +72,17 @@ def read(folder: Path) -> Domain:
     return Domain(folder.name, runs, labels)
 
 
-def stored(run: dict[str, Any]) -> Run:
+def stored(run: dict[str, Any]) -> StoredRun:
     """Returns a benchmark's run as the worker finds it."""
     fields = from_benchmark(run)
-    return Run(fields["task"], fields["outcome"], fields["tool_traces"], (), fields["plan"])
+    return StoredRun(fields["task"], fields["outcome"], fields["tool_traces"], (), fields["plan"])
 
 
-def all_ok(run: Run) -> Run:
+def all_ok(run: StoredRun) -> StoredRun:
     """Returns the run as if its tools had never set a status."""
-    return Run(run.task, run.outcome, [{**trace, "status": "ok"} for trace in run.tool_traces], run.turns, run.plan)
+    return StoredRun(
+        run.task, run.outcome, [{**trace, "status": "ok"} for trace in run.tool_traces], run.turns, run.plan
+    )
 
 
 def _lines(path: Path) -> list[Any]:
@@ -93,7 +96,7 @@ def measure(domain: Domain) -> list[Measurement]:
     return [*rows, _speed(domain)]
 
 
-def _quality(name: str, domain: Domain, runs: Mapping[str, Run]) -> list[Measurement]:
+def _quality(name: str, domain: Domain, runs: Mapping[str, StoredRun]) -> list[Measurement]:
     analyses = {key: explain(run) for key, run in runs.items()}
     found = frozenset(event for key, analysis in analyses.items() for event in events(key, analysis))
     right = found & domain.labels
@@ -137,13 +140,13 @@ def _false_fixes(name: str, domain: Domain, analyses: Mapping[str, Analysis]) ->
     return Measurement(f"{name}: fixes of failures never recovered from", false, "fixes", detail, 0)
 
 
-def failing(run: Run) -> list[int]:
+def failing(run: StoredRun) -> list[int]:
     """Returns which calls failed, as the run's own statuses say."""
     return [index for index, trace in enumerate(run.tool_traces) if trace["status"] == "error"]
 
 
 def _speed(domain: Domain) -> Measurement:
-    runs: Sequence[Run] = list(domain.runs.values())
+    runs: Sequence[StoredRun] = list(domain.runs.values())
     done, started = 0, time.process_time()
     while (spent := time.process_time() - started) < SECONDS:
         run = replace(runs[done % len(runs)])  # as if never seen: a run keeps what was found of its calls

@@ -16,8 +16,9 @@ from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50
 from app.db import service_database
 from retrieval.database.database import Database
+from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.retain.retain import INSERTED, Author
+from writer.retain.retain import INSERTED
 from writer.retain.retain import retain as retain_run
 from writer.run import FinishedRun
 

@@ -1,10 +1,8 @@
 """What the demo found: numbers, a table and a plot."""
 
-import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -123,20 +121,6 @@ def print_report(report: DemoReport, console: Console) -> None:
     price = f"{totals['tokens']} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")
     console.print(f"  Price of memory: {price}; memory errors: {totals['memory_errors']}")
     console.print(f"[dim]{EXPLANATION}[/dim]")
-
-
-def write_files(report: DemoReport, out_dir: Path) -> dict[str, str]:
-    """Writes demo.json and, where matplotlib is installed, demo.png; answers kind → path."""
-    out_dir.mkdir(parents=True, exist_ok=True)
-    files = {"json": str(out_dir / "demo.json")}
-    Path(files["json"]).write_text(json.dumps(report.as_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    try:
-        from app.demo.plot import plot  # noqa: PLC0415 (matplotlib is an extra; the demo runs without it)
-    except ImportError:
-        return files
-    files["png"] = str(out_dir / "demo.png")
-    plot(report, Path(files["png"]))
-    return files
 
 
 def _table(report: DemoReport) -> Table:

@@ -10,12 +10,12 @@ from rich.progress import track
 
 from app.agents.memory import HttpMemory, Memory, NoMemory, Slate
 from app.agents.operator.families import Task, stream
-from app.agents.operator.operator import Operator
+from app.agents.operator.operator import STEP_BUDGET, Operator
 from app.agents.operator.scratch import Scratch, scratch_database
-from app.demo.report import Arm, DemoReport, Record, print_report, write_files
+from app.demo.files import write_files
+from app.demo.report import Arm, DemoReport, Record, print_report
 
 AGENT = "database-operator"
-BUDGET = 14  # steps a task; enough for about four in five without memory
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ async def run_demo(  # noqa: PLR0913 (each is a choice of the command line)
     tasks: int = 120,
     out_dir: Path = Path("demo-out"),
     agent: str = AGENT,
-    budget: int = BUDGET,
+    budget: int = STEP_BUDGET,
     console: Console | None = None,
 ) -> DemoReport:
     """Runs the stream in both arms, prints the report, writes demo.json and demo.png, answers the report.
@@ -68,7 +68,7 @@ async def run_with_memory(  # noqa: PLR0913 (each is a choice of the caller)
     """Runs one stream on casebank as it is, and returns its records."""
     headers = {"Authorization": f"Bearer {token}"}
     async with (
-        scratch_database(scratch_dsn, budget=BUDGET) as scratch,
+        scratch_database(scratch_dsn, budget=STEP_BUDGET) as scratch,
         httpx.AsyncClient(base_url=base_url, headers=headers, timeout=30) as client,
     ):
         memory = HttpMemory(client, agent=AGENT)

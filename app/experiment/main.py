@@ -14,7 +14,8 @@ from app.agents.scienceworld.environment import ScienceWorld
 from app.agents.world import Adapter
 from app.auth import issue_token
 from app.demo.main import own_service
-from app.experiment.report import Report, print_report, write_files
+from app.experiment.files import write_files
+from app.experiment.report import Report, print_report
 from app.experiment.run import run_experiment
 from app.runtime import owner_url
 from app.settings import Settings

@@ -1,12 +1,10 @@
 """What the experiment found: verdicts, numbers, tables and files."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import isfinite
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -198,21 +196,6 @@ def print_report(report: Report, console: Console) -> None:
     for each in report.crashes[:3]:
         console.print(f"  the environment failed in {each.task_id}: {each.error}", markup=False, style="red")
     console.print(report.adapter.explanation, style="dim", markup=False)
-
-
-def write_files(report: Report, out_dir: Path) -> dict[str, Path]:
-    """Writes the numbers as JSON and, where matplotlib is installed, a picture; returns kind → path."""
-    out_dir.mkdir(parents=True, exist_ok=True)
-    files = {"json": out_dir / f"experiment-{report.adapter.name}.json"}
-    told = json.dumps(report.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-    files["json"].write_text(told + "\n", encoding="utf-8")
-    try:
-        from app.experiment.plot import plot  # noqa: PLC0415 (matplotlib is an extra; the experiment runs without it)
-    except ImportError:
-        return files
-    files["png"] = files["json"].with_suffix(".png")
-    plot(report, files["png"])
-    return files
 
 
 def _verdicts(report: Report) -> Table:

@@ -11,6 +11,7 @@ from app.problems import DOCUMENTED
 from app.schemas.bank import AuditEntry, AuditOut, CaseOut, CasePatch, CasesOut, ProfileOut, ProfilePatch, WholeCaseOut
 from retrieval import listing
 from retrieval.errors import NotFound
+from retrieval.kinds import CaseStatus
 from writer.privacy.redact import redact
 from writer.privacy.seal import unseal
 from writer.rights.edit import delete_case, set_profile, set_tags
@@ -23,7 +24,7 @@ Cursor = Annotated[UUID | None, Query(description="next_cursor of the page befor
 Agent = Annotated[AgentKey | None, Query()]
 Parent = Annotated[UUID | None, Query(description="only subtasks and tool cases of this run")]
 AgentPath = Annotated[AgentKey, Path()]
-Status = Literal["ready", "pending", "dead", "pruned", "merged", "any"]
+Status = CaseStatus | Literal["any"]
 
 
 @router.get("/cases")

@@ -19,6 +19,7 @@ from app.schemas.procedures import (
 )
 from retrieval import listing
 from retrieval.errors import NotFound
+from retrieval.kinds import ProcedureKind
 from retrieval.procedures.compare import difference
 from retrieval.procedures.found import Procedure
 from retrieval.procedures.threshold import Threshold
@@ -59,7 +60,7 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     caller: Caller,
     agent: Annotated[AgentKey | None, Query()] = None,
     status: Literal["active", "any"] = "active",
-    kind: Literal["script", "failure_lesson", "revision"] | None = None,
+    kind: ProcedureKind | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
 ) -> ProceduresOut:

@@ -13,8 +13,8 @@ from app.schemas.tools import FixOut, FormOut, ToolFailureOut, ToolMemoryOut, To
 from policy.rate import wilson
 from retrieval import tools
 from retrieval.errors import NotFound
+from writer.analysis.remedy import tool_name
 from writer.privacy.redact import redact_text
-from writer.procedures.fix_text import tool_name
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/tools", tags=["tools"], responses=DOCUMENTED)

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.schemas.fields import Abstraction, Analyst, K, RrfK, Weight
-from retrieval.ports import Rewrite
+from app.schemas.fields import K, RrfK, Weight
+from retrieval.kinds import Abstraction, AnalystChoice, Rewrite
 from writer.run import Strict, Tag
 
 
@@ -81,7 +81,7 @@ class ProfilePatch(Strict):
     canary: float | None = Field(default=None, ge=0, le=0.9, description="share that follows a policy on trial")
     share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
     rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
-    analyst: Analyst | None = Field(default=None, description="who explains failures and abstracts runs")
+    analyst: AnalystChoice | None = Field(default=None, description="who explains failures and abstracts runs")
     abstraction: Abstraction | None = Field(
         default=None, description="how abstract the scripts of successful runs are; off: none is made"
     )
@@ -109,7 +109,7 @@ class ProfileOut(BaseModel):
     canary: float
     share_prior: bool
     rewrite: Rewrite
-    analyst: Analyst
+    analyst: AnalystChoice
     abstraction: Abstraction
     least_success: float
     procedures: int

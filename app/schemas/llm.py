@@ -1,11 +1,10 @@
 """The bodies about language models: rewriting, and what was asked of them."""
 
 from datetime import date
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retrieval.ports import Rewrite
+from retrieval.kinds import LlmPurpose, Rewrite
 from writer.run import AgentKey, Strict, TaskText
 
 
@@ -38,7 +37,7 @@ class UsageOut(BaseModel):
     """What one day's calls of a language model came to, of one purpose."""
 
     day: date
-    purpose: Literal["rewrite", "analyse", "abstract", "revise"]
+    purpose: LlmPurpose
     calls: int
     failures: int = Field(description="calls without a usable answer")
     prompt_tokens: int

@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.schemas.fields import K, RrfK, Weight
-from retrieval.ports import Rewrite
-from writer.run import AgentKey, Kind, Outcome, Reward, RewardSource, Strict, Tag, TaskText
+from retrieval.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
+from writer.run import AgentKey, Reward, Strict, Tag, TaskText
 
 
 class RedactionOut(BaseModel):
@@ -41,8 +41,8 @@ class FiltersIn(Strict):
     """Which cases may be on the slate; an empty list lets everything through."""
 
     tags: list[Tag] = Field(default_factory=list, max_length=50)
-    kinds: list[Kind] = Field(default_factory=list)
-    outcomes: list[Outcome] = Field(default_factory=list)
+    kinds: list[CaseKind] = Field(default_factory=list)
+    outcomes: list[RunOutcome] = Field(default_factory=list)
 
 
 class RetrieveIn(Strict):
@@ -94,7 +94,7 @@ class ToldProcedureOut(BaseModel):
 
     id: UUID
     version: int
-    kind: Literal["script", "failure_lesson", "revision"]
+    kind: ProcedureKind
     procedure_name: str
     trigger: str
     task_type: str

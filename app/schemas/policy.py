@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.kinds import PolicyStatus
 from writer.run import AgentKey, Strict
 
 
@@ -12,7 +13,7 @@ class PolicyOut(BaseModel):
     """One version of a profile's learned policy, and why it has its status."""
 
     version: int
-    status: Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]
+    status: PolicyStatus
     feature_version: int
     blend: float = Field(description="weight of the learned part in the order: n / (n + n0)")
     decisions: int = Field(description="rewarded decisions that it was trained on")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.schemas.fields import K
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
+from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus
 from writer.run import AgentKey, Strict, Tag, TaskText
 
 
@@ -50,10 +51,10 @@ class ProcedureOut(BaseModel):
     id: UUID
     version: int
     agent: str
-    kind: Literal["script", "failure_lesson", "revision"]
-    origin: Literal["run", "rules", "llm"]
-    level: Literal["concrete", "abstract", "hybrid"] | None = Field(description="null: learned from a failure")
-    status: Literal["active", "superseded", "retired", "rolled_back"]
+    kind: ProcedureKind
+    origin: ProcedureOrigin
+    level: AbstractionLevel | None = Field(description="null: learned from a failure")
+    status: ProcedureStatus
     pinned: bool
     parent_version: int | None
     task_type: str

@@ -4,10 +4,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 
 import asyncpg
-from sqlalchemy import CTE, Boolean, DateTime, Text, and_, bindparam, func, select, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -105,24 +104,6 @@ class Database:
             async with self.engine.begin() as connection:
                 await connection.execute(_ERASE, {"user_sub": user_sub})
                 yield connection
-
-
-@cache
-def entered(*, relaxed: bool = False) -> CTE:
-    """Returns the part of a statement that enters as the user: one row, to be read before any other is.
-
-    It takes the parameters ``user_sub`` and ``authorised_at``. A relaxed statement does not wait for the disk
-    when it commits: a crash may lose the last moments' writes, so only what nobody was promised goes that way.
-    """
-    enter = func.casebank_enter(
-        bindparam("user_sub", type_=Text),
-        bindparam("authorised_at", type_=DateTime(timezone=True)),
-        type_=Boolean,
-    )
-    relax = func.set_config("synchronous_commit", "off", True).is_not(None)
-    return (
-        select((and_(enter, relax) if relaxed else enter).label("entered")).cte("entered").prefix_with("MATERIALIZED")
-    )
 
 
 _LOST_COUNT = asyncpg.InternalClientError

@@ -32,10 +32,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 
 from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.procedures.found import Procedure
 from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
-from retrieval.search.bank import AGENT_KEY, MODEL, USER_SUB, Nearness, vector
-from retrieval.search.candidates import Filters, may_enter
+from retrieval.search.bank import Nearness
+from retrieval.search.candidates import Filters
 
 LOOK = 16
 """How many of the nearest procedures are read for one answer."""

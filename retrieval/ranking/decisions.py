@@ -5,8 +5,8 @@ from functools import cache
 from sqlalchemy import ARRAY, REAL, SmallInteger, Uuid, bindparam, cast, column, func, select, true
 from sqlalchemy.dialects.postgresql import insert
 
-from retrieval.database.database import entered
 from retrieval.database.fast_path import HotStatement
+from retrieval.database.parameters import entered
 from retrieval.schema import decision_slots, decisions
 
 _LOGGED = (

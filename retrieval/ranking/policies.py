@@ -13,10 +13,9 @@ from policy import features
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Policy
 from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack
-from retrieval.database.database import entered
 from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
 from retrieval.schema import policies
-from retrieval.search.bank import AGENT_KEY, USER_SUB
 from retrieval.telemetry import log
 
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])

@@ -13,7 +13,7 @@ from policy.decide import Budget, Decision, Policy, Scores, Trial, decide
 from policy.features import Features
 from policy.slate import field_of
 from retrieval.context import Guidance, MemoryContext, Remembered, memory_context
-from retrieval.ports import Rewrite
+from retrieval.kinds import Rewrite
 from retrieval.procedures.found import Guides, Procedure, compose
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.pool import Pool

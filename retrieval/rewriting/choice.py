@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from prometheus_client import Counter
 from sqlalchemy import select
 
-from retrieval.database.database import Database, entered
+from retrieval.database.database import Database
 from retrieval.database.fast_path import HotStatement
-from retrieval.ports import Rewrite, Rewriter, Rewritten
-from retrieval.rewriting.rewriters import REWRITES, RuleRewriter
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
+from retrieval.kinds import Rewrite
+from retrieval.ports import Rewriter, Rewritten
+from retrieval.rewriting.rules import RuleRewriter
 from retrieval.schema import profiles
-from retrieval.search.bank import AGENT_KEY, USER_SUB
 from retrieval.telemetry import stage
+
+REWRITES = Counter("casebank_rewrites_total", "Queries that were to be rewritten, by who did it", ["by"])
 
 KNOWN_FOR_S = 30.0
 """How long a profile's wish is relied on; each retrieve that reads the profile anyway renews it."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
     REAL,
@@ -16,7 +15,6 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    literal,
     literal_column,
     or_,
     select,
@@ -24,22 +22,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.database import entered
 from retrieval.database.fast_path import HotStatement
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
-from retrieval.search.bank import (
-    AGENT_KEY,
-    MODEL,
-    OVERRIDES,
-    SETTINGS,
-    STATE,
-    USER_SUB,
-    Nearness,
-    bank,
-    bank_of_halves,
-    profile_settings,
-)
+from retrieval.search.bank import Nearness, bank, bank_of_halves
 from retrieval.search.fusion import fused
+from retrieval.search.profile_settings import OVERRIDES, SETTINGS, STATE, profile_settings
 
 POOL = 32
 """How many candidates the fusion keeps."""
@@ -141,25 +129,6 @@ def _statement(profile: CTE, bank: CTE) -> HotStatement:
         .order_by(best.c.rrf.desc(), best.c.id.desc())
     )
     return HotStatement.of(statement)
-
-
-def may_enter() -> ColumnElement[bool]:
-    """Returns what enters as the user before the first row is read, if it stands in the outermost WHERE.
-
-    A subquery that needs no row is asked before all others there; farther in, a join might read its other side first,
-    and row-level security would hide every row of it.
-    """
-    return select(entered().c.entered).scalar_subquery()
-
-
-def stored(vector: list[float]) -> ColumnElement[Any]:
-    """Returns the vector as a value for ``case_embeddings.embedding``, whichever type that column has."""
-    return cast(literal(vector, ARRAY(REAL)), ARRAY(REAL))
-
-
-def cosine_distance(vector: list[float]) -> ColumnElement[float]:
-    """Returns the distance, 0 to 2, of each stored vector from this one; needs pgvector."""
-    return case_embeddings.c.embedding.op("<=>", return_type=Float())(cast(stored(vector), Vector(len(vector))))
 
 
 def vectors(search: Search) -> tuple[HotStatement, dict[str, Any]]:

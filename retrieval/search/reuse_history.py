@@ -6,9 +6,9 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy import Float, and_, case, cast, func, literal_column, select
 
 from retrieval.database.fast_path import HotStatement
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.schema import cases, decision_slots, decisions
-from retrieval.search.bank import AGENT_KEY, MODEL, USER_SUB, vector
-from retrieval.search.candidates import Search, may_enter
+from retrieval.search.candidates import Search
 
 RECENT = 1_000
 """How many of the latest rewarded decisions are looked at."""

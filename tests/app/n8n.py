@@ -5,12 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
 
-FOLDER = Path(__file__).parents[2] / "app" / "n8n"
+from tests.paths import ROOT
+
+FOLDER = ROOT / "app" / "n8n"
 FLOWS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
 TRIGGERS = {"webhook", "executeWorkflowTrigger"}
 

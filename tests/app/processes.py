@@ -19,8 +19,8 @@ import psutil
 from app import postgres
 from app.auth import issue_token
 from app.settings import Settings
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 CASEBANK = str(Path(sys.executable).parent / "casebank")
 PATIENCE = 1200
 """How often `until` looks, twenty times a second, before it gives up."""

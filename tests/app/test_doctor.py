@@ -18,8 +18,9 @@ from app.settings import Settings
 from tests.conftest import new_database
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.openai_server import Fault
+from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.retain.retain import Author, retain
+from writer.retain.retain import retain
 from writer.run import FinishedRun
 
 MASTER = os.urandom(32)

@@ -16,10 +16,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from app.db import service_database
 from retrieval.database.database import Database
 from retrieval.schema import USER_TABLES, cases, profiles
+from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import seal
 from writer.profiles import Profile
-from writer.retain.retain import Author
 
 AGENT = "agent"
 

@@ -10,15 +10,15 @@ from itertools import islice
 from typing import Any, Literal
 
 from writer.analysis.argument_diff import Difference, differences, overlap, respelled
+from writer.analysis.calls import Call, Evidence
 from writer.analysis.complaints import complaints
-from writer.analysis.error_output import error_in, is_empty
-from writer.analysis.placeholders import TEXT_CHARS, is_statement
+from writer.analysis.error_output import is_empty
+from writer.analysis.placeholders import is_statement
 from writer.analysis.state_changes import changes_state
 
 Kind = Literal["same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool"]
-Evidence = Literal["status", "output", "empty_output", "complaint"]
 
-MOST_CALLS = 10_000
+
 MOST_OPEN = 8
 """Failures of one tool that wait for their fix; of a tool that takes statements each may be for another goal."""
 MOST_BETWEEN = 20
@@ -26,18 +26,6 @@ SAME_GOAL = 0.5
 """Least overlap of the words of two statements that are after the same thing."""
 
 _VERBS = {"select", "insert", "update", "delete", "alter", "create", "drop", "grant", "truncate"}
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a tool, and what its failure said; None where it did not fail."""
-
-    index: int
-    tool: str
-    given: Any
-    output: Any
-    failure: str | None = None
-    evidence: Evidence = "output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,28 +133,6 @@ def find(calls: Sequence[Call], turns: Iterable[Any], *, succeeded: bool) -> Fou
     if not search.recovered and succeeded and complaints(turns):
         search.recovered += _corrected(calls)
     return Found(calls, tuple(search.recovered), tuple(search.lost))
-
-
-def calls_in(traces: Iterable[Any]) -> list[Call]:
-    """Returns the first MOST_CALLS calls, each with its failure if it failed by its status or by its output.
-
-    Traces are of retain's shape; what has another keeps its place, and nothing of it counts.
-    """
-    return [_call(index, trace) for index, trace in enumerate(islice(traces, MOST_CALLS))]
-
-
-def _call(index: int, trace: Any) -> Call:
-    if not isinstance(trace, Mapping) or not isinstance(trace.get("tool"), str):
-        return Call(index, "", None, None)
-    given, output = trace.get("input"), trace.get("output")
-    said = error_in(output)
-    if trace.get("status") == "error":
-        return Call(index, trace["tool"], given, output, said or _beginning(output), "status")
-    return Call(index, trace["tool"], given, output, said)
-
-
-def _beginning(output: Any) -> str:
-    return output[:TEXT_CHARS] if isinstance(output, str) else "an error"
 
 
 def same_goal(failed: Any, later: Any) -> bool:

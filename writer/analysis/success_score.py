@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from writer.analysis.calls import Call, StoredRun
 from writer.analysis.error_output import is_empty
-from writer.analysis.failures import Call
-from writer.procedures.ports import Run
 
 ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
 """What calls without an error, a response, and an end in time are worth; together 1."""
@@ -15,7 +14,7 @@ OUTCOME = {"success": 1.0, "partial": 0.5}
 TRUSTED = {"user", "judge", "metric"}
 
 
-def success_score(run: Run, reward: float | None, source: str | None) -> float:
+def success_score(run: StoredRun, reward: float | None, source: str | None) -> float:
     """Returns the reward that somebody gave who knows, or else what the run itself suggests.
 
     ``outcome * (0.4 * share of calls without an error + 0.4 * a response was produced + 0.2 * under 30 s)``: calls

@@ -4,20 +4,15 @@ Nothing of the run's data is in it: argument names, placeholders, the names of t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from retrieval.schema import case_tools
+from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import cause_of
-from writer.analysis.failures import Call, find
+from writer.analysis.failures import find
 from writer.analysis.placeholders import clean, form
-from writer.procedures.fix_text import remedy, tool_name
-from writer.procedures.ports import Run
-from writer.worker.queue import Claim
+from writer.analysis.remedy import remedy, tool_name
 
 MOST_TOOLS = 50
 """Tools of one run that are remembered, the first that it called."""
@@ -50,7 +45,7 @@ class ToolUse:
     failures: list[dict[str, str | None]] = field(default_factory=list)
 
 
-def tools_used(run: Run) -> list[ToolUse]:
+def tools_used(run: StoredRun) -> list[ToolUse]:
     """Returns what each tool did, in the order of first use; linear in the number of calls.
 
     A complaint of the user is no failure of a tool: which call it meant is inferred.
@@ -72,13 +67,6 @@ def tools_used(run: Run) -> list[ToolUse]:
             fix = None if failure.succeeded is None else clean(remedy(found, failure), FORM_CHARS)
             use.failures.append({"cause": cause_of(failure.message).name, "fix": fix})
     return list(uses.values())
-
-
-async def remember_tools(connection: AsyncConnection, held: Claim, uses: Sequence[ToolUse]) -> None:
-    """Stores what the tools did in a case, in one statement; a merged run was a run, and has rows of its own."""
-    if uses:
-        case = {"user_sub": held.user_sub, "case_id": held.case_id, "agent_key": held.agent_key}
-        await connection.execute(insert(case_tools).values([{**case, **asdict(use)} for use in uses]))
 
 
 def _count(use: ToolUse, call: Call, trace: Any) -> None:

@@ -3,22 +3,23 @@
 import asyncio
 from dataclasses import dataclass
 
+from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure, find
 from writer.analysis.state_changes import changes_state
 from writer.procedures.fix_text import failure_lesson, learned_fix
-from writer.procedures.ports import Analysis, Run
+from writer.procedures.ports import Analysis
 
 
 @dataclass(frozen=True, slots=True)
 class RuleAnalyst:
     """Reads a run's calls and turns; pure, deterministic, linear in their number."""
 
-    async def analyse(self, run: Run) -> Analysis:
+    async def analyse(self, run: StoredRun) -> Analysis:
         """Returns what the run teaches, worked out beside the event loop."""
         return await asyncio.to_thread(explain, run)
 
 
-def explain(run: Run) -> Analysis:
+def explain(run: StoredRun) -> Analysis:
     """Returns the lesson of the run: of its most telling fix, or else of a failure that nothing put right."""
     found = find(run.calls, run.turns, succeeded=run.outcome == "success")
     if found.recovered:

@@ -7,12 +7,14 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from retrieval.errors import DatabaseUnavailable, UserErased
+from retrieval.kinds import AbstractionLevel
 from retrieval.telemetry import log
+from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
 from writer.analysis.success_score import TRUSTED, success_score
 from writer.errors import LeaseLost
 from writer.procedures.analyst import RuleAnalyst
-from writer.procedures.ports import Analysis, Draft, Level, Run, Teachers
+from writer.procedures.ports import Analysis, Draft, Teachers
 from writer.procedures.revise import RuleReviser
 from writer.procedures.script import RuleAbstractor, trigger
 from writer.procedures.steps import task_type
@@ -28,7 +30,7 @@ T = TypeVar("T")
 class Terms:
     """What the profile wants to be taught: scripts at this level, None for none, of runs that score no less."""
 
-    level: Level | None = "hybrid"
+    level: AbstractionLevel | None = "hybrid"
     least_success: float = 0.7
 
 
@@ -51,7 +53,7 @@ class Ended:
         tags: of the case; the first one is the domain.
     """
 
-    run: Run
+    run: StoredRun
     reward: float | None = None
     reward_source: str | None = None
     brought: dict[str, Any] | None = None
@@ -129,12 +131,12 @@ async def teach(
     return taught
 
 
-def _brought(run: Run, record: dict[str, Any]) -> Draft:
+def _brought(run: StoredRun, record: dict[str, Any]) -> Draft:
     when = clean(str(record["semantic_description"]), 240) or _when(run)
     return Draft("script", "run", ProcedureData.model_construct(**record), when)
 
 
-def _lesson(run: Run, analysis: Analysis) -> list[Draft]:
+def _lesson(run: StoredRun, analysis: Analysis) -> list[Draft]:
     """Returns the draft of the fix or of the warning that the analyst found, if any."""
     if analysis.lesson is None:
         return []
@@ -144,5 +146,5 @@ def _lesson(run: Run, analysis: Analysis) -> list[Draft]:
     return [Draft(kind, analysis.origin, analysis.lesson, _when(run), task_type=clean(task_type(about), 200))]
 
 
-def _when(run: Run) -> str:
+def _when(run: StoredRun) -> str:
     return trigger(run.task, run.calls, "abstract")

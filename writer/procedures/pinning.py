@@ -11,8 +11,8 @@ from retrieval.errors import NotFound
 from retrieval.listing import versions_of
 from retrieval.schema import procedures
 from writer.audit import Change, note
+from writer.author import Author
 from writer.procedures.versions import one
-from writer.retain.retain import Author
 
 
 async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:

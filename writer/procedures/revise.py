@@ -5,11 +5,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import cause_of
-from writer.analysis.failures import Call, Failure
+from writer.analysis.failures import Failure
 from writer.analysis.placeholders import clean, form
-from writer.procedures.fix_text import tool_name
-from writer.procedures.ports import Analysis, Draft, Run
+from writer.analysis.remedy import tool_name
+from writer.procedures.ports import Analysis, Draft
 
 STEP_CHARS = 2_000
 MOST_STEPS = 100
@@ -24,12 +25,12 @@ MARK = " In a run that failed: "
 class RuleReviser:
     """Holds a procedure against a failed run that used it; pure, deterministic, linear in the run's calls."""
 
-    async def revise(self, used: Draft, run: Run, analysis: Analysis) -> Draft | None:
+    async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
         """Returns the procedure with notes on its failing steps, worked out beside the event loop."""
         return await asyncio.to_thread(revised, used, run, analysis)
 
 
-def revised(used: Draft, run: Run, analysis: Analysis) -> Draft | None:
+def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
     """Returns the procedure with notes; None where the run says nothing that it does not say already.
 
     What failed for good is to be avoided, and what was put right is told as it was put right. Where no call failed,

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from writer.analysis.failures import Call
+from retrieval.kinds import AbstractionLevel
+from writer.analysis.calls import Call, StoredRun
 from writer.analysis.placeholders import abstract, clean, is_statement, values_of
-from writer.procedures.fix_text import tool_name
-from writer.procedures.ports import Draft, Level, Run
+from writer.analysis.remedy import tool_name
+from writer.procedures.ports import Draft
 from writer.procedures.steps import task_type, told, worth_repeating
 from writer.run import ScriptData
 
@@ -23,12 +24,12 @@ MOST_LOOKED_AT = 200
 class RuleAbstractor:
     """Reads a run's calls and plan; pure, deterministic, linear in their number."""
 
-    async def abstract(self, run: Run, level: Level) -> Draft | None:
+    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
         """Returns the script of the run, worked out beside the event loop; None where it has no step."""
         return await asyncio.to_thread(script, run, level)
 
 
-def script(run: Run, level: Level) -> Draft | None:
+def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
     """Returns how the task was done, without what failed and what was done twice; None where nothing is told."""
     calls = worth_repeating(run.calls, run.task)
     steps = told(calls, level) if calls else planned(run.plan, level)
@@ -51,7 +52,7 @@ def script(run: Run, level: Level) -> Draft | None:
     return Draft("script", "rules", record, when, task_type=clean(kind, 200), level=level)
 
 
-def trigger(task: str, calls: Sequence[Call], level: Level) -> str:
+def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
     """Returns in one line when to think of what was learned: in a task like this one, at this level."""
     said = clean(task, TASK_CHARS)
     named = (call.given for call in islice(calls, MOST_LOOKED_AT) if not _is_prose(call.given))
@@ -64,14 +65,14 @@ def _is_prose(given: Any) -> bool:
     return isinstance(given, str) and not is_statement(given)
 
 
-def planned(plan: Sequence[str], level: Level) -> list[str]:
+def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:
     """Returns the steps of a plan at this level, without blank ones and repeats in a row."""
     said = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
     once = [step for index, step in enumerate(said) if step and step != (said[index - 1] if index else "")]
     return [_at_level(step, abstract(step), level) for step in once]
 
 
-def _at_level(said: str, general: str, level: Level) -> str:
+def _at_level(said: str, general: str, level: AbstractionLevel) -> str:
     if level == "concrete" or said == general:
         return said
     return general if level == "abstract" else f"{general} (for example: {said})"

@@ -11,13 +11,14 @@ from typing import Any
 
 import orjson
 
+from retrieval.kinds import AbstractionLevel
+from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse
-from writer.analysis.failures import Call, statement_of
+from writer.analysis.failures import statement_of
 from writer.analysis.placeholders import clean, form, form_of, is_statement, tokens
+from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
-from writer.procedures.fix_text import tool_name
-from writer.procedures.ports import Level
 
 MOST_STEPS = 30
 STEP_CHARS = 1_000
@@ -46,7 +47,7 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
     return kept[::-1]
 
 
-def told(calls: Sequence[Call], level: Level) -> list[str]:
+def told(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
     """Returns the calls as steps, at most MOST_STEPS; calls of one form in a row are one step."""
     steps = []
     planted = _planted(calls)
@@ -134,7 +135,7 @@ def _form(call: Call) -> tuple[str, str]:
     return call.tool, form(call.given)
 
 
-def _arguments(call: Call, level: Level, planted: set[str]) -> str:
+def _arguments(call: Call, level: AbstractionLevel, planted: set[str]) -> str:
     if level == "abstract":
         return form(call.given)
 

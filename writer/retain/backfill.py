@@ -14,10 +14,11 @@ from retrieval.database.database import Database
 from retrieval.errors import NotFound
 from retrieval.schema import cases
 from writer.analysis.state_changes import changes_state
+from writer.author import Author
 from writer.errors import IdempotencyConflict
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
-from writer.retain.retain import Author, retain
+from writer.retain.retain import retain
 from writer.run import FinishedRun
 
 CHUNK_LINES = 64

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from uuid import UUID
 
@@ -13,31 +12,24 @@ from sqlalchemy import CTE, Text, Uuid, bindparam, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database.database import Database, entered
+from retrieval.database.database import Database
 from retrieval.database.fast_path import HotStatement
+from retrieval.database.parameters import entered
 from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
 from retrieval.telemetry import stage
 from retrieval.text import folded
 from writer.analysis.state_changes import effects
+from writer.author import Author
 from writer.errors import IdempotencyConflict
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import seal
-from writer.rewards.feedback import heuristic_reward
+from writer.retain.heuristic import heuristic_reward
 from writer.run import FinishedRun
 
 ATTEMPTS = 3
 """A first run of a new user and agent meets a missing profile and a missing key: two repairs, then it fits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Author:
-    """Who writes for whom: the user whose memory it is, who acts, and since when they may."""
-
-    user_sub: str
-    actor: str
-    authorised_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,36 +1,19 @@
-"""Rewards: the heuristic one, the trust between sources, and the credit that cases earn when they are reused."""
+"""Rewards given after the fact: which one counts, and how it is passed on to what was reused."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import Function, Row, Select, case, func, insert, select, update
+from sqlalchemy import Function, Row, Select, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
+from retrieval.kinds import RewardSource
 from retrieval.schema import cases, decision_slots, decisions, rewards
 from writer.audit import Change, note
-from writer.procedures.counters import credit_procedures
-from writer.run import FinishedRun, RewardSource
-
-UNRESOLVED_DISCOUNT = 0.5
-"""What the reward is multiplied by when some tool's last call was an error."""
-
-_OUTCOME_REWARD = {"success": 1.0, "partial": 0.5, "failure": 0.0, "aborted": 0.0}
-
-
-def heuristic_reward(run: FinishedRun) -> float:
-    """Returns the reward, 0 to 1, that the outcome and the tool errors suggest (SOURCES row C10).
-
-    Success 1, partial 0.5, failure and aborted 0; half of that when a tool was left on an error. An error
-    that a later call of the same tool made good is how agents work, and costs nothing.
-    """
-    last = {trace.tool: trace.status for trace in run.tool_traces}
-    discount = UNRESOLVED_DISCOUNT if "error" in last.values() else 1.0
-    return _OUTCOME_REWARD[run.outcome] * discount
+from writer.rewards.credit import credit_slate
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,61 +107,6 @@ async def _settle(connection: AsyncConnection, user_sub: str, feedback: Feedback
     if feedback.decision_id:
         await credit_slate(connection, user_sub, feedback.decision_id)
     return replace(feedback, reward=counts.reward, source=counts.source)
-
-
-async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: UUID) -> None:
-    """Recomputes the record of every case and procedure that was told, from the log alone.
-
-    Repeating it changes nothing.
-    """
-    slate = select(decision_slots.c.case_id).where(
-        decision_slots.c.user_sub == user_sub,
-        decision_slots.c.decision_id == decision_id,
-    )
-    await credit_cases(connection, user_sub, list((await connection.scalars(slate)).all()))
-    told = select(decisions.c.procedure_ids).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
-    await credit_procedures(connection, user_sub, await connection.scalar(told) or [])
-
-
-async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Recomputes the reuse record of these cases: how often a rewarded retrieval used them, and the rewards' sum.
-
-    A slot that the backend called used counts 1; where it named none, the places of the slate share the 1;
-    a slot that it called unused counts 0.
-    """
-    size = func.count().over(partition_by=(decision_slots.c.user_sub, decision_slots.c.decision_id))
-    touched = select(decision_slots.c.decision_id).where(
-        decision_slots.c.user_sub == user_sub,
-        decision_slots.c.case_id.in_(case_ids),
-    )
-    shares = (
-        select(
-            decision_slots.c.case_id,
-            case((decision_slots.c.used.is_(None), 1.0 / size), (decision_slots.c.used, 1.0), else_=0.0).label("share"),
-            decisions.c.reward,
-        )
-        .join(
-            decisions,
-            (decisions.c.user_sub == decision_slots.c.user_sub) & (decisions.c.id == decision_slots.c.decision_id),
-        )
-        .where(decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(touched))
-        .subquery()
-    )
-    record = (
-        select(
-            shares.c.case_id,
-            func.sum(shares.c.share).label("reuse_count"),
-            func.sum(shares.c.share * shares.c.reward).label("reuse_reward"),
-        )
-        .where(shares.c.reward.is_not(None), shares.c.case_id.in_(case_ids))
-        .group_by(shares.c.case_id)
-        .subquery()
-    )
-    await connection.execute(
-        update(cases)
-        .where(cases.c.user_sub == user_sub, cases.c.id == record.c.case_id)
-        .values(reuse_count=record.c.reuse_count, reuse_reward=record.c.reuse_reward, last_used_at=func.now()),
-    )
 
 
 async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: Row[*tuple[Any, ...]]) -> None:

@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, cases, profiles
 from writer.audit import Change, note
+from writer.author import Author
 from writer.procedures.case_deletion import forget_sources, forget_words
-from writer.retain.retain import Author
 
 
 async def set_tags(connection: AsyncConnection, author: Author, case_id: UUID, tags: list[str]) -> None:

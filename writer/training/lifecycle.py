@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
 from retrieval.schema import policies
-from retrieval.search.bank import prior_stands
+from retrieval.search.profile_settings import prior_stands
 from writer.audit import Change, note
 
 LIVE = ("candidate", "serving")

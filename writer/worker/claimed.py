@@ -1,15 +1,16 @@
 """A case in the worker's hands: as it was claimed and read, what it teaches, and how it leaves the queue."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row, Select, and_, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.ports import Vector
-from retrieval.schema import cases, decisions, profiles
+from retrieval.schema import case_tools, cases, decisions, profiles
 from writer.analysis.placeholders import without_placeholders
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
@@ -106,3 +107,10 @@ async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> 
     )
     if (await connection.execute(done)).rowcount != 1:
         raise LeaseLost("the lease ran out, or the case is gone")
+
+
+async def remember_tools(connection: AsyncConnection, held: Claim, uses: Sequence[ToolUse]) -> None:
+    """Stores what the tools did in a case, in one statement; a merged run was a run, and has rows of its own."""
+    if uses:
+        case = {"user_sub": held.user_sub, "case_id": held.case_id, "agent_key": held.agent_key}
+        await connection.execute(insert(case_tools).values([{**case, **asdict(use)} for use in uses]))

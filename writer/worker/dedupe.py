@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, Update, and_, case, func, select, update
 
 from retrieval.schema import case_embeddings, cases
-from retrieval.search.candidates import cosine_distance
+from writer.vectors import cosine_distance
 
 SAME_TASK = 0.98
 """Cosine similarity of the tasks from which two runs with equal plans are one case."""

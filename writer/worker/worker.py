@@ -26,21 +26,22 @@ from retrieval.errors import (
 )
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.schema import case_embeddings, profiles
-from retrieval.search.candidates import stored
 from retrieval.telemetry import log, stage
-from writer.analysis.tool_use import remember_tools, tools_used
+from writer.analysis.calls import StoredRun
+from writer.analysis.tool_use import tools_used
 from writer.audit import Change, note
 from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import SealBroken, unseal
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Ended, Terms, by_rule, teach
-from writer.procedures.ports import Run, Teachers
+from writer.procedures.ports import Teachers
 from writer.procedures.versions import Source
 from writer.profiles import Profile, is_approximate, lock_profile
 from writer.rewards.feedback import credit_run
+from writer.vectors import stored
 from writer.worker import queue
-from writer.worker.claimed import Work, claimed, close, used_by
+from writer.worker.claimed import Work, claimed, close, remember_tools, used_by
 from writer.worker.dedupe import count_again, twin
 from writer.worker.queue import Claim
 
@@ -206,7 +207,7 @@ class Worker:
         held, row = work.held, work.row
         key = self.keyring.remembered(held.user_sub) or await self._key(held)
         told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
-        run = Run(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
+        run = StoredRun(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
         if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
             work.tools = await asyncio.to_thread(tools_used, run)
         brought = told["procedure"]["data"] if told["procedure"] is not None else None

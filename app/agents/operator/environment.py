@@ -6,10 +6,9 @@ from itertools import count
 
 from app.agents.memory import Run
 from app.agents.operator.families import BY_KEY, Task, draw
-from app.agents.operator.operator import Operator
+from app.agents.operator.operator import STEP_BUDGET, Operator
 from app.agents.operator.scratch import Scratch, scratch_database
 from app.agents.world import Briefing, Environment, Size, Tasks
-from app.demo.run import BUDGET
 
 LOOKALIKES = (
     "missing_type",
@@ -29,7 +28,7 @@ class DatabaseOperator:
 
     name = "operator"
     families = LOOKALIKES
-    budget = BUDGET
+    budget = STEP_BUDGET
     min_similarity = 0.35
     size = Size(practice=8, test=6)
     explanation = (

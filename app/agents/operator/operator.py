@@ -20,6 +20,9 @@ from app.agents.world import Environment, StepsSpent
 
 Chain = tuple[Repair, ...]
 
+STEP_BUDGET = 14
+"""Steps a task: enough for about four in five without memory."""
+
 _WORKED = "apply repair: "
 _FAILED = "tried without success: "
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from policy import evidence, experience, features
 from policy.logged import Floats, Ints
 from policy.slate import Field, Slate, field_of
-from retrieval.search.bank import LATEST
+from retrieval.search.profile_settings import LATEST
 from retrieval.search.reuse_history import NEAREST, RECENT
 
 _COUNT = features.OWN.index("reuse_count")

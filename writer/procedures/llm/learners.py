@@ -14,13 +14,15 @@ from prometheus_client import Counter
 from pydantic import BaseModel, Field, JsonValue, ValidationError, model_validator
 
 from retrieval.errors import ModelError
+from retrieval.kinds import AbstractionLevel, LlmPurpose
 from retrieval.ports import Answer, Model
-from writer.analysis.injection import obeys, planted
+from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
 from writer.privacy.redact import redact
+from writer.procedures.llm.injection import obeys, planted
 from writer.procedures.llm.run_digest import Told, evidence, told
-from writer.procedures.llm.token_budget import Account, Purpose
-from writer.procedures.ports import Abstractor, Analysis, Analyst, Draft, Level, Reviser, Run, Teachers
+from writer.procedures.llm.token_budget import Account
+from writer.procedures.ports import Abstractor, Analysis, Analyst, Draft, Reviser, Teachers
 from writer.profiles import Profile
 from writer.run import ProcedureData, ScriptData, Strict
 
@@ -104,7 +106,7 @@ REVISE = (
     "change or to warn of; with `nothing_to_say` and data null when the procedure was not the reason. The trigger"
     " says in one sentence when to use it. " + _ABOUT_STEPS + _ABOUT_VALUES
 )
-LEVELS: dict[Level, str] = {
+LEVELS: dict[AbstractionLevel, str] = {
     "concrete": "Keep the values of the run as they are.",
     "abstract": _ABOUT_VALUES,
     "hybrid": "Put a placeholder for every value that belongs to this run alone, each followed by one example in "
@@ -117,7 +119,7 @@ class _Reader:
     """A model that reads runs, and whose answers are believed only where they do not act on planted words."""
 
     model: Model
-    purpose: Purpose
+    purpose: LlmPurpose
 
     async def ask(
         self, instructions: str, run: Told, more: dict[str, JsonValue], form: type[Answer], trusted: Sequence[str] = ()
@@ -151,7 +153,7 @@ class LlmAnalyst:
     model: Model
     by_rule: Analyst
 
-    async def analyse(self, run: Run) -> Analysis:
+    async def analyse(self, run: StoredRun) -> Analysis:
         """Returns what the run teaches, by the model or else by the rules; see the port."""
         found = await self.by_rule.analyse(run)
         if not run.tool_traces and not run.turns:
@@ -178,7 +180,7 @@ class LlmAbstractor:
     model: Model
     by_rule: Abstractor
 
-    async def abstract(self, run: Run, level: Level) -> Draft | None:
+    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
         """Returns the script, by the model or else by the rules; see the port."""
         reader = _Reader(self.model, "abstract")
         answer = await reader.ask(f"{ABSTRACT}{LEVELS[level]}", told(run, Analysis()), {}, Script)
@@ -196,7 +198,7 @@ class LlmReviser:
     model: Model
     by_rule: Reviser
 
-    async def revise(self, used: Draft, run: Run, analysis: Analysis) -> Draft | None:
+    async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
         """Returns the revision, by the model or else by the rules; see the port."""
         before = used.record.model_dump(mode="json")
         more: dict[str, JsonValue] = {"used": before, "analysis": analysis.wrapped(), "evidence": evidence(analysis)}

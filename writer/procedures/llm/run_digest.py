@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from writer.analysis.calls import MOST_CALLS, StoredRun
 from writer.analysis.error_output import beginning, glimpse
-from writer.analysis.failures import MOST_CALLS, Failure
-from writer.procedures.ports import Analysis, Run
+from writer.analysis.failures import Failure
+from writer.procedures.ports import Analysis
 
 TASK_CHARS = 2_000
 GIVEN_CHARS = 600
@@ -72,7 +73,7 @@ class Told:
         }
 
 
-def told(run: Run, analysis: Analysis) -> Told:
+def told(run: StoredRun, analysis: Analysis) -> Told:
     """Returns what a model is told: of the calls those that the rules found to matter, then the latest."""
     traces = list(islice(run.tool_traces, MOST_CALLS))
     return Told(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from prometheus_client import Counter
 from pydantic import JsonValue
@@ -12,6 +12,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from retrieval.database.database import Database
 from retrieval.errors import ModelBudgetSpent, ModelError, Tokens
+from retrieval.kinds import LlmPurpose
 from retrieval.ports import Answer, Model, Reply
 from retrieval.schema import llm_usage, profiles
 from writer.profiles import Profile
@@ -20,8 +21,6 @@ CALLS = Counter(
     "casebank_llm_calls_total", "Calls of a language model, by what for and how each ended", ["purpose", "how"]
 )
 TOKENS = Counter("casebank_llm_tokens_total", "Tokens that language models read and wrote", ["purpose", "which"])
-
-Purpose = Literal["rewrite", "analyse", "abstract", "revise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Account:
     database: Database
     tokens_per_day: int
 
-    def model(self, model: Model, profile: Profile, purpose: Purpose) -> Model:
+    def model(self, model: Model, profile: Profile, purpose: LlmPurpose) -> Model:
         """Returns the model, asked at the profile's expense."""
         return _Metered(self, model, profile, purpose)
 
@@ -50,7 +49,7 @@ class _Metered:
     account: Account
     asked: Model
     profile: Profile
-    purpose: Purpose
+    purpose: LlmPurpose
 
     async def ask(self, instructions: str, material: JsonValue, answer: type[Answer]) -> Reply[Answer]:
         """Returns the model's answer; see the port.
@@ -101,7 +100,7 @@ def left(user_sub: str, agent_key: str, tokens_per_day: int) -> Select[int]:
     return select(func.coalesce(own.scalar_subquery(), tokens_per_day) - spent.scalar_subquery())
 
 
-def add(profile: Profile, purpose: Purpose, tokens: Tokens, *, failures: int) -> Insert:
+def add(profile: Profile, purpose: LlmPurpose, tokens: Tokens, *, failures: int) -> Insert:
     """Returns the statement that adds one call to the profile's account of the day."""
     fresh = insert(llm_usage).values(
         user_sub=profile.user_sub,

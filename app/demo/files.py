@@ -1,0 +1,20 @@
+"""What the demo leaves behind: its numbers as JSON, and a picture."""
+
+import json
+from pathlib import Path
+
+from app.demo.report import DemoReport
+
+
+def write_files(report: DemoReport, out_dir: Path) -> dict[str, str]:
+    """Writes demo.json and, where matplotlib is installed, demo.png; answers kind → path."""
+    out_dir.mkdir(parents=True, exist_ok=True)
+    files = {"json": str(out_dir / "demo.json")}
+    Path(files["json"]).write_text(json.dumps(report.as_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    try:
+        from app.demo.plot import plot  # noqa: PLC0415 (matplotlib is an extra; the demo runs without it)
+    except ImportError:
+        return files
+    files["png"] = str(out_dir / "demo.png")
+    plot(report, Path(files["png"]))
+    return files

@@ -1,0 +1,34 @@
+"""The values that a column of a fixed choice may have, each list once; the database's check constraints hold the same.
+
+A test reads the constraints of a migrated database and compares.
+"""
+
+from typing import Literal
+
+CaseKind = Literal["task", "subtask", "tool"]
+CaseStatus = Literal["pending", "ready", "merged", "pruned", "dead"]
+RunOutcome = Literal["success", "failure", "partial", "aborted"]
+"""How a finished run ended."""
+RewardSource = Literal["heuristic", "user", "judge", "metric"]
+"""Who gave a reward; a heuristic is a guess by rule, the others are trusted."""
+
+Arm = Literal["default", "serving", "candidate"]
+"""Whose order a decision followed: the untrained default's, the promoted policy's, or that of the one on trial."""
+PolicyStatus = Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]
+
+ProcedureKind = Literal["script", "failure_lesson", "revision"]
+"""A script to follow, a failure to avoid, or a revision of either."""
+ProcedureOrigin = Literal["run", "rules", "llm"]
+"""Who wrote a version: the backend with its run, the rules, or a language model."""
+ProcedureStatus = Literal["active", "superseded", "retired", "rolled_back"]
+AbstractionLevel = Literal["concrete", "abstract", "hybrid"]
+"""How far a procedure is abstracted: as it was done, with placeholders alone, or with an example for each."""
+
+Rewrite = Literal["off", "rules", "llm"]
+"""Who turns a query into a search."""
+AnalystChoice = Literal["rules", "llm"]
+"""Who explains the failures of a profile's runs."""
+Abstraction = Literal["off", "concrete", "abstract", "hybrid"]
+"""How abstract a profile wants its scripts; ``off``: it wants none."""
+LlmPurpose = Literal["rewrite", "analyse", "abstract", "revise"]
+"""What a language model was asked for, in the account of a profile's tokens."""

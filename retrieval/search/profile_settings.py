@@ -1,0 +1,109 @@
+"""The settings of a profile as they stand beside each candidate, with the versions of its live policies."""
+
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Float,
+    ScalarSelect,
+    bindparam,
+    cast,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+)
+
+from retrieval.database.parameters import AGENT_KEY, USER_SUB
+from retrieval.schema import SHARED, decisions, policies, procedures, profiles
+
+OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
+"""Settings of the profile that a request may override."""
+SETTINGS = (
+    "enabled",
+    "k",
+    "embedding_model",
+    "approximate",
+    "learning",
+    "explore",
+    "canary",
+    "rewrite",
+    "procedures",
+    "procedure_similarity",
+    *OVERRIDES,
+)
+"""Settings of the profile that stand beside each candidate."""
+
+STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward", "has_procedures")
+"""What else stands there: version and time of the live policies, the mean reward of the LATEST decisions, and
+whether there is a procedure to tell.
+"""
+LATEST = 100
+
+
+def profile_settings() -> CTE:
+    """Returns the settings of the profile, overridden by those of the request that are not NULL; no profile, no row."""
+    overridden = [
+        func.coalesce(cast(bindparam(name), Float), cast(profiles.c[name], Float)).label(name) for name in OVERRIDES
+    ]
+    state: dict[str, Any] = {
+        "serving": _live("serving", policies.c.version),
+        "serving_since": _live("serving", policies.c.created_at),
+        "candidate": _live("candidate", policies.c.version),
+        "candidate_since": _live("candidate", policies.c.created_at),
+        "usual_reward": _usual_reward(),
+        "has_procedures": exists().where(
+            procedures.c.user_sub == USER_SUB,
+            procedures.c.agent_key == AGENT_KEY,
+            procedures.c.status == literal_column("'active'"),
+        ),
+    }
+    columns = [profiles.c[name] for name in SETTINGS if name not in OVERRIDES]
+    return (
+        select(*columns, *overridden, *(state[name].label(name) for name in STATE))
+        .where(profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
+        .cte("profile")
+        .prefix_with("MATERIALIZED")
+    )
+
+
+def _usual_reward() -> ScalarSelect[Any]:
+    latest = (
+        select(decisions.c.reward)
+        .where(decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None))
+        .order_by(decisions.c.id.desc())
+        .limit(literal_column(str(LATEST)))
+        .subquery()
+    )
+    return select(func.avg(latest.c.reward)).scalar_subquery()
+
+
+def _live(status: str, column: ColumnElement[Any]) -> ScalarSelect[Any]:
+    """The column of the profile's policy of this status; none whose shared prior has since been erased."""
+    return (
+        select(column)
+        .where(
+            policies.c.user_sub == USER_SUB,
+            policies.c.agent_key == AGENT_KEY,
+            policies.c.status == literal_column(f"'{status}'"),
+            prior_stands(),
+        )
+        .scalar_subquery()
+    )
+
+
+def prior_stands() -> ColumnElement[bool]:
+    """Returns whether the shared prior that a policy began at, if any, is still there.
+
+    A prior of that version that is newer than the policy is another one: it has taken the number of an erased one.
+    """
+    prior = policies.alias("prior")
+    there = exists().where(
+        prior.c.user_sub == SHARED,
+        prior.c.agent_key == SHARED,
+        prior.c.version == policies.c.prior_version,
+        prior.c.created_at <= policies.c.created_at,
+    )
+    return or_(policies.c.prior_version.is_(None), there)

@@ -1,0 +1,467 @@
+"""Who may see what, asked of the database itself: row-level security, roles, keys, migrations."""
+
+import hashlib
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+from alembic.util.exc import CommandError
+from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint, select, text
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
+from app.migrate import check, migrate
+from app.postgres.server import EmbeddedPostgres
+from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.database.database import Database
+from retrieval.ranking.slate import Question
+from retrieval.retrieve import Reader
+from retrieval.schema import USER_TABLES, case_tools, decisions, llm_usage, metadata, policies, procedures
+from retrieval.search.candidates import Search
+from tests.conftest import new_database
+from tests.policies import stored
+from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.retain.retain import retain
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.erase import erase
+from writer.run import FinishedRun
+from writer.training import lifecycle
+from writer.training.decision_log import read
+from writer.upkeep.hnsw import index_all
+from writer.worker.worker import Worker
+
+A, B, GONE = "alice", "bob", "carol"
+TABLES = list(metadata.tables.values())
+NAMES = [table.name for table in TABLES]
+LESSON = {
+    "procedure_name": "turn the tap",
+    "semantic_description": "how to water",
+    "initial_failure_summary": "no water",
+    "identified_root_cause": "the tap was closed",
+    "successful_intervention": "opened it",
+    "learned_procedure_steps": ["turn the tap"],
+    "example_scenario_abstract": "watering",
+}
+
+
+def others(user: str, case_id: UUID) -> dict[Table, dict[str, Any]]:
+    """Rows of the tables that only runs with tools or a language model fill."""
+    mine = {"user_sub": user, "agent_key": "gardener"}
+    used = {"case_id": case_id, "tool": "tap", "calls": 1, "errors": 0, "forms": [], "failures": []}
+    told = {"purpose": "analyse", "calls": 1, "failures": 0, "prompt_tokens": 1, "completion_tokens": 1}
+    return {case_tools: mine | used, llm_usage: mine | told | {"day": datetime.now(UTC).date()}}
+
+
+async def fill(url: str) -> None:
+    """Leaves a row of Alice and of Bob in every table that holds users' rows, and a tombstone of Carol."""
+    async with service_database(url) as database:
+        await _fill(database)
+
+
+async def _fill(database: Database) -> None:
+    embedder, keyring = WordLlamaEmbedder(), Keyring(os.urandom(32))
+    for user in (A, B, GONE):
+        author = Author(user, user, datetime.now(UTC))
+        run = {"agent": "gardener", "task": f"water the garden of {user}", "outcome": "success"}
+        kept = await retain(
+            database, keyring, FinishedRun.model_validate({**run, "procedure": {"data": LESSON}}), author
+        )
+        while await Worker(database, embedder, keyring).run_once():
+            pass
+        question = Question(Search(agent_key="gardener", query="garden"))
+        slate = await Reader(database, embedder).retrieve(user, author.authorised_at, question)
+        assert [choice.row.id for choice in slate.choices] == [kept.case_id]
+        async with database.as_user(user, author.authorised_at) as connection:
+            await give_feedback(connection, user, user, Feedback(1.0, "user", case_id=kept.case_id))
+            await lifecycle.add(connection, user, "gardener", stored())
+            for table, row in others(user, kept.case_id).items():
+                await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
+    assert (await erase(database, GONE)).clean
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The same database, as its owner and as the plain role of the service."""
+
+    url: str
+    owner: asyncpg.Connection
+    service: asyncpg.Connection
+
+    async def become(self, user: str) -> None:
+        """Sets the user until the transaction ends."""
+        await self.service.execute("SELECT set_config('app.user_sub', $1, true)", user)
+
+
+@pytest.fixture(scope="module")
+async def filled(database_url: str) -> str:
+    await fill(database_url)
+    return database_url
+
+
+@pytest.fixture
+async def bank(filled: str) -> AsyncIterator[Bank]:
+    """Every change is rolled back."""
+    owner, service = [await asyncpg.connect(filled.replace("+asyncpg", "")) for _ in range(2)]
+    await service.execute(f"SET ROLE {SERVICE_ROLE}")
+    change = service.transaction()
+    await change.start()
+    yield Bank(filled, owner, service)
+    await change.rollback()
+    await owner.close()
+    await service.close()
+
+
+async def owners_of(connection: asyncpg.Connection, table: str) -> set[str]:
+    return {row["user_sub"] for row in await connection.fetch(f"SELECT user_sub FROM {table}")}  # noqa: S608
+
+
+def digest(user: str) -> str:
+    return hashlib.sha256(user.encode()).hexdigest()
+
+
+def belongs(table: str, user: str) -> str:
+    """What stands in ``user_sub`` of the user's rows; a tombstone does not name whom it is for."""
+    return digest(user) if table == "erasures" else user
+
+
+# Rows
+
+
+@pytest.mark.parametrize("table", NAMES)
+async def test_without_a_user_there_are_no_rows(table: str, bank: Bank):
+    assert await owners_of(bank.owner, table) == ({digest(GONE)} if table == "erasures" else {A, B})
+    assert await owners_of(bank.service, table) == set()
+    await bank.become("")
+    assert await owners_of(bank.service, table) == set()
+
+
+@pytest.mark.parametrize("table", NAMES)
+async def test_a_user_sees_their_own_rows_alone(table: str, bank: Bank):
+    for user in (A, B, GONE, "nobody"):
+        await bank.become(user)
+        mine = {belongs(table, user)} & await owners_of(bank.owner, table)
+        assert await owners_of(bank.service, table) == mine
+
+
+@pytest.mark.parametrize("table", NAMES)
+async def test_a_user_cannot_insert_a_row_for_another(table: str, bank: Bank):
+    theirs = belongs(table, GONE if table == "erasures" else B)
+    stored = await bank.owner.fetchval(
+        f"SELECT row_to_json(t) FROM {table} t WHERE user_sub = $1 LIMIT 1",  # noqa: S608
+        theirs,
+    )
+    columns = ", ".join(column.name for column in metadata.tables[table].c if column.computed is None)
+    copy = f"INSERT INTO {table} ({columns}) SELECT {columns} FROM json_populate_record(null::{table}, $1)"  # noqa: S608
+    await bank.become(A)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+        async with bank.service.transaction():
+            await bank.service.execute(copy, stored)
+    # the same statement for oneself gets past the policy, so it was the policy that refused
+    mine = json.dumps(json.loads(stored) | {"user_sub": belongs(table, A)})
+    try:
+        async with bank.service.transaction():
+            await bank.service.execute(copy, mine)
+    except asyncpg.IntegrityConstraintViolationError:
+        pass  # a foreign key, or a row of the same key
+
+
+@pytest.mark.parametrize("table", [table.name for table in USER_TABLES])
+async def test_a_user_can_neither_change_nor_delete_nor_give_away_across_users(table: str, bank: Bank):
+    await bank.become(A)
+    assert await bank.service.execute(f"UPDATE {table} SET user_sub = user_sub WHERE user_sub = $1", B) == "UPDATE 0"  # noqa: S608
+    assert await bank.service.execute(f"DELETE FROM {table} WHERE user_sub = $1", B) == "DELETE 0"  # noqa: S608
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+        await bank.service.execute(f"UPDATE {table} SET user_sub = $1", B)  # noqa: S608
+
+
+async def test_a_tombstone_cannot_be_changed_or_taken_away(bank: Bank):
+    await bank.become(GONE)
+    for statement in ("UPDATE erasures SET erased_at = now()", "DELETE FROM erasures"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with bank.service.transaction():
+                await bank.service.execute(statement)
+
+
+async def test_the_user_of_a_transaction_is_forgotten_when_it_ends(filled: str):
+    count = text("SELECT count(*) FROM cases")
+    async with service_database(filled, pool_size=1) as database:
+        async with database.as_user(A, datetime.now(UTC)) as connection:
+            assert await connection.scalar(count) == 1
+        async with database.engine.connect() as connection:
+            assert await connection.scalar(count) == 0
+
+
+async def test_the_user_of_a_hot_statement_is_forgotten_when_it_ends(filled: str):
+    async with service_database(filled, pool_size=1) as database:
+        question = Question(Search(agent_key="gardener", query="garden"))
+        assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
+        async with database.hot(A, datetime.now(UTC)) as connection:
+            assert await connection.driver.fetchval("SELECT count(*) FROM cases") == 0
+            assert await connection.driver.fetchval("SELECT current_setting('synchronous_commit')") == "on"
+
+
+# The shared prior, whose rows belong to nobody
+
+
+async def insert_prior(connection: asyncpg.Connection, *contributors: str) -> None:
+    await connection.execute(
+        "INSERT INTO policies (user_sub, agent_key, version, status, feature_version, weights, checksum, blend,"
+        " decisions, metrics, contributors) VALUES ('', '', 1, 'retired', 2, '', '', 1, 9, '{}', $1)",
+        [digest(user) for user in contributors],
+    )
+
+
+async def priors(connection: asyncpg.Connection) -> int:
+    return await connection.fetchval("SELECT count(*) FROM policies WHERE user_sub = ''")
+
+
+async def test_only_the_worker_writes_a_shared_prior_and_it_sees_no_other_policy(bank: Bank):
+    for user in (A, ""):
+        await bank.become(user)
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+            async with bank.service.transaction():
+                await insert_prior(bank.service, A)
+    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
+    await insert_prior(bank.service, A)
+    assert await owners_of(bank.service, "policies") == {""}
+    assert await bank.service.execute("DELETE FROM policies") == "DELETE 1"
+    assert await owners_of(bank.owner, "policies") == {A, B}
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await bank.service.execute("UPDATE policies SET blend = 0")
+
+
+async def test_a_shared_prior_is_read_by_all_and_changed_by_nobody(bank: Bank):
+    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
+    await insert_prior(bank.service, A, B)
+    await bank.service.execute(f"SET LOCAL ROLE {SERVICE_ROLE}")
+    for user in (A, B, "nobody"):
+        await bank.become(user)
+        assert await priors(bank.service) == 1
+        assert await bank.service.execute("UPDATE policies SET blend = 0 WHERE user_sub = ''") == "UPDATE 0"
+
+
+async def test_whoever_weighed_in_on_a_shared_prior_may_delete_it_and_nobody_else(bank: Bank):
+    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
+    await insert_prior(bank.service, A)
+    await bank.service.execute(f"SET LOCAL ROLE {SERVICE_ROLE}")
+    for user, gone in ((B, 0), ("", 0), (A, 1)):
+        await bank.become(user)
+        assert await bank.service.execute("DELETE FROM policies WHERE user_sub = ''") == f"DELETE {gone}"
+
+
+# Roles
+
+
+async def test_the_worker_sees_of_everybody_who_waits_and_nothing_of_what_they_wrote(bank: Bank):
+    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
+    assert await owners_of(bank.service, "cases") == {A, B}
+    for column in ("task", "plan", "payload", "search_text", "tags", "reward", "*"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with bank.service.transaction():
+                await bank.service.fetch(f"SELECT {column} FROM cases")  # noqa: S608
+
+
+async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
+    async def allowed(right: str) -> dict[str, set[str]]:
+        statement = "SELECT has_column_privilege($1, $2, $3, $4)"
+        granted: dict[str, set[str]] = {}
+        for table in TABLES:
+            for column in table.c:
+                if await bank.owner.fetchval(statement, WORKER_ROLE, table.name, column.name, right):
+                    granted.setdefault(table.name, set()).add(column.name)
+        return granted
+
+    queue = {"status", "attempts", "available_at", "lease_token"}
+    prior = {"policies": {column.name for column in policies.c}}
+    assert await allowed("SELECT") == prior | {
+        "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
+        "profiles": {"user_sub", "agent_key", "embedding_model", "learning", "share_prior"},
+    }
+    assert await allowed("UPDATE") == {"cases": queue | {"last_error"}}
+    assert await allowed("INSERT") == prior
+    deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
+    assert {name for name in NAMES if await bank.owner.fetchval(deletable, WORKER_ROLE, name)} == set(prior)
+
+
+@pytest.mark.parametrize("role", [SERVICE_ROLE, WORKER_ROLE])
+async def test_the_roles_are_plain_and_own_nothing(role: str, bank: Bank):
+    row = await bank.owner.fetchrow("SELECT * FROM pg_roles WHERE rolname = $1", role)
+    rights = ("rolsuper", "rolbypassrls", "rolcreaterole", "rolcreatedb", "rolreplication", "rolcanlogin")
+    assert [right for right in rights if row[right]] == []
+    for catalog, owner in [
+        ("pg_class", "relowner"),
+        ("pg_proc", "proowner"),
+        ("pg_namespace", "nspowner"),
+        ("pg_type", "typowner"),
+        ("pg_database", "datdba"),
+    ]:
+        owned = f"SELECT count(*) FROM {catalog} WHERE {owner} = $1"  # noqa: S608
+        assert await bank.owner.fetchval(owned, row["oid"]) == 0, catalog
+    assert not await bank.owner.fetchval("SELECT has_schema_privilege($1, 'public', 'CREATE')", role)
+
+
+async def test_the_service_may_become_the_worker_and_nobody_else(bank: Bank):
+    others = await bank.owner.fetch(
+        "SELECT rolname FROM pg_roles WHERE pg_has_role($1, oid, 'MEMBER') AND rolname <> $1", SERVICE_ROLE
+    )
+    assert [row["rolname"] for row in others] == [WORKER_ROLE]
+    inherits = await bank.owner.fetchval("SELECT pg_has_role($1, $2, 'USAGE')", SERVICE_ROLE, WORKER_ROLE)
+    assert not inherits  # else the queue's policy would open every user's rows to the service
+
+
+async def test_both_pools_of_the_service_are_the_plain_role(filled: str):
+    async with service_database(filled) as database:
+        async with database.engine.connect() as connection:
+            assert await connection.scalar(text("SELECT current_user")) == SERVICE_ROLE
+        async with database.hot(A, datetime.now(UTC)) as hot:
+            assert await hot.driver.fetchval("SELECT current_user") == SERVICE_ROLE
+
+
+async def test_row_level_security_is_forced_on_every_table(bank: Bank):
+    rows = await bank.owner.fetch(
+        "SELECT relname, relrowsecurity AND relforcerowsecurity AS forced FROM pg_class"
+        " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')",
+    )
+    assert {row["relname"] for row in rows} == {*NAMES, "alembic_version"}
+    assert {row["relname"] for row in rows if not row["forced"]} == {"alembic_version"}
+    assert not await bank.owner.fetchval(f"SELECT has_table_privilege('{SERVICE_ROLE}', 'alembic_version', 'UPDATE')")
+
+
+# Keys
+
+
+@pytest.mark.parametrize("table", TABLES, ids=NAMES)
+def test_every_key_of_the_schema_starts_with_the_user(table: Table):
+    keys = [c for c in table.constraints if isinstance(c, PrimaryKeyConstraint | UniqueConstraint)]
+    foreign = [c for c in table.constraints if isinstance(c, ForeignKeyConstraint)]
+    assert any(isinstance(key, PrimaryKeyConstraint) for key in keys)
+    assert {key.columns[0].name for key in [*keys, *foreign]} == {"user_sub"}
+    assert {key.elements[0].column.name for key in foreign} <= {"user_sub"}
+    assert {next(iter(index.columns)).name for index in table.indexes if index.unique} <= {"user_sub"}
+
+
+async def test_every_key_in_the_database_starts_with_the_user(bank: Bank):
+    firsts = await bank.owner.fetch(
+        """
+        SELECT conname AS name, attname AS first FROM pg_constraint
+        JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
+        WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f', 'x')
+        UNION ALL
+        SELECT conname, attname FROM pg_constraint JOIN pg_attribute ON attrelid = confrelid AND attnum = confkey[1]
+        WHERE connamespace = 'public'::regnamespace AND contype = 'f'
+        UNION ALL
+        SELECT indexrelid::regclass::text, attname FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
+        JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+        WHERE relnamespace = 'public'::regnamespace AND indisunique
+        """
+    )
+    assert len(firsts) > 3 * len(TABLES)
+    assert {row["name"] for row in firsts if row["first"] != "user_sub"} == {"alembic_version_pkc"}
+
+
+# Migrations
+
+
+async def tables_of(url: str) -> set[str]:
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    rows = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    await connection.close()
+    return {row["tablename"] for row in rows}
+
+
+async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    await check(url)
+    await migrate(url, "base")
+    assert await tables_of(url) == {"alembic_version"}
+    await migrate(url)
+    assert await tables_of(url) == {*NAMES, "alembic_version"}
+    await check(url)
+    await fill(url)
+
+
+async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    await migrate(url, "0002")
+    assert await tables_of(url) == {*NAMES, "alembic_version"} - {"policies", "case_tools", "llm_usage"}
+    with pytest.raises(CommandError):
+        await check(url)
+    await migrate(url)
+    await check(url)
+    async with service_database(url) as database:
+        async with database.as_user(A, datetime.now(UTC)) as connection:
+            assert (await connection.execute(select(decisions.c.feature_version))).all() == [(1,)]
+            assert await read(connection, A, "gardener") == []  # what was known then is no longer there to learn from
+        question = Question(Search(agent_key="gardener", query="garden"))
+        assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
+        async with database.as_user(A, datetime.now(UTC)) as connection:
+            assert len(await read(connection, A, "gardener")) == 1
+
+
+async def test_a_bank_with_procedures_goes_a_migration_back_and_forth_and_keeps_them(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    await migrate(url, "-1")
+    with pytest.raises(CommandError):
+        await check(url)
+    await migrate(url)
+    await check(url)
+    async with service_database(url) as database, database.as_user(A, datetime.now(UTC)) as connection:
+        (kept,) = (await connection.execute(select(procedures).where(procedures.c.user_sub == A))).all()
+    assert (kept.status, kept.version, kept.trigger) == ("active", 1, LESSON["semantic_description"])
+    assert kept.source_case_ids == [kept.case_id]
+    assert "turn" in kept.search_text
+
+
+async def test_a_bank_with_indexed_vectors_goes_back_to_before_it_had_an_index_and_forth(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    async with service_database(url) as database:
+        assert await index_all(database, large=1) == 2
+    await check(url)
+    await migrate(url, "0001")
+    with pytest.raises(CommandError):
+        await check(url)
+    await migrate(url)
+    await check(url)
+    async with service_database(url) as database:
+        assert await index_all(database, large=1) == 2
+        question = Question(Search(agent_key="gardener", query="garden"))
+        reader = Reader(database, WordLlamaEmbedder())
+        for _ in range(2):
+            (choice,) = (await reader.retrieve(A, datetime.now(UTC), question)).choices
+            assert choice.row.task == f"water the garden of {A}"
+            assert choice.row.approximate
+
+
+async def test_migrating_what_is_up_to_date_changes_nothing(filled: str):
+    connection = await asyncpg.connect(filled.replace("+asyncpg", ""))
+    before = await connection.fetchval("SELECT count(*) FROM cases")
+    await migrate(filled)
+    assert await connection.fetchval("SELECT count(*) FROM cases") == before == 2
+    await connection.close()
+
+
+async def test_a_drift_is_found(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    drifts: list[Any] = [
+        "ALTER TABLE cases ADD COLUMN stray text",
+        "ALTER TABLE cases DROP COLUMN stray, ALTER COLUMN task DROP NOT NULL",
+        "ALTER TABLE cases ALTER COLUMN task SET NOT NULL; DROP INDEX cases_retrieval_idx",
+        "CREATE INDEX cases_retrieval_idx ON cases (user_sub, retrieval_id); DROP INDEX cases_bank_idx",
+    ]
+    for drift in drifts:
+        await connection.execute(drift)
+        with pytest.raises(CommandError):
+            await check(url)
+    await connection.close()

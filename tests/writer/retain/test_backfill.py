@@ -1,0 +1,148 @@
+"""Backfill: each line once, bad lines named, and real runs of agents come in as cases."""
+
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from retrieval.schema import cases
+from tests.paths import DATA
+from tests.writer.conftest import AGENT, Bank
+from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse
+
+
+@pytest.fixture(params=["retail", "airline"])
+def runs(request: pytest.FixtureRequest) -> list[bytes]:
+    folder = DATA / "tau" / request.param
+    if not folder.exists():
+        pytest.skip("no τ-bench runs beside the repository; CASEBANK_DATA names another folder")
+    with (folder / "runs.jsonl").open("rb") as lines:
+        return [line for _, line in zip(range(150), lines, strict=False)]
+
+
+def request(task: str, **more: Any) -> bytes:
+    return json.dumps({"agent": "theirs", "task": task, "outcome": "success", **more}).encode()
+
+
+def step(tool: str, *, error: bool = False, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, "input": arguments, "output": "said", "error": error, "by": "assistant"}
+
+
+def benchmark(*steps: dict[str, Any], reward: float = 1.0) -> dict[str, Any]:
+    return {"task_text": "help", "steps": list(steps), "reward": reward, "domain": "retail", "task_id": "retail:v1:0"}
+
+
+async def take(bank: Bank, user: str, *lines: bytes, agent: str = AGENT, progress: Any = lambda _: None) -> Backfilled:
+    return await backfill(bank.database, bank.keyring, lines, bank.author(user), agent, progress=progress)
+
+
+async def test_the_same_file_twice_adds_nothing(bank: Bank, user: str):
+    lines = [request(f"task {number}") for number in range(CHUNK_LINES + 10)]
+    assert await take(bank, user, *lines) == Backfilled(read=len(lines), retained=len(lines))
+    assert await take(bank, user, *lines) == Backfilled(read=len(lines), known=len(lines))
+    assert (await bank.counts(user))["cases"] == len(lines)
+
+
+async def test_a_file_that_was_read_half_way_adds_only_the_rest(bank: Bank, user: str):
+    lines = [request(f"task {number}") for number in range(10)]
+    await take(bank, user, *lines[:4])
+    assert await take(bank, user, *lines) == Backfilled(read=10, retained=6, known=4)
+
+
+async def test_equal_lines_of_one_file_are_one_case(bank: Bank, user: str):
+    assert await take(bank, user, request("a"), request("b"), request("a")) == Backfilled(3, 2, 1)
+    assert (await bank.counts(user))["cases"] == 2
+
+
+async def test_the_same_file_for_another_agent_is_another_agents(bank: Bank, user: str):
+    for agent in ("one", "two"):
+        assert (await take(bank, user, request("a"), agent=agent)).retained == 1
+    agents = await bank.read(
+        user, select(cases.c.agent_key).where(cases.c.user_sub == user).order_by(cases.c.agent_key)
+    )
+    assert [row.agent_key for row in agents] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b"{}", "task: Field required"),
+        (request("a", surprise=1), "surprise: Extra inputs"),
+        (request(""), "task: String should have at least 1"),
+        (request("a\x00b"), "task: Value error, must not contain the NUL"),
+        (request("a", reward=2), "reward: Input should be less than or equal to 1"),
+        (b'{"task_text": "a"}', "steps: Field required"),
+        (b'{"task_text": "a", "steps": 7}', "wrong type"),
+        (b'{"task_text": "a", "steps": [7]}', "wrong type"),
+        (request("a", retrieval_id="00000000-0000-0000-0000-000000000000"), "no such retrieval"),
+    ],
+)
+async def test_a_bad_line_is_reported_by_number_and_stops_nothing(bank: Bank, user: str, line: bytes, reason: str):
+    done = await take(bank, user, request("before"), b"", line, request("after"))
+    assert (done.read, done.retained) == (3, 2)
+    ((number, why),) = done.refused
+    assert number == 3
+    assert reason in why
+
+
+async def test_a_report_quotes_nothing_of_a_bad_line(bank: Bank, user: str):
+    done = await take(bank, user, request("hunter2" * 5_000, outcome="hunter2"), b'{"hunter2: ')
+    assert len(done.refused) == 2
+    assert "hunter2" not in str(done.refused)
+
+
+async def test_the_progress_adds_up_to_the_lines_read(bank: Bank, user: str):
+    told: list[int] = []
+    lines = [request(f"task {number}") for number in range(CHUNK_LINES + 1)]
+    await take(bank, user, *lines, b"{", progress=told.append)
+    assert told == [CHUNK_LINES, 2]
+
+
+def test_a_benchmark_runs_plan_is_its_successful_changes_in_order():
+    changed = benchmark(
+        step("get_order", id=1),
+        step("cancel_order", error=True, id=1),
+        step("cancel_order", id=1, why="no longer needed"),
+        step("think", thought="hm"),
+        step("think_over_return", items=["a", "b"]),
+    )
+    assert from_benchmark(changed)["plan"] == [
+        "cancel_order(id=1, why=no longer needed)",
+        'think_over_return(items=["a","b"])',
+    ]
+
+
+def test_a_benchmark_run_that_changed_nothing_has_its_look_ups_for_a_plan():
+    assert from_benchmark(benchmark(step("get_order", id=1)))["plan"] == ["get_order(id=1)"]
+
+
+def test_a_benchmark_runs_reward_and_errors_are_the_benchmarks():
+    run = parse(json.dumps(benchmark(step("a", error=True), step("a"), reward=0.0)).encode(), AGENT)
+    assert (run.agent, run.outcome, run.reward, run.reward_source) == (AGENT, "failure", 0.0, "metric")
+    assert [trace.status for trace in run.tool_traces] == ["error", "ok"]
+    assert run.tags == ["retail", "retail:v1:0"]
+
+
+def test_a_long_argument_is_cut_in_the_plan_and_kept_in_the_trace():
+    run = parse(json.dumps(benchmark(step("send", text="x" * 5_000))).encode(), AGENT)
+    assert len(run.plan[0]) < 100
+    assert run.tool_traces[0].input == {"text": "x" * 5_000}
+
+
+async def test_real_runs_come_in_whole_and_once(bank: Bank, user: str, runs: list[bytes]):
+    raw = [json.loads(line) for line in runs]
+    good = [run for run in raw if run["task_text"].strip()]
+    done = await take(bank, user, *runs)
+    assert (done.read, done.retained) == (len(runs), len(good))
+    assert {why.split(":")[0] for _, why in done.refused} <= {"task"}
+    mean = select(func.count(), func.avg(cases.c.reward), func.sum(cases.c.step_count)).where(cases.c.user_sub == user)
+    ((count, reward, steps),) = await bank.read(user, mean)
+    assert count == len(good)
+    assert reward == pytest.approx(sum(run["reward"] for run in good) / len(good))
+    assert steps >= sum(len(run["steps"]) for run in good)
+    again = await take(bank, user, *runs)
+    assert (again.retained, again.known, again.refused) == (0, len(good), done.refused)

@@ -1,0 +1,65 @@
+"""The credit that the cases and procedures of a slate earn by its reward, recomputed from the log of decisions."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import case, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.schema import cases, decision_slots, decisions
+from writer.procedures.counters import credit_procedures
+
+
+async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: UUID) -> None:
+    """Recomputes the record of every case and procedure that was told, from the log alone.
+
+    Repeating it changes nothing.
+    """
+    slate = select(decision_slots.c.case_id).where(
+        decision_slots.c.user_sub == user_sub,
+        decision_slots.c.decision_id == decision_id,
+    )
+    await credit_cases(connection, user_sub, list((await connection.scalars(slate)).all()))
+    told = select(decisions.c.procedure_ids).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
+    await credit_procedures(connection, user_sub, await connection.scalar(told) or [])
+
+
+async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
+    """Recomputes the reuse record of these cases: how often a rewarded retrieval used them, and the rewards' sum.
+
+    A slot that the backend called used counts 1; where it named none, the places of the slate share the 1;
+    a slot that it called unused counts 0.
+    """
+    size = func.count().over(partition_by=(decision_slots.c.user_sub, decision_slots.c.decision_id))
+    touched = select(decision_slots.c.decision_id).where(
+        decision_slots.c.user_sub == user_sub,
+        decision_slots.c.case_id.in_(case_ids),
+    )
+    shares = (
+        select(
+            decision_slots.c.case_id,
+            case((decision_slots.c.used.is_(None), 1.0 / size), (decision_slots.c.used, 1.0), else_=0.0).label("share"),
+            decisions.c.reward,
+        )
+        .join(
+            decisions,
+            (decisions.c.user_sub == decision_slots.c.user_sub) & (decisions.c.id == decision_slots.c.decision_id),
+        )
+        .where(decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(touched))
+        .subquery()
+    )
+    record = (
+        select(
+            shares.c.case_id,
+            func.sum(shares.c.share).label("reuse_count"),
+            func.sum(shares.c.share * shares.c.reward).label("reuse_reward"),
+        )
+        .where(shares.c.reward.is_not(None), shares.c.case_id.in_(case_ids))
+        .group_by(shares.c.case_id)
+        .subquery()
+    )
+    await connection.execute(
+        update(cases)
+        .where(cases.c.user_sub == user_sub, cases.c.id == record.c.case_id)
+        .values(reuse_count=record.c.reuse_count, reuse_reward=record.c.reuse_reward, last_used_at=func.now()),
+    )
