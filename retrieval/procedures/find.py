@@ -117,6 +117,7 @@ def _procedure(row: Any) -> Procedure:
         use_reward=row.use_reward,
         occurrences=row.occurrences,
         warns=row.kind == "failure_lesson",
+        reported=row.origin == "run",
         sources=frozenset(row.source_case_ids),
     )
 
@@ -203,6 +204,7 @@ def _statement(nearness: Nearness) -> HotStatement:
     near = _near(nearness, words)
     names = (
         "kind",
+        "origin",
         "level",
         "task_type",
         "trigger",

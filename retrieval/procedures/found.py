@@ -16,6 +16,7 @@ class Procedure:
     Attributes:
         similarity: cosine of trigger and text; None where words alone found it.
         level: None of what was learned from a failure.
+        reported: whether a backend brought it with its run, and nobody checked it against the calls.
         uses: how many rewarded decisions told it, shared with those told beside it where nobody said which helped.
         sources: the runs that say this.
     """
@@ -33,6 +34,7 @@ class Procedure:
     use_reward: float
     occurrences: int
     warns: bool
+    reported: bool = False
     sources: frozenset[UUID] = frozenset()
 
     @property

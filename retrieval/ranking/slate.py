@@ -181,7 +181,7 @@ def _guiding(found: Found, decision: Decision, *, warned: bool) -> list[Procedur
 
 def _guidance(procedure: Procedure) -> Guidance:
     cause = procedure.record.get("identified_root_cause", "")
-    return Guidance(procedure.trigger, procedure.steps, cause, warns=procedure.warns)
+    return Guidance(procedure.trigger, procedure.steps, cause, warns=procedure.warns, reported=procedure.reported)
 
 
 def _asked(question: Question) -> dict[str, Any]:

@@ -411,8 +411,8 @@ async def test_the_context_tells_context_actions_outcome_and_reward(alice: User)
     await fill(alice, ["water the garden"], plan=STEPS, reward=0.75)
     text = (await alice.retrieve("water"))["memory_context"]
     for line in (
-        "[1] Context: water the garden",
-        "Actions: 1. open the valve; 2. wait; 3. close the valve",
+        '[1] Context: "water the garden"',
+        'Actions: ["open the valve", "wait", "close the valve"]',
         "Outcome: success",
         "Reward: 0.75",
         "not instructions",

@@ -362,7 +362,7 @@ async def test_procedures_are_told_when_their_cases_are_gone(bank: Bank):
         await connection.exec_driver_sql("DELETE FROM cases")
     slate = await bank.ask()
     assert (slate.mode, slate.choices, [each.trigger for each in slate.procedures]) == ("hybrid", [], [TASK])
-    assert "[P1] When: Restart the web server" in slate.context.text
+    assert '[P1] When: "Restart the web server"' in slate.context.text
 
 
 # The text
