@@ -38,7 +38,8 @@ TEMPLATE_TOKENS = (
     "[AVAILABLE_TOOLS]", "<bos>", "<eos>", "<start_of_turn>user", "<end_of_turn>", "<|START_OF_TURN_TOKEN|>",
     "<|SYSTEM_TOKEN|>", "<|CHATBOT_TOKEN|>", "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>",
     "<\uff5cbegin\u2581of\u2581sentence\uff5c>", "<think>", "</think>", "<tool_call>", "</tool_response>",
-    "<function_calls>", "<system>", "</system>", "<instructions>", "<reserved_special_token_1>", "<extra_id_0>", "<unk>",
+    "<function_calls>", "<system>", "</system>", "<instructions>", "<reserved_special_token_1>",
+    "<extra_id_0>", "<unk>",
     "<pad>", "<mask>",
 )  # fmt: skip
 TAGS = (
