@@ -1,5 +1,5 @@
 """The bundled Postgres: started and joined, left and stopped, without ever counting a dead process."""
 
-from app.postgres.server import EmbeddedPostgres, EmbeddedPostgresFailed, release, running, start
+from app.postgres.server import EmbeddedPostgres, EmbeddedPostgresFailed, program, release, running, start
 
-__all__ = ["EmbeddedPostgres", "EmbeddedPostgresFailed", "release", "running", "start"]
+__all__ = ["EmbeddedPostgres", "EmbeddedPostgresFailed", "program", "release", "running", "start"]

@@ -176,6 +176,11 @@ def running(home: Path) -> Iterator[EmbeddedPostgres]:
         release(home)
 
 
+def program(name: str) -> Path:
+    """Returns where one of Postgres's own programs is, as ``pg_dump``."""
+    return _bin() / name
+
+
 def _data(home: Path) -> Path:
     return home.expanduser().resolve() / "postgres"
 
