@@ -20,7 +20,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from app.db import asyncpg_url, service_database
 from app.job_records import JobRecord, all_records
 from app.migrate import CONFIGURATION
-from app.providers.openai import OpenAIEmbedder
 from app.runtime import make_embedder, make_model, owner_url
 from app.schedule import periods
 from app.settings import Settings
@@ -88,8 +87,7 @@ async def _patient(settings: Settings) -> AsyncIterator[_Patient]:
             async with service_database(url, pool_size=1, timeout_s=timeout_s) as database:
                 yield _Patient(settings, owner, database, embedder)
         finally:
-            if isinstance(embedder, OpenAIEmbedder):
-                await embedder.aclose()
+            await embedder.aclose()
             await owner.dispose()
 
 
@@ -121,7 +119,10 @@ def _training(settings: Settings) -> Finding:
     wanted = settings.train_every_s > 0
     detail = "torch is not installed: nothing is learned here"
     return Finding(
-        "training", None if not wanted else False, detail, "pip install 'casebank[train]', or set TRAIN_EVERY_S=0"
+        "training",
+        None if not wanted else False,
+        detail,
+        "pip install 'casebank[train]', or set CASEBANK_TRAIN_EVERY_S=0",
     )
 
 

@@ -41,6 +41,9 @@ class Space:
         self.seen += inputs
         return np.array([self._vector(text) for text in inputs], np.float32).reshape(-1, self.dimension)
 
+    async def aclose(self) -> None:
+        pass
+
     def _vector(self, text: str) -> Any:
         numbers = np.frombuffer(hashlib.sha512(text.encode()).digest()[: self.dimension], np.uint8) + np.float32(1)
         return numbers / np.linalg.norm(numbers)
