@@ -15,8 +15,9 @@ from alembic.util.exc import CommandError
 from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from alembic import command
 from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
-from app.migrate import check, migrate
+from app.migrate import migrate, with_alembic
 from app.postgres.server import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
@@ -391,6 +392,11 @@ async def tables_of(url: str) -> set[str]:
     rows = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     await connection.close()
     return {row["tablename"] for row in rows}
+
+
+async def check(url: str) -> None:
+    """Raises CommandError, which says where, unless the database has exactly the tables of the schema."""
+    await with_alembic(url, lambda _connection, config: command.check(config))
 
 
 async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgres: EmbeddedPostgres):
