@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from app.db import service_database
 from app.doctor import CHECKS, Finding, examine
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import new_database
 from tests.fakes.chat_server import ChatServer

@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from alembic import command
 from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
 from app.migrate import migrate, with_alembic
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.ranking.slate import Question

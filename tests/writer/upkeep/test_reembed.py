@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 from retrieval.schema import case_embeddings, cases, profiles
