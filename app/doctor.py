@@ -18,9 +18,10 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.db import asyncpg_url, service_database
+from app.job_records import JobRecord, all_records
 from app.migrate import CONFIGURATION
-from app.providers.openai import OpenAIEmbedder
 from app.runtime import make_embedder, make_model, owner_url
+from app.schedule import periods
 from app.settings import Settings
 from retrieval.database.database import Database
 from retrieval.errors import CasebankError
@@ -86,8 +87,7 @@ async def _patient(settings: Settings) -> AsyncIterator[_Patient]:
             async with service_database(url, pool_size=1, timeout_s=timeout_s) as database:
                 yield _Patient(settings, owner, database, embedder)
         finally:
-            if isinstance(embedder, OpenAIEmbedder):
-                await embedder.aclose()
+            await embedder.aclose()
             await owner.dispose()
 
 
@@ -119,7 +119,10 @@ def _training(settings: Settings) -> Finding:
     wanted = settings.train_every_s > 0
     detail = "torch is not installed: nothing is learned here"
     return Finding(
-        "training", None if not wanted else False, detail, "pip install 'casebank[train]', or set TRAIN_EVERY_S=0"
+        "training",
+        None if not wanted else False,
+        detail,
+        "pip install 'casebank[train]', or set CASEBANK_TRAIN_EVERY_S=0",
     )
 
 
@@ -214,6 +217,28 @@ async def _queue(patient: _Patient) -> Finding:
     return Finding("queue", dead is None and age <= WAIT, detail, advice)
 
 
+async def _jobs(patient: _Patient) -> Finding:
+    """Judges the jobs that these settings ask for; that they never ran is nothing to judge."""
+    async with patient.database.as_worker() as connection:
+        known = await all_records(connection)
+    wanted = periods(patient.settings)
+    here = [(job, wanted[job.name]) for job in known if job.name in wanted]
+    if not here:
+        return Finding("jobs", ok=None, detail="no service has run here yet")
+    well = all(job.last_error is None and job.age <= 2 * every + WAIT for job, every in here)
+    detail = "; ".join(_how_it_went(job) for job, _ in here)
+    return Finding("jobs", well, detail, "is a service running? its log says job.failed, and why a job did")
+
+
+def _how_it_went(job: JobRecord) -> str:
+    ago = "never succeeded" if job.since_success is None else f"succeeded {_seconds(job.since_success)} ago"
+    return f"{job.name} {ago}" + (f", failed {job.failures} times since: {job.last_error}" if job.last_error else "")
+
+
+def _seconds(age: timedelta) -> str:
+    return f"{age.total_seconds():.0f} s"
+
+
 async def _keys(patient: _Patient) -> Finding:
     keyring, opened = Keyring(patient.settings.master_key_bytes), 0
     async with patient.database.as_worker() as connection:
@@ -292,6 +317,7 @@ CHECKS: tuple[_Check, ...] = (
     _strangers,
     _clock,
     _queue,
+    _jobs,
     _keys,
     _embedder,
     _language_model,

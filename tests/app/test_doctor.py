@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from app.db import service_database
 from app.doctor import CHECKS, Finding, examine
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.settings import Settings
 from tests.conftest import new_database
 from tests.fakes.chat_server import ChatServer
@@ -129,6 +129,28 @@ async def test_a_queue_that_nobody_works_on_is_found(url: str, tmp_path: Path):
     found = (await look(url, tmp_path))["queue"]
     assert found.ok is False
     assert "casebank worker" in found.advice
+
+
+async def test_a_bank_without_a_service_so_far_has_no_jobs_to_judge(url: str, tmp_path: Path):
+    assert (await look(url, tmp_path))["jobs"].ok is None
+
+
+async def test_a_job_that_succeeds_is_well_and_one_that_fails_is_named_with_its_error(url: str, tmp_path: Path):
+    await as_owner(url, "INSERT INTO jobs (name, last_succeeded) VALUES ('upkeep', now()), ('training', now())")
+    found = (await look(url, tmp_path))["jobs"]
+    assert found.ok
+    assert "upkeep succeeded 0 s ago" in found.detail
+    await as_owner(url, "UPDATE jobs SET failures = 3, last_error = 'DBAPIError' WHERE name = 'upkeep'")
+    found = (await look(url, tmp_path))["jobs"]
+    assert found.ok is False
+    assert "failed 3 times since: DBAPIError" in found.detail
+
+
+async def test_a_job_that_has_not_run_for_long_is_found_unless_it_is_switched_off(url: str, tmp_path: Path):
+    await as_owner(url, "INSERT INTO jobs (name, last_succeeded) VALUES ('training', now() - interval '4 days')")
+    found = (await look(url, tmp_path))["jobs"]
+    assert (found.ok, "is a service running?" in found.advice) == (False, True)
+    assert (await look(url, tmp_path, train_every_s=0))["jobs"].ok is None
 
 
 async def test_a_profile_in_another_vector_space_is_told_to_reembed(url: str, tmp_path: Path):

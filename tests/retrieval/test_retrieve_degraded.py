@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 from sqlalchemy import update
 
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.runtime import Runtime, running
 from app.settings import Settings

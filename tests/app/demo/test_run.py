@@ -21,7 +21,7 @@ from app.agents.operator.script import naive
 from app.demo.files import write_files
 from app.demo.report import Arm, DemoReport, Record, print_report
 from app.demo.run import run_arm
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 
 VARIATIONS = 8
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.key)

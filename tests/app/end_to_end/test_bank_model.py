@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import func, select
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.errors import NotFound

@@ -25,7 +25,7 @@ from app.experiment.paired import break_even, paired, running_balance, steps_cha
 from app.experiment.prediction import predictions
 from app.experiment.report import Report, print_report
 from app.experiment.run import run_experiment
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from tests.app.conftest import Service
 
 TEXTS = {

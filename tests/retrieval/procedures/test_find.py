@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from app.runtime import Runtime, running

@@ -389,6 +389,9 @@ class Fussy:
             raise EmbedderRefused("one text at a time")
         return await EMBEDDER.embed(texts)
 
+    async def aclose(self) -> None:
+        await EMBEDDER.aclose()
+
 
 async def test_a_tool_whose_name_the_embedder_refuses_takes_no_query_down(bank: Bank, user: str):
     fussy = Reader(bank.database, Fussy())

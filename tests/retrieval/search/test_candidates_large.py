@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.slate import Question, Slate
 from retrieval.retrieve import LargeProfiles, Reader
