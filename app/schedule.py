@@ -44,7 +44,7 @@ async def upkeep(runtime: Runtime) -> None:
 
 
 async def keep_postgres(runtime: Runtime) -> None:
-    """Starts the embedded Postgres again if it died.
+    """Starts the embedded Postgres again if it died; one that recovers, or is full, is left alone and waited for.
 
     Raises:
         EmbeddedPostgresFailed: it does not start.
@@ -53,7 +53,8 @@ async def keep_postgres(runtime: Runtime) -> None:
         async with runtime.database.as_worker():  # it answers: far cheaper to ask than a start that finds it up
             return
     except DatabaseUnavailable:
-        pass
+        if not await asyncio.to_thread(postgres.is_dead, runtime.settings.home):
+            return
     try:
         await asyncio.to_thread(postgres.start, runtime.settings.home)
     except postgres.EmbeddedPostgresFailed as error:

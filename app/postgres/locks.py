@@ -31,10 +31,12 @@ def turn(data: Path) -> Iterator[None]:
         os.close(file)
 
 
-def join(data: Path) -> None:
-    """Takes this process's place among the users of the server, unless it has one."""
-    if data not in _seats:
-        _seats[data] = _locked(data.with_suffix(".users"), fcntl.LOCK_SH)
+def join(data: Path) -> bool:
+    """Takes this process's place among the users of the server, and returns whether it had none before."""
+    if data in _seats:
+        return False
+    _seats[data] = _locked(data.with_suffix(".users"), fcntl.LOCK_SH)
+    return True
 
 
 def leave(data: Path, stop: Callable[[Path], None]) -> None:

@@ -88,6 +88,12 @@ def run_program(data: Path, name: str, *words: str, script: str = "", keep: int 
         raise EmbeddedPostgresFailed(f"{name} failed for {data}. {_hint(said)}\n{said[-_LOG_TAIL_CHARS:]}")
 
 
+def accepts(folder: Path, port: int) -> bool:
+    """Returns whether the server there takes connections; one that starts, stops or recovers takes none."""
+    command = (str(program("pg_isready")), "-q", "-h", str(folder), "-p", str(port))
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - as above
+
+
 def program(name: str) -> Path:
     """Returns where one of Postgres's own programs is, as ``pg_dump``."""
     return _bin() / name

@@ -36,6 +36,7 @@ from app.postgres import locks
 from app.postgres.programs import (
     VERSION,
     EmbeddedPostgresFailed,
+    accepts,
     explained,
     give_to_server_user,
     let_through,
@@ -46,6 +47,10 @@ from app.postgres.programs import (
 _PORT = 5432  # only names the socket file
 _SOCKET_PATH_MAX_BYTES = 103  # macOS; Linux has room for 107
 _PATIENCE_S = 900  # crash recovery reads up to max_wal_size of log, on a slow disk for minutes
+_SLOT_PATIENCE_S = 60  # for a connection slot, where all of them are taken
+_STOP_PATIENCE_S = 30  # for a server that recovers, before a last user leaves it up
+_POLL_S = 0.05
+_NO_SLOT = ("too many clients", "remaining connection slots")
 _SOCKET_DIR = "casebank-pg-"
 _LOG_KEPT_BYTES = 16 * 2**20
 
@@ -103,16 +108,28 @@ def start(home: Path) -> EmbeddedPostgres:
         data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _exit_on_signals()
         with locks.turn(data):
-            locks.join(data)
+            joined = locks.join(data)
             try:
                 return _prepared(data)
             except BaseException:
-                locks.leave(data, _stop)
+                if joined:  # a place that the process had before is not this call's to give up
+                    locks.leave(data, _stop)
                 raise
+
+
+def is_dead(home: Path) -> bool:
+    """Returns whether no process of the server of `home` lives; one that recovers, or has no slot left, does."""
+    life = locks.life(_data(home))
+    if life is None:
+        return False
+    os.close(life)
+    return True
 
 
 def release(home: Path) -> None:
     """Leaves the server of `home`, and stops it if no other process uses it; happens at exit by itself.
+
+    One that recovers is never stopped: if it does not finish soon, it stays up, idle, until its next user leaves.
 
     Raises:
         EmbeddedPostgresFailed: it does not stop.
@@ -164,14 +181,23 @@ def _prepared(data: Path) -> EmbeddedPostgres:
         raise EmbeddedPostgresFailed(
             f"PostgreSQL {version} made {data} and this is {VERSION}: dump with that one, load here.",
         )
-    server = _serving(data)
-    try:
-        _make_database(data, server)
-    except EmbeddedPostgresFailed:
-        if _ready(data) == server:
-            raise
-        return _prepared(data)  # it was dying just then
-    return server
+    return _with_database(data)
+
+
+def _with_database(data: Path) -> EmbeddedPostgres:
+    """The server of `data` with the database `casebank` in it, awaited where it has no connection slot left."""
+    deadline = time.monotonic() + _SLOT_PATIENCE_S
+    while True:
+        server = _serving(data)
+        try:
+            _make_database(data, server)
+        except EmbeddedPostgresFailed as error:
+            passing = _ready(data) != server or any(words in str(error) for words in _NO_SLOT)
+            if not passing or time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_S)  # it was dying or recovering just then, or is full
+        else:
+            return server
 
 
 def _make(data: Path) -> None:
@@ -199,17 +225,19 @@ def _serving(data: Path) -> EmbeddedPostgres:
         elif (server := _ready(data)) is not None:
             return server
         else:
-            time.sleep(0.05)
+            time.sleep(_POLL_S)
     raise EmbeddedPostgresFailed(f"Postgres at {data} was not ready in {_PATIENCE_S} s.")
 
 
 def _ready(data: Path) -> EmbeddedPostgres | None:
-    """The server that postmaster.pid tells of, if it says that it is ready and something listens there."""
+    """The server that postmaster.pid tells of, if it says that it is ready, and takes connections."""
     with suppress(OSError, ValueError):
         pid, _, _, port, folder, _, _, state = _pid_file(data)
         if state.strip() == "ready":
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(f"{folder}/.s.PGSQL.{port}")
+            if not accepts(Path(folder), int(port)):  # after a backend's crash the file says ready all the same
+                return None
             return EmbeddedPostgres(socket_dir=Path(folder), port=int(port), pid=int(pid))
     return None
 
@@ -276,5 +304,20 @@ def _stop(data: Path) -> None:
         return
     pid_file = _pid_file(data)
     open_to_server(data)
+    if not _settled(data):
+        return
     run_program(data, "pg_ctl", "stop", "-w", "-t", str(_PATIENCE_S), "-m", "fast")
     _drop_socket_dir(data, pid_file)
+
+
+def _settled(data: Path) -> bool:
+    """Waits until the server takes connections, and returns whether it does.
+
+    PostgreSQL 18 hangs if it is told to stop while it recovers.
+    """
+    deadline = time.monotonic() + _STOP_PATIENCE_S
+    while _ready(data) is None:
+        if is_dead(data.parent) or time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
