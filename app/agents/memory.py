@@ -23,7 +23,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Case:
+class RememberedCase:
     """One remembered run, as a slate shows it."""
 
     case_id: str
@@ -33,10 +33,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Slate:
+class RetrievedCases:
     """What memory answered: cases best first, and what the answer cost."""
 
-    cases: tuple[Case, ...] = ()
+    cases: tuple[RememberedCase, ...] = ()
     retrieval_id: str | None = None
     tokens: int = 0
     latency_ms: float | None = None
@@ -44,7 +44,7 @@ class Slate:
 
 
 @dataclass(frozen=True)
-class Run:
+class AgentRun:
     """One finished run of the operator."""
 
     task: str
@@ -58,21 +58,21 @@ class Run:
 class Memory(Protocol):
     """Where runs are kept and looked up."""
 
-    async def retrieve(self, task: str) -> Slate:
+    async def retrieve(self, task: str) -> RetrievedCases:
         """The slate for a task about to be done."""
 
-    async def retain(self, run: Run, slate: Slate) -> str | None:
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
         """The id under which `run` was kept, normally once it can be retrieved; None if it was not kept."""
 
 
 class NoMemory:
     """Remembers nothing."""
 
-    async def retrieve(self, task: str) -> Slate:  # noqa: ARG002 (the protocol's signature)
+    async def retrieve(self, task: str) -> RetrievedCases:  # noqa: ARG002 (the protocol's signature)
         """An empty slate."""
-        return Slate()
+        return RetrievedCases()
 
-    async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (the protocol's signature)
         """None."""
         return None
 
@@ -94,7 +94,7 @@ class HttpMemory:
         self._asked = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
         self.errors: list[str] = []  # what went wrong with memory; the report shows it
 
-    async def retrieve(self, task: str) -> Slate:
+    async def retrieve(self, task: str) -> RetrievedCases:
         """The service's slate for `task`; an empty one if it cannot be had."""
         body = {**self._asked, "query": task}
         started = time.perf_counter()
@@ -104,9 +104,9 @@ class HttpMemory:
             return _slate(answer, latency_ms)
         except _MEMORY_ERRORS as error:
             self.errors.append(f"retrieve: {error!r}")
-            return Slate()
+            return RetrievedCases()
 
-    async def retain(self, run: Run, slate: Slate) -> str | None:
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
         """The id of the case made of `run`, once it is ready to be retrieved or the wait for that is over."""
         body = {
             "agent": self._agent,
@@ -144,12 +144,12 @@ class HttpMemory:
                 await asyncio.sleep(0.01)
 
 
-def _slate(answer: dict[str, Any], latency_ms: float) -> Slate:
+def _slate(answer: dict[str, Any], latency_ms: float) -> RetrievedCases:
     cases = tuple(
-        Case(str(case["case_id"]), str(case["task"]), tuple(case.get("plan") or ()), str(case["outcome"]))
+        RememberedCase(str(case["case_id"]), str(case["task"]), tuple(case.get("plan") or ()), str(case["outcome"]))
         for case in answer["cases"]
     )
-    return Slate(
+    return RetrievedCases(
         cases=cases,
         retrieval_id=answer.get("retrieval_id"),
         tokens=int(answer.get("tokens") or 0),

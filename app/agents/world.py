@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from app.agents.memory import Run, Slate, Trace
+from app.agents.memory import AgentRun, RetrievedCases, Trace
 
 
 class StepsSpent(Exception):
@@ -68,7 +68,7 @@ class Briefing:
 
     task: Any
     observation: Any
-    slate: Slate
+    slate: RetrievedCases
     seed: str
 
 
@@ -128,8 +128,8 @@ class Adapter(Protocol):
     async def tasks(self, environment: Any, family: str, size: Size) -> Tasks:
         """Tasks of a family; none of the test tasks is among those practised on."""
 
-    async def demonstrations(self, environment: Any, tasks: Sequence[Any]) -> Sequence[Run]:
+    async def demonstrations(self, environment: Any, tasks: Sequence[Any]) -> Sequence[AgentRun]:
         """An expert's runs of the tasks, where the environment brings them; for an arm of their own only."""
 
-    async def play(self, world: Environment, briefing: Briefing) -> Run:
+    async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
         """The agent's run of one task, to its end or to where it gives up."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from app.agents.memory import Memory, Run, Slate, Trace
+from app.agents.memory import AgentRun, Memory, RetrievedCases, Trace
 from app.agents.world import Adapter, Briefing, Environment, StepsSpent, Task
 from retrieval.context import count_tokens
 
@@ -53,8 +53,8 @@ class Outcome:
 
     episode: Episode
     task: Task
-    run: Run | None
-    slate: Slate
+    run: AgentRun | None
+    slate: RetrievedCases
 
 
 class Watched:
@@ -154,14 +154,14 @@ async def play(adapter: Adapter, world: Watched, task: Task, memory: Memory, alo
     return Outcome(episode, task, None if run is None else replace(run, success=success), slate)
 
 
-async def _run(adapter: Adapter, world: Watched, briefing: Briefing) -> Run:
+async def _run(adapter: Adapter, world: Watched, briefing: Briefing) -> AgentRun:
     try:
         return await adapter.play(world, briefing)
     except StepsSpent:  # an agent need not care
-        return Run(briefing.task.text, (), tuple(world.traces), success=False, first_try=False)
+        return AgentRun(briefing.task.text, (), tuple(world.traces), success=False, first_try=False)
 
 
-def _ended(run: Run | None, world: Watched, *, success: bool) -> Ended:
+def _ended(run: AgentRun | None, world: Watched, *, success: bool) -> Ended:
     if run is None:
         return "environment failed"
     if success:

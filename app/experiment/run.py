@@ -8,7 +8,7 @@ import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.agents.memory import HttpMemory, Memory, NoMemory, Run, Slate
+from app.agents.memory import AgentRun, HttpMemory, Memory, NoMemory, RetrievedCases
 from app.agents.world import Adapter, MemoryUnusable, Size, Task
 from app.experiment.episode import Episode, Outcome, Watched, play
 from app.experiment.prediction import Prediction, predictions
@@ -142,13 +142,13 @@ async def _transfer(laboratory: Laboratory, practised: Sequence[Outcome], tested
     return matrix
 
 
-async def _expert(laboratory: Laboratory, shown: Sequence[Run], tested: Tested, k: int) -> list[Episode]:
+async def _expert(laboratory: Laboratory, shown: Sequence[AgentRun], tested: Tested, k: int) -> list[Episode]:
     """Returns the test with a bank of an expert's runs; none where there are none."""
     if not shown:
         return []
     memory = await laboratory.bank("expert", k)
     for run in shown:
-        await memory.retain(run, Slate())
+        await memory.retain(run, RetrievedCases())
     return await laboratory.test("test, expert's bank", memory, tested)
 
 

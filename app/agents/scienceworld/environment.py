@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from app.agents.memory import Run, Trace
+from app.agents.memory import AgentRun, Trace
 from app.agents.scienceworld.explorer import Explorer, View
 from app.agents.world import Briefing, Environment, EnvironmentMissing, Size, Tasks
 
@@ -136,15 +136,15 @@ class ScienceWorld:
         """Variations of the task, other ones to practise on than to be tested with."""
         return await environment.draw(family, size)
 
-    async def demonstrations(self, environment: World, tasks: Sequence[Variation]) -> Sequence[Run]:
+    async def demonstrations(self, environment: World, tasks: Sequence[Variation]) -> Sequence[AgentRun]:
         """ScienceWorld's own solutions, walks from room to room shortened to their ends."""
         plans = [shortened(await environment.expert(task)) for task in tasks]
         return [
-            Run(task.text, tuple(plan), (), success=True, first_try=False)
+            AgentRun(task.text, tuple(plan), (), success=True, first_try=False)
             for task, plan in zip(tasks, plans, strict=True)
         ]
 
-    async def play(self, world: Environment, briefing: Briefing) -> Run:
+    async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
         """The explorer's run."""
         return await Explorer(briefing).run(world)
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from app.agents.memory import Case, Run
+from app.agents.memory import AgentRun, RememberedCase
 from app.agents.world import Briefing, Environment, StepsSpent
 
 AVOID = "do not: "
@@ -68,7 +68,7 @@ class Explorer:
         self._taken: list[Done] = []
         self._used: list[str] = []
 
-    async def run(self, world: Environment) -> Run:
+    async def run(self, world: Environment) -> AgentRun:
         """The finished run: over, or the steps spent."""
         followed = 0
         try:
@@ -79,7 +79,7 @@ class Explorer:
         except StepsSpent:
             pass
         success = world.reward >= 1
-        return Run(
+        return AgentRun(
             task=self._text,
             plan=tuple(essential(self._taken) if success else self._blame()),
             traces=tuple(world.traces),
@@ -224,7 +224,7 @@ def essential(taken: Sequence[Done]) -> list[str]:
     return lines
 
 
-def adapt(case: Case, text: str) -> tuple[int, list[str]] | None:
+def adapt(case: RememberedCase, text: str) -> tuple[int, list[str]] | None:
     """Returns in how many places the case's task differs from the text, and its plan in the text's words.
 
     None where it does not fit: where the first sentences, which say what is wanted, differ in a word that the plan
