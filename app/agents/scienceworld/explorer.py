@@ -89,7 +89,7 @@ class Explorer:
         )
 
     async def _follow(self, world: Environment) -> None:
-        """Tries the plans of the cases that fit, the likest first, until one can be followed to its end."""
+        """Tries the plans of the cases that fit, the most similar first, until one can be followed to its end."""
         fitting = [(adapted, case) for case in self._cases if (adapted := adapt(case, self._text)) is not None]
         for (_, plan), case in sorted(fitting, key=lambda each: each[0][0]):
             self._used.append(case.case_id)
@@ -233,9 +233,9 @@ def adapt(case: RememberedCase, text: str) -> tuple[int, list[str]] | None:
     if case.outcome != "success" or not case.plan:
         return None
     plan = [line.lower() for line in case.plan]
-    told = " ".join(plan)
+    plan_words = " ".join(plan)
     wanted = _swaps(case.task.partition(".")[0], text.partition(".")[0])
-    if any(not word or not re.search(rf"\b{re.escape(word)}\b", told) for word in wanted):
+    if any(not word or not re.search(rf"\b{re.escape(word)}\b", plan_words) for word in wanted):
         return None
     swaps = {old: new for old, new in _swaps(case.task, text).items() if old and new}
     return len(swaps), [_swapped(line, swaps) for line in plan]
@@ -256,7 +256,7 @@ def _swapped(line: str, swaps: dict[str, str]) -> str:
 
 
 def closest(line: str, valid: Sequence[str]) -> str | None:
-    """Returns the valid action that is the line, or the likest with the same verb and most of its words."""
+    """Returns the valid action that is the line, or the most similar with the same verb and most of its words."""
     if line in valid:
         return line
     same = [action for action in valid if verb_of(action) == verb_of(line)]
