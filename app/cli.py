@@ -332,10 +332,13 @@ def demo(
     tasks: Annotated[int, typer.Option(min=10, help="length of the stream")] = 120,
     seed: Annotated[int, typer.Option(help="the same seed is the same stream")] = 1,
     out_dir: Annotated[Path, typer.Option(help="where the plot and the numbers go")] = Path("out"),
+    learn: Annotated[
+        bool, typer.Option("--learn", help="also train on what was logged, and try what was learned")
+    ] = False,
 ) -> None:
     """Show what memory changes: a scripted database operator, without and with casebank."""
     logs.quiet()
-    _run(run_demo(Settings(), tasks=tasks, seed=seed, out_dir=out_dir))
+    _run(run_demo(Settings(), tasks=tasks, seed=seed, out_dir=out_dir, learn=learn))
 
 
 @cli.command()
