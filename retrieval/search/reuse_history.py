@@ -3,8 +3,9 @@
 from typing import Any
 
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import Float, and_, case, cast, func, literal_column, select
+from sqlalchemy import Float, and_, cast, literal_column, select
 
+from retrieval.credit import shared_credit
 from retrieval.database.fast_path import HotStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.schema import cases, decision_slots, decisions
@@ -46,12 +47,9 @@ def _statement() -> HotStatement:
         .cte("nearest")
     )
     slot = decision_slots.c
-    told = func.bool_or(slot.used.is_not(None)).over(partition_by=nearest.c.id)
-    places = func.count().over(partition_by=nearest.c.id)
-    used = func.count().filter(slot.used).over(partition_by=nearest.c.id)
-    credit = case((~told, 1.0 / cast(places, Float)), (slot.used, 1.0 / cast(used, Float)), else_=0.0)
+    credit = shared_credit(slot.used, [nearest.c.id])
     uses = (  # before the cases are joined: a place whose case is gone has its share all the same
-        select(*nearest.c, slot.place, slot.case_id, cast(credit, Float).label("credit"))
+        select(*nearest.c, slot.place, slot.case_id, credit.label("credit"))
         .select_from(nearest)
         .join(decision_slots, and_(slot.user_sub == USER_SUB, slot.decision_id == nearest.c.id))
         .cte("uses")

@@ -19,7 +19,7 @@ from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
 from retrieval.telemetry import stage
 from retrieval.text import folded
-from writer.analysis.state_changes import effects
+from writer.analysis.run_counts import counted_by_status
 from writer.author import Author
 from writer.errors import IdempotencyConflict
 from writer.privacy.keys import Keyring, UserKey
@@ -87,7 +87,9 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     clean, redactions = redact(raw)
     tools = list(dict.fromkeys(trace["tool"] for trace in clean["tool_traces"]))
-    reward = run.reward if run.reward is not None else heuristic_reward(run)
+    # as far as the statuses tell: the worker looks at the outputs, and corrects these counts and the guessed reward
+    counts = counted_by_status(clean["tool_traces"], clean["plan"])
+    guess = heuristic_reward(run.outcome, unresolved=counts.unresolved)
     columns = {
         "agent_key": run.agent,
         "kind": run.kind,
@@ -96,13 +98,13 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
         "task": clean["task"],
         "plan": clean["plan"],
         "tools": tools,
-        "effects": effects(((trace["tool"], trace["status"] == "ok") for trace in clean["tool_traces"]), clean["plan"]),
+        "effects": counts.effects,
         "tags": clean["tags"],
         "outcome": run.outcome,
-        "reward": reward,
+        "reward": guess if run.reward is None else run.reward,
         "reward_source": "heuristic" if run.reward is None else run.reward_source or "metric",
         "step_count": len(run.tool_traces) or len(run.plan),
-        "error_count": sum(trace.status == "error" for trace in run.tool_traces),
+        "error_count": counts.error_count,
         "retrieval_id": run.retrieval_id,
         "used_case_ids": run.used_case_ids,
         "used_procedure_ids": run.used_procedure_ids,
