@@ -11,12 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.schema import decisions, procedures
 from writer.audit import Change, note
-from writer.procedures.versions import one
+from writer.procedures.versions import version_update
 
-LEAST_USES = 5.0
-"""Of a version and of its parent, before one can be said to do worse than the other."""
-APART = 1.64
-"""Standard deviations between two posterior means from which they are clearly apart: one side, 95 %."""
+FEWEST_USES = 5.0
+"""Uses that a version and its parent need each before they are compared."""
+CLEAR_DIFFERENCE_SD = 1.64
+"""Standard deviations between two posterior means from which the difference is significant: one side, 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,19 @@ class Counters:
 def clearly_worse(version: Counters, parent: Counters) -> bool:
     """Returns whether the version does worse than its parent, and not by chance.
 
-    Both have LEAST_USES, and the posterior means differ by more than APART deviations of their difference.
+    Both have FEWEST_USES, and the posterior means differ by more than CLEAR_DIFFERENCE_SD standard deviations of their
+    difference.
     """
-    if min(version.uses, parent.uses) < LEAST_USES:
+    if min(version.uses, parent.uses) < FEWEST_USES:
         return False
-    return parent.mean - version.mean > APART * sqrt(parent.variance + version.variance)
+    return parent.mean - version.mean > CLEAR_DIFFERENCE_SD * sqrt(parent.variance + version.variance)
 
 
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
     """Recomputes the counters of every version of these procedures, then rolls back what does worse than its parent.
 
-    On each rewarded decision a version that the backend called used counts 1; where it did not say, those that were
-    told share the 1; one that it left out counts 0. From the log alone: repeating it changes nothing.
+    On each rewarded decision a version that the backend called used counts 1; where it did not say, those in
+    the context share the 1; one that it left out counts 0. From the log alone: repeating it changes nothing.
     """
     if not procedure_ids:
         return
@@ -73,22 +74,22 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
 def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
     """Returns the statement for the uses of each version of these procedures, and the sum of their rewards.
 
-    A version does not count decisions from before it was: its number may have been another one's, since deleted.
+    Decisions older than a version are not counted: its number may have belonged to another version, since deleted.
     """
-    told = (
+    shown = (
         func.unnest(decisions.c.procedure_ids, decisions.c.procedure_versions)
-        .table_valued("id", "version", name="told")
+        .table_valued("id", "version", name="shown")
         .render_derived()
         .lateral()
     )
     used = decisions.c.used_procedure_ids
     share = case(
         (used.is_(None), 1.0 / func.cardinality(decisions.c.procedure_ids)),
-        (told.c.id == any_(used), 1.0),
+        (shown.c.id == any_(used), 1.0),
         else_=0.0,
     )
     version = and_(
-        procedures.c.user_sub == user_sub, procedures.c.id == told.c.id, procedures.c.version == told.c.version
+        procedures.c.user_sub == user_sub, procedures.c.id == shown.c.id, procedures.c.version == shown.c.version
     )
     return (
         select(
@@ -97,7 +98,7 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...
             func.sum(share).label("uses"),
             func.sum(share * decisions.c.reward).label("use_reward"),
         )
-        .select_from(decisions.join(told, literal(True)).join(procedures, version))
+        .select_from(decisions.join(shown, literal(True)).join(procedures, version))
         .where(
             decisions.c.user_sub == user_sub,
             decisions.c.reward.is_not(None),
@@ -114,8 +115,8 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
     for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
         version = Counters(row.uses, row.use_reward)
         if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
-            await connection.execute(one(user_sub, row.id, row.version).values(status="rolled_back"))
-            await connection.execute(one(user_sub, row.id, row.parent_version).values(status="active"))
+            await connection.execute(version_update(user_sub, row.id, row.version).values(status="rolled_back"))
+            await connection.execute(version_update(user_sub, row.id, row.parent_version).values(status="active"))
             payload = {"version": row.version, "to": row.parent_version}
             await note(
                 connection,

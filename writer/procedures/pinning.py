@@ -1,4 +1,4 @@
-"""Versions changed by hand: pinned, let go of, and retired; each change noted in the audit."""
+"""Versions changed by hand: pinned, unpinned and retired; each change is noted in the audit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from retrieval.listing import versions_of
 from retrieval.schema import procedures
 from writer.audit import Change, note
 from writer.author import Author
-from writer.procedures.versions import one
+from writer.procedures.versions import version_update
 
 
 async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:
-    """Makes the version the active one, to be replaced by nothing but another pin; or lets go of it again.
+    """Makes the version the active one, which only another pin replaces; or unpins it.
 
     Raises:
         NotFound: the user has no such version.
@@ -30,7 +30,7 @@ async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, v
         await connection.execute(others.where(procedures.c.status == "active").values(status="superseded"))
         await connection.execute(others.values(pinned=False))
     values = {"pinned": True, "status": "active"} if pinned else {"pinned": False}
-    await connection.execute(one(author.user_sub, procedure_id, version).values(values))
+    await connection.execute(version_update(author.user_sub, procedure_id, version).values(values))
     await note(connection, _change(author, row, "pin_procedure" if pinned else "unpin_procedure", version))
 
 
@@ -44,7 +44,7 @@ async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID
     row = next((row for row in rows if row.status == "active"), None)
     if row is None:
         raise NotFound("no such procedure, or no version of it is active")
-    gone = one(author.user_sub, procedure_id, row.version)
+    gone = version_update(author.user_sub, procedure_id, row.version)
     await connection.execute(gone.values(status="retired", pinned=False))
     await note(connection, _change(author, row, "retire_procedure", row.version))
     return int(row.version)

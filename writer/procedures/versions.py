@@ -1,4 +1,4 @@
-"""What a run taught, as versions of procedures: a new one, one more run of a known one, or a revision of it."""
+"""Stores what a run teaches: a new procedure, one more run of a known one, or the next version of one."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from retrieval.listing import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
 from writer.audit import Change, note
-from writer.procedures.learn_from_run import Used
+from writer.procedures.learn_from_run import UsedVersion
 from writer.procedures.ports import Draft
 from writer.procedures.revise import MARK
 from writer.run import ProcedureData, ScriptData
@@ -26,7 +26,7 @@ SAME_TRIGGER = 0.85
 SAME_STEPS = 0.8
 """Share of common words (Jaccard) from which steps are alike."""
 NEAREST = 8
-"""How many of the nearest procedures are held against a new one."""
+"""How many of the nearest procedures are compared with a new one."""
 MOST_SOURCES = 200
 
 _EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`|[^)]*)\)")
@@ -50,11 +50,11 @@ class Source:
 
 
 async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
-    """Stores the draft as a procedure, or counts one more run of the one that says the same already.
+    """Stores the draft as a procedure, or counts one more run of a known procedure that says the same.
 
-    One that was retired by hand stays so, and takes in what says the same. The profile's lock is held.
+    A procedure that was retired by hand stays retired, and counts the run as well. The caller holds the profile's lock.
     """
-    known = await _twin(connection, source, draft, vector)
+    known = await _known(connection, source, draft, vector)
     if known is None:
         procedure_id = uuids.uuid7()
         await _insert(connection, source, draft, vector, {"id": procedure_id, "version": 1})
@@ -64,13 +64,13 @@ async def add(connection: AsyncConnection, source: Source, draft: Draft, vector:
         (func.cardinality(procedures.c.source_case_ids) >= MOST_SOURCES, procedures.c.source_case_ids),
         else_=func.array_append(procedures.c.source_case_ids, source.case_id),
     )
-    merged = one(source.user_sub, known.id, known.version)
+    merged = version_update(source.user_sub, known.id, known.version)
     await connection.execute(merged.values(occurrences=procedures.c.occurrences + 1, source_case_ids=sources))
     await note(connection, change(source, "worker", "merge_procedure", known.id, case_id=str(source.case_id)))
 
 
 async def revise(
-    connection: AsyncConnection, source: Source, used: Used, draft: Draft, vector: UnitVector | None
+    connection: AsyncConnection, source: Source, used: UsedVersion, draft: Draft, vector: UnitVector | None
 ) -> None:
     """Stores the draft as the next version of the procedure that the run used, in its place.
 
@@ -82,7 +82,7 @@ async def revise(
     record = draft.record.model_dump(mode="json")
     if parent is None or parent.status != "active" or parent.pinned or any(row.record == record for row in rows):
         return
-    await connection.execute(one(source.user_sub, used.id, used.version).values(status="superseded"))
+    await connection.execute(version_update(source.user_sub, used.id, used.version).values(status="superseded"))
     key = {"id": used.id, "version": rows[0].version + 1, "parent_version": used.version}
     inherited = {"source_case_ids": [*parent.source_case_ids[: MOST_SOURCES - 1], source.case_id]}
     await _insert(connection, source, draft, vector, {**key, **inherited})
@@ -101,15 +101,15 @@ def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) 
     )
 
 
-def as_used(row: Row[Any]) -> Used:
+def as_used(row: Row[Any]) -> UsedVersion:
     """Returns the stored version as the draft that it once was."""
     model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
     record = model.model_construct(**row.record)
     draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
-    return Used(row.id, row.version, draft)
+    return UsedVersion(row.id, row.version, draft)
 
 
-def one(user_sub: str, procedure_id: UUID, version: int) -> Any:
+def version_update(user_sub: str, procedure_id: UUID, version: int) -> Any:
     """Returns the update of one version, still without its values."""
     return update(procedures).where(
         procedures.c.user_sub == user_sub, procedures.c.id == procedure_id, procedures.c.version == version
@@ -128,7 +128,7 @@ def change(source: Source, actor: str, action: str, procedure_id: UUID, **payloa
     )
 
 
-def searched(draft: Draft) -> str:
+def searched_text(draft: Draft) -> str:
     """Returns what keywords find a procedure by."""
     lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
     return "\n".join(lines)[:MAX_SEARCH_TEXT_CHARS]
@@ -149,18 +149,18 @@ async def _insert(
         "trigger": draft.trigger,
         "domain": draft.domain,
         "source_case_ids": [source.case_id],
-        "search_text": searched(draft),
+        "search_text": searched_text(draft),
         "embedding_model": None if vector is None else source.model,
         "embedding": None if vector is None else vector.tolist(),
     }
     await connection.execute(insert(procedures).values({**values, **key}))
 
 
-async def _twin(
+async def _known(
     connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
 ) -> Row[Any] | None:
     """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
-    statement = like(source.user_sub, source.agent_key, draft)
+    statement = comparable(source.user_sub, source.agent_key, draft)
     same = func.lower(procedures.c.trigger) == draft.trigger.lower()
     if vector is not None and source.pgvector:
         similarity = _similarity(source.model, vector)
@@ -175,7 +175,7 @@ async def _twin(
     return next((row for row in rows if alike(own, _shape(row.record["learned_procedure_steps"]))), None)
 
 
-def like(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any, ...]]:
+def comparable(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any, ...]]:
     """Returns the statement for the active and retired procedures of the draft's kind, in no order."""
     names = ("id", "version", "status", "trigger", "record", "embedding_model", "embedding")
     return select(*(procedures.c[name] for name in names)).where(

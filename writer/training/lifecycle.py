@@ -16,7 +16,7 @@ LIVE = ("candidate", "serving")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class NewPolicy:
     """What is written of a new policy."""
 
     status: str
@@ -49,13 +49,13 @@ def live(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
     )
 
 
-async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: Stored) -> int:
+async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: NewPolicy) -> int:
     """Stores a policy under the next version, which is returned."""
     last = select(func.coalesce(func.max(policies.c.version), 0)).where(
         policies.c.user_sub == user_sub, policies.c.agent_key == agent_key
     )
     version = int((await connection.execute(last)).scalar_one()) + 1
-    values = {name: getattr(new, name) for name in Stored.__slots__}
+    values = {name: getattr(new, name) for name in NewPolicy.__slots__}
     await connection.execute(insert(policies).values(user_sub=user_sub, agent_key=agent_key, version=version, **values))
     await note(connection, _change(user_sub, agent_key, "add_policy", version, new.status))
     return version

@@ -35,7 +35,7 @@ from retrieval.telemetry import log as events
 from writer.profiles import Profile, each_profile
 from writer.training import lifecycle, shared_prior
 from writer.training.decision_log import Entry, examples, logged, read, target
-from writer.training.lifecycle import Stored
+from writer.training.lifecycle import NewPolicy
 from writer.training.shared_prior import Start
 
 Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
@@ -84,7 +84,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class TrainingResult:
     """What became of one profile."""
 
     user_sub: str
@@ -108,7 +108,7 @@ class _Due:
 
 async def learn(
     database: Database, fit: Fit, *, only: Profile | None = None, demand: Demand | None = None, seed: int = 0
-) -> AsyncIterator[Learnt]:
+) -> AsyncIterator[TrainingResult]:
     """Judges every trial, watches over what serves, and trains candidates; yields what became of each profile.
 
     Args:
@@ -127,7 +127,7 @@ async def learn(
         try:
             found = await _look(database, profile, demand)
         except UserErased:
-            found = Learnt(profile.user_sub, profile.agent_key, "erased")
+            found = TrainingResult(profile.user_sub, profile.agent_key, "erased")
         if isinstance(found, _Due):
             due.append(found)
         else:
@@ -144,7 +144,7 @@ async def _profiles(database: Database, only: Profile | None) -> AsyncIterator[P
         yield profile
 
 
-async def _look(database: Database, profile: Profile, demand: Demand) -> Learnt | _Due:
+async def _look(database: Database, profile: Profile, demand: Demand) -> TrainingResult | _Due:
     """Judges and watches; answers with examples when a new candidate is due.
 
     What takes long is done between two transactions: an erasure need not wait for it.
@@ -152,12 +152,12 @@ async def _look(database: Database, profile: Profile, demand: Demand) -> Learnt 
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         seen = await _read(connection, profile)
     if not seen.learns:
-        return Learnt(profile.user_sub, profile.agent_key, "learning is off")
+        return TrainingResult(profile.user_sub, profile.agent_key, "learning is off")
     steps, ended = _steps(seen)
     if steps:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             if not await _take(connection, seen, steps):
-                return Learnt(profile.user_sub, profile.agent_key, "another trainer was first")
+                return TrainingResult(profile.user_sub, profile.agent_key, "another trainer was first")
     if ended is not None:
         return ended
     due = _Due(profile, examples(seen.log), shares=seen.shares)
@@ -222,7 +222,7 @@ async def _take(connection: AsyncConnection, seen: _Seen, steps: Sequence[_Step]
     return True
 
 
-def _steps(seen: _Seen) -> tuple[list[_Step], Learnt | None]:
+def _steps(seen: _Seen) -> tuple[list[_Step], TrainingResult | None]:
     """Returns what the live policies' records call for, and what became of the profile if that was all for now."""
     steps, sound = [], {}
     for row in seen.live:
@@ -238,7 +238,7 @@ def _steps(seen: _Seen) -> tuple[list[_Step], Learnt | None]:
     return ([*steps, found[0]], found[1]) if found else (steps, None)
 
 
-def _watched(serving: Row[Any] | None, log: Sequence[Entry]) -> tuple[_Step, Learnt] | None:
+def _watched(serving: Row[Any] | None, log: Sequence[Entry]) -> tuple[_Step, TrainingResult] | None:
     """Returns the end of a serving policy whose live reward has fallen below what it was promoted on."""
     if serving is None or not serving.verdict:
         return None
@@ -250,10 +250,12 @@ def _watched(serving: Row[Any] | None, log: Sequence[Entry]) -> tuple[_Step, Lea
     why = {"live_reward": seen.mean, "floor": seen.floor, "decisions": seen.decisions, "evidence": seen.evidence}
     events.warning("policy.rolled_back", version=serving.version, decisions=seen.decisions)
     step = _Step(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
-    return step, Learnt(serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why)
+    return step, TrainingResult(
+        serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
+    )
 
 
-def _judged(sound: Mapping[str, Row[Any]], log: Sequence[Entry]) -> tuple[_Step, Learnt]:
+def _judged(sound: Mapping[str, Row[Any]], log: Sequence[Entry]) -> tuple[_Step, TrainingResult]:
     """Returns what the gate says of the trial, by the decisions since it began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
@@ -261,11 +263,11 @@ def _judged(sound: Mapping[str, Row[Any]], log: Sequence[Entry]) -> tuple[_Step,
     status = {"promote": "serving", "keep": "rejected", "roll back": "rolled_back"}.get(verdict.outcome)
     if status is None and sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
         status = "rejected"
-    learnt = Learnt(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
+    learnt = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
     return _Step(row, status, {"verdict": verdict.as_json()}), learnt
 
 
-def _undue(due: _Due, log: Sequence[Entry], trained_at: datetime | None, demand: Demand) -> Learnt | None:
+def _undue(due: _Due, log: Sequence[Entry], trained_at: datetime | None, demand: Demand) -> TrainingResult | None:
     """Returns why there is no candidate to be trained of these examples; None if there is."""
     known = due.examples
     fresh = sum(entry.rewarded for entry in log if trained_at is None or entry.at > trained_at)
@@ -276,7 +278,7 @@ def _undue(due: _Due, log: Sequence[Entry], trained_at: datetime | None, demand:
         why = "rewards all equal"
     elif fresh < demand.fresh:
         why = "nothing new"
-    return why and Learnt(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
+    return why and TrainingResult(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
 
 
 def verdict_on(
@@ -297,7 +299,9 @@ def _policy(row: Row[Any] | None) -> Policy | None:
         return None  # what cannot be loaded does not serve either
 
 
-async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Demand, seed: int) -> AsyncIterator[Learnt]:
+async def _train(
+    database: Database, due: Sequence[_Due], fit: Fit, demand: Demand, seed: int
+) -> AsyncIterator[TrainingResult]:
     """Trains all at once: first on the earlier decisions, to be measured on the later, then on everything."""
     if not due:
         return
@@ -313,7 +317,7 @@ async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
     for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
         count = len(each.examples)
         if not all(trained.is_finite for trained in (head, *curve)):
-            yield Learnt(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
+            yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
         blend = count / (count + demand.half)
         seen = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
@@ -323,7 +327,7 @@ async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
         worse = metrics["log_loss_gain"] < -2 * metrics["log_loss_gain_error"]
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
-        new = Stored(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
+        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
         yield await _store(database, each.profile, new)
 
 
@@ -345,17 +349,17 @@ async def _start(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
         return await shared_prior.latest(connection) or Start(begin)
 
 
-async def _store(database: Database, profile: Profile, new: Stored) -> Learnt:
+async def _store(database: Database, profile: Profile, new: NewPolicy) -> TrainingResult:
     user_sub, agent_key = profile.user_sub, profile.agent_key
     try:
         async with database.as_user(user_sub, profile.seen_at) as connection:
             version = await lifecycle.add(connection, user_sub, agent_key, new)
     except UserErased:
-        return Learnt(user_sub, agent_key, "erased")
+        return TrainingResult(user_sub, agent_key, "erased")
     except IntegrityError:
-        return Learnt(user_sub, agent_key, "another trainer was first")
+        return TrainingResult(user_sub, agent_key, "another trainer was first")
     outcome: Outcome = "candidate" if new.status == "candidate" else "worse than the default on held-out decisions"
-    return Learnt(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
+    return TrainingResult(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
 
 
 def _seed(profile: Profile, seed: int) -> int:

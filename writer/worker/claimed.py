@@ -15,7 +15,7 @@ from writer.analysis.placeholders import without_placeholders
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
 from writer.procedures import versions
-from writer.procedures.learn_from_run import Taught, Used
+from writer.procedures.learn_from_run import Lessons, UsedVersion
 from writer.worker.queue import Claim
 
 
@@ -25,8 +25,8 @@ class Work:
 
     held: Claim
     row: Row[Any]
-    used: Sequence[Used] = ()
-    taught: Taught = field(default_factory=Taught)
+    used: Sequence[UsedVersion] = ()
+    taught: Lessons = field(default_factory=Lessons)
     tools: Sequence[ToolUse] = ()
     vector: Vector | None = None
     trigger_vectors: Sequence[Vector | None] = ()
@@ -70,7 +70,7 @@ def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Selec
     )
 
 
-async def used_by(connection: AsyncConnection, user_sub: str, row: Row[Any]) -> list[Used]:
+async def used_by(connection: AsyncConnection, user_sub: str, row: Row[Any]) -> list[UsedVersion]:
     """Returns the procedures that the run used, in the versions that it was told, as far as those are still active."""
     if not row.used_procedure_ids:
         return []

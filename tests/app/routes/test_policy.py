@@ -24,13 +24,13 @@ from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from writer.training import lifecycle
-from writer.training.lifecycle import Stored
+from writer.training.lifecycle import NewPolicy
 
 TRAINED_WITHIN_S = 100
 OUTSIDE = {"agent": AGENT}
 
 
-async def give(user: User, new: Stored) -> int:
+async def give(user: User, new: NewPolicy) -> int:
     async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
         return await lifecycle.add(connection, user.name, AGENT, new)
 

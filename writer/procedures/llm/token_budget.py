@@ -1,4 +1,4 @@
-"""What language models are asked at each profile's expense: a budget for each day, and an account of every call."""
+"""A profile's token budget for language models: so much a day, with an account of every call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ TOKENS = Counter("casebank_llm_tokens_total", "Tokens that language models read 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where the calls of all profiles are written down.
+    """The account of all profiles' calls.
 
     Attributes:
         tokens_per_day: of a profile that has no number of its own.
@@ -35,13 +35,13 @@ class Account:
     tokens_per_day: int
 
     def model(self, model: Model, profile: Profile, purpose: LlmPurpose) -> Model:
-        """Returns the model, asked at the profile's expense."""
+        """Returns the model, metered by the profile's budget."""
         return _Metered(self, model, profile, purpose)
 
 
 @dataclass(frozen=True, slots=True)
 class _Metered:
-    """A model that is asked only while the profile has tokens left, and each call of which is written down.
+    """A model that is asked only while the profile has tokens left; each call is added to the account.
 
     Calls at the same moment do not see each other's tokens, so a day may end over its budget by what was under way.
     """
