@@ -21,7 +21,7 @@ from detect_secrets import plugins
 from detect_secrets.plugins.base import RegexBasedDetector
 from stdnum import iban, luhn
 
-MOST_LOOKS = 10_000  # candidates of one rule in one text; what comes after them is cut, not trusted
+MOST_CANDIDATES = 10_000  # candidates of one rule in one text; what comes after them is cut, not trusted
 MOST_PASSES = 8  # a replacement may uncover a neighbour; a text that needs more than this was made to
 MOST_DEPTH = 250  # orjson writes no deeper value
 SHORTEST = 6  # no rule matches less: a@b.co
@@ -127,7 +127,7 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     data = plain.encode("utf-8", "surrogatepass")
     if not _ALL.Match(data):  # as good as every text: one scan, and nothing else
         return text, Counter()
-    data, found = _settle(data)
+    data, found = _redacted(data)
     return (data.decode("utf-8", "surrogatepass") if found else text), found
 
 
@@ -175,12 +175,12 @@ def _walk(value: Any, sensitive: str, found: Counter[str], depth: int) -> Any:
     if isinstance(value, str):
         return _clean(value, sensitive, found)
     if not depth and isinstance(value, dict | list):
-        return _take_out("too-deep", found)
+        return _mark("too-deep", found)
     if isinstance(value, dict):
         return _walk_dict(value, found, depth)
     if isinstance(value, list):
         return [_walk(item, sensitive, found, depth - 1) for item in value]
-    return _take_out(sensitive, found) if sensitive == "password" and type(value) is int else value
+    return _mark(sensitive, found) if sensitive == "password" and type(value) is int else value
 
 
 def _walk_dict(value: dict[str, Any], found: Counter[str], depth: int) -> dict[str, Any]:
@@ -210,14 +210,14 @@ def _sensitive_name(key: str) -> str:
 def _clean(text: str, sensitive: str, found: Counter[str]) -> str:
     data = text.encode("utf-8", "surrogatepass") if sensitive else b""
     if data.strip() and not _PATH.fullmatch(data) and _is_real(data, 0, len(data)):
-        return _take_out(sensitive, found)
+        return _mark(sensitive, found)
     clean, finds = redact_text(text)
     if finds:
         found.update(finds)
     return clean
 
 
-def _take_out(kind: str, found: Counter[str]) -> str:
+def _mark(kind: str, found: Counter[str]) -> str:
     found[kind] += 1
     return f"[REDACTED:{kind}]"
 
@@ -228,7 +228,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return match[0] if char in "\"'\\\x7f" else char
 
 
-def _settle(data: bytes) -> tuple[bytes, Counter[str]]:
+def _redacted(data: bytes) -> tuple[bytes, Counter[str]]:
     """The bytes after redacting until nothing more is found, so that a second call changes nothing."""
     found: Counter[str] = Counter()
     for _ in range(MOST_PASSES):
@@ -252,10 +252,10 @@ def _pass(data: bytes) -> tuple[bytes, Counter[str]]:
 def _finds(kind: str, regex: Any, data: bytes) -> Iterator[tuple[int, int, str]]:
     """The start, end and kind of each find, in bytes; a rejected quoted value is searched again inside."""
     check = _CHECKS.get(kind, _is_real)
-    position = looks = 0
+    position = candidates = 0
     while match := regex.search(data, position):
-        looks += 1
-        if looks > MOST_LOOKS:
+        candidates += 1
+        if candidates > MOST_CANDIDATES:
             yield match.start(), len(data), "unread"
             return
         start, end = next((match.span(i) for i in range(1, regex.groups + 1) if match.end(i) > 0), match.span())
@@ -278,7 +278,7 @@ def _replace(data: bytes, spans: list[tuple[int, int, str]], found: Counter[str]
     pieces: list[bytes] = []
     kept = 0
     for start, end, kind in runs:
-        pieces += data[kept:start], _take_out(kind, found).encode()
+        pieces += data[kept:start], _mark(kind, found).encode()
         kept = end
     return b"".join([*pieces, data[kept:]])
 
@@ -306,7 +306,7 @@ def _is_mixed(value: bytes) -> bool:
 
 
 def _is_password(data: bytes, start: int, end: int) -> bool:
-    """Whether it is one, and not a word of prose or code; quoted or right behind `=` a plain word is one, too."""
+    """Whether it is a password, and no word of prose or code; quoted or right behind `=` a plain word is one, too."""
     value, before = data[start:end], data[start - 1 : start]
     if _PATH.fullmatch(value) or not _is_real(data, start, end):
         return False

@@ -39,7 +39,7 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
             values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
             if table is cases and key is not None:
                 values["payload"] = unseal(row.payload, key.key, user_sub=user_sub, case_id=row.id)
-            yield {"type": table.name, **{name: _plain(value) for name, value in values.items()}}
+            yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
 
 
 async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[Row[Any]]:
@@ -72,7 +72,7 @@ def _columns(table: Table) -> Sequence[ColumnElement[Any]]:
     return [vector if column is case_embeddings.c.embedding else column for column in wanted]
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Returns the value as JSON has it: ids and hashes in hex, times in ISO 8601."""
     if isinstance(value, UUID):
         return str(value)
@@ -81,5 +81,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_as_json(item) for item in value]
     return value

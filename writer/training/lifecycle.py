@@ -1,4 +1,4 @@
-"""The life of a policy: on trial, promoted, retired, rolled back; every step noted in the audit."""
+"""The life of a policy: on trial, promoted, retired, rolled back; every change is noted in the audit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,12 +61,12 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: N
     return version
 
 
-async def remember(connection: AsyncConnection, policy: Row[Any], **columns: Mapping[str, Any]) -> None:
+async def set_columns(connection: AsyncConnection, policy: Row[Any], **columns: Mapping[str, Any]) -> None:
     """Puts a verdict or metrics on the policy."""
     await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(**columns))
 
 
-async def decide(connection: AsyncConnection, policy: Row[Any], status: str) -> None:
+async def set_status(connection: AsyncConnection, policy: Row[Any], status: str) -> None:
     """Gives the policy its new status; a promotion retires what served."""
     if status == "serving":
         retired = _of_profile(policy).where(policies.c.status == "serving")
@@ -88,7 +88,7 @@ async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str) 
     if serving is None:
         raise NotFound("no policy of this profile serves")
     for row in rows:
-        await decide(connection, row, "rolled_back")
+        await set_status(connection, row, "rolled_back")
     return int(serving.version)
 
 

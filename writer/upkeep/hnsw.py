@@ -11,13 +11,13 @@ from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profile
 from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
-LARGE = 20_000
+LARGE_VECTORS = 20_000
 """From so many vectors on, the index serves a profile; below half of it, no more."""
 BATCH = 200
 """Most vectors that one statement moves; an insertion into the index takes about a millisecond."""
 
 
-async def index_all(database: Database, *, large: int = LARGE) -> int:
+async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
     """Brings every profile that became large into the index, and out what is no longer; returns how many changed.
 
     Raises:
@@ -30,8 +30,8 @@ async def index_all(database: Database, *, large: int = LARGE) -> int:
     return changed
 
 
-async def index_profile(database: Database, profile: Profile, *, large: int = LARGE) -> bool:
-    """Brings the profile's vectors into the index or out of it, by their number; returns whether it changed sides.
+async def index_profile(database: Database, profile: Profile, *, large: int = LARGE_VECTORS) -> bool:
+    """Brings the profile's vectors into the index or out of it, by their number; returns whether searches switched.
 
     Whenever the profile says that it is approximate, all its vectors are: searches may rely on it.
 
@@ -43,14 +43,14 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
         row = (await connection.execute(size(profile.user_sub, profile.agent_key))).one_or_none()
     if row is None:
         return False
-    wanted = _belongs(row, large)
-    turned = not wanted and await _turn(database, profile, row.vectors, approximate=False)
+    wanted = _is_large(row, large)
+    switched = not wanted and await _set_approximate(database, profile, row.vectors, approximate=False)
     while await _move(database, profile, approximate=wanted) == BATCH:
-        pass  # in many short transactions: others wait for the profile's lock, and an erasure for its user's
-    return turned or (wanted and await _turn(database, profile, row.vectors, approximate=True))
+        pass  # many short transactions: others wait for the profile's lock, and an erasure for the user's
+    return switched or (wanted and await _set_approximate(database, profile, row.vectors, approximate=True))
 
 
-def _belongs(row: Any, large: int) -> bool:
+def _is_large(row: Any, large: int) -> bool:
     enough: int = large // 2 if row.approximate else large
     return bool(row.indexable) and row.dimension in INDEXED_DIMENSIONS and row.vectors >= enough
 
@@ -62,12 +62,12 @@ async def _move(database: Database, profile: Profile, *, approximate: bool) -> i
         return (await connection.execute(move(profile.user_sub, profile.agent_key, approximate=approximate))).rowcount
 
 
-async def _turn(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
-    """Makes searches use the index, once the last vectors are in it, or stops them; returns whether that was news."""
+async def _set_approximate(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
+    """Makes searches use the index, once the last vectors are in it, or stops them; returns whether that changed."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
     async with database.as_user(user_sub, profile.seen_at) as connection:
         await lock_profile(connection, user_sub, agent_key)
-        if (await connection.execute(turn(user_sub, agent_key, approximate=approximate))).rowcount == 0:
+        if (await connection.execute(set_approximate(user_sub, agent_key, approximate=approximate))).rowcount == 0:
             return False
         rest = move(user_sub, agent_key, approximate=True)
         while approximate and (await connection.execute(rest)).rowcount == BATCH:
@@ -132,8 +132,8 @@ def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
     return update(case_embeddings).where(theirs, key.in_(left)).values(approximate=approximate)
 
 
-def turn(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns the statement that makes searches of the profile use the index, or no more; it changes no row twice."""
+def set_approximate(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
+    """Returns the statement that makes searches of the profile use the index or not; it changes a row only once."""
     profile = update(profiles).where(
         profiles.c.user_sub == user_sub,
         profiles.c.agent_key == agent_key,

@@ -80,7 +80,7 @@ async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newe
     await give(alice, stored("candidate", blend=0.5))
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         for row in (await connection.execute(lifecycle.live(alice.name, AGENT))).all():
-            await lifecycle.remember(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
+            await lifecycle.set_columns(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
     found = await seen(alice)
     assert found["serving"] == "q-2"
     listed = [(each["version"], each["status"], each["blend"]) for each in found["policies"]]
