@@ -117,17 +117,9 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
         if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
             await connection.execute(version_update(user_sub, row.id, row.version).values(status="rolled_back"))
             await connection.execute(version_update(user_sub, row.id, row.parent_version).values(status="active"))
-            payload = {"version": row.version, "to": row.parent_version}
+            back = {"version": row.version, "to": row.parent_version}
             await note(
-                connection,
-                Change(
-                    user_sub=user_sub,
-                    agent_key=row.agent_key,
-                    actor="worker",
-                    action="roll_back_procedure",
-                    subject_id=row.id,
-                    payload=payload,
-                ),
+                connection, Change.of((user_sub, row.agent_key), "worker", "roll_back_procedure", row.id, **back)
             )
 
 

@@ -59,11 +59,4 @@ def _of(user_sub: str, procedure_id: UUID) -> Update:
 
 
 def _change(author: Author, row: Row[Any], action: str, version: int) -> Change:
-    return Change(
-        user_sub=author.user_sub,
-        agent_key=row.agent_key,
-        actor=author.actor,
-        action=action,
-        subject_id=row.id,
-        payload={"version": version},
-    )
+    return Change.of((author.user_sub, row.agent_key), author.actor, action, row.id, version=version)

@@ -29,6 +29,7 @@ NEAREST = 8
 """How many of the nearest procedures are compared with a new one."""
 MOST_SOURCES = 200
 
+_ACTOR = "worker"
 _EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`|[^)]*)\)")
 _WORD = re.compile(r"[^\s,.;=`]+")
 
@@ -48,6 +49,11 @@ class Source:
     model: str
     pgvector: bool
 
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Returns the user and the agent."""
+        return self.user_sub, self.agent_key
+
 
 async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
     """Stores the draft as a procedure, or counts one more run of a known procedure that says the same.
@@ -58,7 +64,7 @@ async def add(connection: AsyncConnection, source: Source, draft: Draft, vector:
     if known is None:
         procedure_id = uuids.uuid7()
         await _insert(connection, source, draft, vector, {"id": procedure_id, "version": 1})
-        await note(connection, change(source, "worker", "add_procedure", procedure_id, kind=draft.kind))
+        await note(connection, Change.of(source.owner, _ACTOR, "add_procedure", procedure_id, kind=draft.kind))
         return
     sources = case(
         (func.cardinality(procedures.c.source_case_ids) >= MOST_SOURCES, procedures.c.source_case_ids),
@@ -66,7 +72,7 @@ async def add(connection: AsyncConnection, source: Source, draft: Draft, vector:
     )
     merged = version_update(source.user_sub, known.id, known.version)
     await connection.execute(merged.values(occurrences=procedures.c.occurrences + 1, source_case_ids=sources))
-    await note(connection, change(source, "worker", "merge_procedure", known.id, case_id=str(source.case_id)))
+    await note(connection, Change.of(source.owner, _ACTOR, "merge_procedure", known.id, case_id=str(source.case_id)))
 
 
 async def revise(
@@ -86,7 +92,7 @@ async def revise(
     key = {"id": used.id, "version": rows[0].version + 1, "parent_version": used.version}
     inherited = {"source_case_ids": [*parent.source_case_ids[: MOST_SOURCES - 1], source.case_id]}
     await _insert(connection, source, draft, vector, {**key, **inherited})
-    await note(connection, change(source, "worker", "revise_procedure", used.id, version=key["version"]))
+    await note(connection, Change.of(source.owner, _ACTOR, "revise_procedure", used.id, version=key["version"]))
 
 
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
@@ -113,18 +119,6 @@ def version_update(user_sub: str, procedure_id: UUID, version: int) -> Any:
     """Returns the update of one version, still without its values."""
     return update(procedures).where(
         procedures.c.user_sub == user_sub, procedures.c.id == procedure_id, procedures.c.version == version
-    )
-
-
-def change(source: Source, actor: str, action: str, procedure_id: UUID, **payload: object) -> Change:
-    """Returns the audit's entry for a change of a procedure."""
-    return Change(
-        user_sub=source.user_sub,
-        agent_key=source.agent_key,
-        actor=actor,
-        action=action,
-        subject_id=procedure_id,
-        payload=payload,
     )
 
 

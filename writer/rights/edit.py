@@ -29,7 +29,7 @@ async def set_tags(connection: AsyncConnection, author: Author, case_id: UUID, t
         .returning(cases.c.agent_key)
     )
     agent_key = await _found(connection, changed)
-    await note(connection, _change(author, agent_key, "update_case", case_id, tags=tags))
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
 
 
 async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID) -> None:
@@ -42,7 +42,7 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
     await forget_sources(connection, author.user_sub, [case_id])
     gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)
     agent_key = await _found(connection, gone)
-    await note(connection, _change(author, agent_key, "delete_case", case_id))
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_case", case_id))
 
 
 async def set_profile(connection: AsyncConnection, author: Author, agent_key: str, settings: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ async def set_profile(connection: AsyncConnection, author: Author, agent_key: st
     else:
         fresh = fresh.on_conflict_do_nothing()
     await connection.execute(fresh)
-    await note(connection, _change(author, agent_key, "update_profile", **settings))
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", **settings))
 
 
 async def _found(connection: AsyncConnection, statement: Any) -> str:
@@ -62,14 +62,3 @@ async def _found(connection: AsyncConnection, statement: Any) -> str:
     if agent_key is None:
         raise NotFound("no such case")
     return str(agent_key)
-
-
-def _change(author: Author, agent_key: str, action: str, subject_id: UUID | None = None, **payload: object) -> Change:
-    return Change(
-        user_sub=author.user_sub,
-        agent_key=agent_key,
-        actor=author.actor,
-        action=action,
-        subject_id=subject_id,
-        payload=payload,
-    )

@@ -57,7 +57,7 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: N
     version = int((await connection.execute(last)).scalar_one()) + 1
     values = {name: getattr(new, name) for name in NewPolicy.__slots__}
     await connection.execute(insert(policies).values(user_sub=user_sub, agent_key=agent_key, version=version, **values))
-    await note(connection, _change(user_sub, agent_key, "add_policy", version, new.status))
+    await note(connection, _change((user_sub, agent_key), "add_policy", version, new.status))
     return version
 
 
@@ -74,7 +74,7 @@ async def set_status(connection: AsyncConnection, policy: Row[Any], status: str)
     times = {"promoted_at": func.now()} if status == "serving" else {"retired_at": func.now()}
     mine = _of_profile(policy).where(policies.c.version == policy.version)
     await connection.execute(mine.values(status=status, **times))
-    await note(connection, _change(policy.user_sub, policy.agent_key, "decide_policy", policy.version, status))
+    await note(connection, _change((policy.user_sub, policy.agent_key), "decide_policy", policy.version, status))
 
 
 async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str) -> int:
@@ -96,6 +96,5 @@ def _of_profile(policy: Row[Any]) -> Update:
     return update(policies).where(policies.c.user_sub == policy.user_sub, policies.c.agent_key == policy.agent_key)
 
 
-def _change(user_sub: str, agent_key: str, action: str, version: int, status: str) -> Change:
-    payload = {"version": version, "status": status}
-    return Change(user_sub=user_sub, agent_key=agent_key, actor="trainer", action=action, payload=payload)
+def _change(owner: tuple[str, str], action: str, version: int, status: str) -> Change:
+    return Change.of(owner, "trainer", action, version=version, status=status)

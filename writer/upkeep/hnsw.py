@@ -72,14 +72,8 @@ async def _set_approximate(database: Database, profile: Profile, vectors: int, *
         rest = move(user_sub, agent_key, approximate=True)
         while approximate and (await connection.execute(rest)).rowcount == BATCH:
             pass
-        change = Change(
-            user_sub=user_sub,
-            agent_key=agent_key,
-            actor="upkeep",
-            action="index_profile",
-            payload={"approximate": approximate, "vectors": vectors},
-        )
-        await note(connection, change)
+        switched = Change.of((user_sub, agent_key), "upkeep", "index_profile", approximate=approximate, vectors=vectors)
+        await note(connection, switched)
     return True
 
 

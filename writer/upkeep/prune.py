@@ -166,19 +166,11 @@ async def _sweep_once(database: Database, profile: Profile, sweep: _Sweep) -> in
         if ids:
             await connection.execute(sweep.act(ids))
         if ids and sweep.why is not None:
-            await note(connection, *(_pruned(profile, sweep, subject) for subject in ids))
+            owner = profile.user_sub, profile.agent_key
+            await note(
+                connection, *(Change.of(owner, "prune", sweep.action, subject, why=sweep.why) for subject in ids)
+            )
     return len(ids)
-
-
-def _pruned(profile: Profile, sweep: _Sweep, subject_id: UUID) -> Change:
-    return Change(
-        user_sub=profile.user_sub,
-        agent_key=profile.agent_key,
-        actor="prune",
-        action=sweep.action,
-        subject_id=subject_id,
-        payload={"why": sweep.why},
-    )
 
 
 def merged(user_sub: str, agent_key: str) -> Select[UUID]:
