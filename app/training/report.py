@@ -22,7 +22,7 @@ def draw(learnt: Sequence[TrainingResult], folder: Path) -> list[Path]:
     """
     files = []
     for place, each in enumerate(learnt):
-        if "learning_curve" in each.metrics:
+        if each.learning_curve:
             files.append(_draw_curve(each, folder / f"curve-{place}-q-{each.version}.png"))
         if each.verdict and each.verdict.estimates:
             files.append(_draw(each, each.verdict, folder / f"verdict-{place}-q-{each.version}.png"))
@@ -31,7 +31,7 @@ def draw(learnt: Sequence[TrainingResult], folder: Path) -> list[Path]:
 
 def _draw_curve(learnt: TrainingResult, file: Path) -> Path:
     plt = _pyplot()
-    points = learnt.metrics["learning_curve"]
+    points = learnt.learning_curve
     figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
     axes.plot([point["decisions"] for point in points], [point["log_loss_gain"] for point in points], "o-")
     axes.axhline(0, color="grey", linewidth=0.8)

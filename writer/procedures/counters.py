@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Select, Uuid, and_, any_, case, cast, func, literal, select, update
+from sqlalchemy import ARRAY, Uuid, and_, any_, case, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.database.rows import Rows
 from retrieval.schema import decisions, procedures
 from writer.audit import Change, note
 from writer.procedures.versions import version_update
@@ -71,7 +71,7 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
     await roll_back_worse(connection, user_sub, procedure_ids)
 
 
-def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the uses of each version of these procedures, and the sum of their rewards.
 
     Decisions older than a version are not counted: its number may have belonged to another version, since deleted.
@@ -123,7 +123,7 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
             )
 
 
-def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions that superseded a parent, and the counters of both; locks them."""
     parent = procedures.alias("parent")
     superseded = and_(

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
@@ -60,7 +59,7 @@ def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
     return _at_level(said, clean(abstract(said, known), TASK_CHARS), level) or "a task without words"
 
 
-def _is_prose(given: Any) -> bool:
+def _is_prose(given: object) -> bool:
     """Returns whether a call was given a text and nothing else, whose words are not values."""
     return isinstance(given, str) and not is_statement(given)
 

@@ -7,7 +7,6 @@ names become no steps, and its words no examples.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from typing import Any
 
 import orjson
 
@@ -101,7 +100,7 @@ def _first_of_equals(calls: Iterator[Call]) -> Iterator[Call]:
             yield call
 
 
-def _canonical(given: Any) -> bytes:
+def _canonical(given: object) -> bytes:
     try:
         return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:  # lone surrogates, or integers over 64 bits
@@ -116,10 +115,10 @@ def _answered(call: Call, needed: set[str]) -> bool:
     return len(text) >= LOOK_CHARS or not needed.isdisjoint(_WORD.findall(text))
 
 
-def _words(given: Any) -> set[str]:
+def _words(given: object) -> set[str]:
     """Returns the words of the values in a call's arguments, those of its first texts and numbers."""
-    pending: list[Any] = [given]
-    texts: list[Any] = []
+    pending: list[object] = [given]
+    texts: list[object] = []
     while pending and len(texts) < MOST_KEYS:
         item = pending.pop()
         if isinstance(item, Mapping):
@@ -139,7 +138,7 @@ def _arguments(call: Call, level: AbstractionLevel, injected: set[str]) -> str:
     if level == "abstract":
         return form(call.given)
 
-    def shown(value: Any) -> str:
+    def shown(value: object) -> str:
         general, example = form_of(value), _example(value, injected)
         if example is None or example == general:
             return general
@@ -148,7 +147,7 @@ def _arguments(call: Call, level: AbstractionLevel, injected: set[str]) -> str:
     return form(call.given, shown)
 
 
-def _example(value: Any, injected: set[str]) -> str | None:
+def _example(value: object, injected: set[str]) -> str | None:
     """Returns a plain value as it was; None for one that is long or nested, or may instruct its reader."""
     if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
         return None

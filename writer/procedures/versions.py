@@ -1,17 +1,19 @@
 """Stores what a run teaches: a new procedure, one more run of a known one, or the next version of one."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from uuid import UUID
 
 import numpy as np
 import uuid_utils.compat as uuids
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Row, Select, case, cast, func, insert, literal, select, update
+from pydantic import JsonValue
+from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Update, case, cast, func, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.database.rows import AnyRow, Rows
+from retrieval.kinds import ProcedureStatus
 from retrieval.listing import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
@@ -55,6 +57,32 @@ class Source:
         return self.user_sub, self.agent_key
 
 
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A stored version of a procedure, as far as a change of it asks."""
+
+    id: UUID
+    version: int
+    agent_key: str
+    status: ProcedureStatus
+    pinned: bool
+    record: Mapping[str, JsonValue]
+    source_case_ids: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A stored version that a new draft is compared with; without a vector where its trigger had no words."""
+
+    id: UUID
+    version: int
+    status: ProcedureStatus
+    trigger: str
+    embedding_model: str | None
+    embedding: Sequence[float] | None
+    steps: Sequence[str]
+
+
 async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
     """Stores the draft as a procedure, or counts one more run of a known procedure that says the same.
 
@@ -82,8 +110,7 @@ async def revise(
 
     Nothing happens if that version is pinned, or no longer active, or if the same revision was rolled back before.
     """
-    every = versions_of(source.user_sub, used.id).with_for_update()
-    rows = (await connection.execute(every)).all()
+    rows = await locked_versions(connection, source.user_sub, used.id)
     parent = next((row for row in rows if row.version == used.version), None)
     record = draft.record.model_dump(mode="json")
     if parent is None or parent.status != "active" or parent.pinned or any(row.record == record for row in rows):
@@ -95,9 +122,24 @@ async def revise(
     await note(connection, Change.of(source.owner, _ACTOR, "revise_procedure", used.id, version=key["version"]))
 
 
-def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> list[StoredVersion]:
+    """Returns every version of the procedure, the newest first; nobody changes them until the transaction ends."""
+    rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update())
+    return [StoredVersion(*(getattr(row, field.name) for field in fields(StoredVersion))) for row in rows]
+
+
+async def revisable(
+    connection: AsyncConnection, user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]
+) -> list[UsedVersion]:
+    """Returns the active versions of these procedures that a failed run may revise, in the order of their ids."""
+    rows = await connection.execute(used_versions(user_sub, agent_key, procedure_ids))
+    return [_as_used(row) for row in rows]
+
+
+def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions of these procedures that a failure may revise."""
-    return select(procedures).where(
+    names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level")
+    return select(*(procedures.c[name] for name in names)).where(
         procedures.c.user_sub == user_sub,
         procedures.c.agent_key == agent_key,
         procedures.c.id.in_(procedure_ids),
@@ -107,7 +149,7 @@ def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) 
     )
 
 
-def as_used(row: Row[Any]) -> UsedVersion:
+def _as_used(row: AnyRow) -> UsedVersion:
     """Returns the stored version as the draft that it once was."""
     model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
     record = model.model_construct(**row.record)
@@ -115,7 +157,7 @@ def as_used(row: Row[Any]) -> UsedVersion:
     return UsedVersion(row.id, row.version, draft)
 
 
-def version_update(user_sub: str, procedure_id: UUID, version: int) -> Any:
+def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
     """Returns the update of one version, still without its values."""
     return update(procedures).where(
         procedures.c.user_sub == user_sub, procedures.c.id == procedure_id, procedures.c.version == version
@@ -129,7 +171,7 @@ def searched_text(draft: Draft) -> str:
 
 
 async def _insert(
-    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None, key: dict[str, Any]
+    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None, key: Mapping[str, object]
 ) -> None:
     values = {
         "user_sub": source.user_sub,
@@ -150,9 +192,7 @@ async def _insert(
     await connection.execute(insert(procedures).values({**values, **key}))
 
 
-async def _known(
-    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
-) -> Row[Any] | None:
+async def _known(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> _Known | None:
     """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
     statement = comparable(source.user_sub, source.agent_key, draft)
     same = func.lower(procedures.c.trigger) == draft.trigger.lower()
@@ -161,18 +201,20 @@ async def _known(
         near = statement.where(same | (similarity >= SAME_TRIGGER)).order_by(
             (procedures.c.status == "active").desc(), similarity.desc().nulls_last(), procedures.c.id
         )
-        rows = list((await connection.execute(near.limit(NEAREST))).all())
+        candidates = [_Known(*row) for row in await connection.execute(near.limit(NEAREST))]
     else:
         every = statement.order_by((procedures.c.status == "active").desc(), procedures.c.id)
-        rows = _nearest(draft, source.model, vector, (await connection.execute(every)).all())
+        stored = [_Known(*row) for row in await connection.execute(every)]
+        candidates = _nearest(draft, source.model, vector, stored)
     own = _shape(draft.record.learned_procedure_steps)
-    return next((row for row in rows if alike(own, _shape(row.record["learned_procedure_steps"]))), None)
+    return next((each for each in candidates if alike(own, _shape(each.steps))), None)
 
 
-def comparable(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any, ...]]:
+def comparable(user_sub: str, agent_key: str, draft: Draft) -> Rows:
     """Returns the statement for the active and retired procedures of the draft's kind, in no order."""
-    names = ("id", "version", "status", "trigger", "record", "embedding_model", "embedding")
-    return select(*(procedures.c[name] for name in names)).where(
+    names = ("id", "version", "status", "trigger", "embedding_model", "embedding")
+    steps = procedures.c.record["learned_procedure_steps"].label("steps")
+    return select(*(procedures.c[name] for name in names), steps).where(
         procedures.c.user_sub == user_sub,
         procedures.c.agent_key == agent_key,
         procedures.c.status.in_(["active", "retired"]),
@@ -181,15 +223,15 @@ def comparable(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any
     )
 
 
-def _nearest(draft: Draft, model: str, vector: UnitVector | None, rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequence[_Known]) -> list[_Known]:
     """Returns what the database would, where it cannot compare vectors."""
 
-    def similarity(row: Row[Any]) -> float:
+    def similarity(row: _Known) -> float:
         if vector is None or row.embedding_model != model:
             return -1.0
         return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
 
-    measured = [(row, similarity(row)) for row in rows]
+    measured = [(row, similarity(row)) for row in known]
     near = [
         (row, found) for row, found in measured if found >= SAME_TRIGGER or row.trigger.lower() == draft.trigger.lower()
     ]

@@ -1,11 +1,12 @@
 """Changes by hand: a case's tags, a case's end, a profile's settings; each noted in the audit."""
 
-from typing import Any
+from collections.abc import Mapping
 from uuid import UUID
 
 from sqlalchemy import delete, func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, cases, profiles
@@ -45,7 +46,9 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_case", case_id))
 
 
-async def set_profile(connection: AsyncConnection, author: Author, agent_key: str, settings: dict[str, Any]) -> None:
+async def set_profile(
+    connection: AsyncConnection, author: Author, agent_key: str, settings: Mapping[str, object]
+) -> None:
     """Changes the named settings of a profile; a new agent gets a profile with the defaults for the rest."""
     key = {"user_sub": author.user_sub, "agent_key": agent_key}
     fresh = insert(profiles).values({**key, **settings})
@@ -54,10 +57,10 @@ async def set_profile(connection: AsyncConnection, author: Author, agent_key: st
     else:
         fresh = fresh.on_conflict_do_nothing()
     await connection.execute(fresh)
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", **settings))
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", None, **settings))
 
 
-async def _found(connection: AsyncConnection, statement: Any) -> str:
+async def _found(connection: AsyncConnection, statement: ReturningUpdate[str] | ReturningDelete[str]) -> str:
     agent_key = await connection.scalar(statement)
     if agent_key is None:
         raise NotFound("no such case")

@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from rich.table import Table as Sheet
 from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select
@@ -36,7 +35,7 @@ class Receipt:
         """Returns whether nothing was left."""
         return not any(self.residue.values())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Returns the receipt as JSON values."""
         return {
             "user_sha256": self.user_digest,

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,6 +19,7 @@ from policy.features import Features
 from policy.inputs import CASE, QUERY, Inputs, inputs_of
 from policy.logged import Logged, Target
 from policy.slate import Field, Slate, choose, field_of, order
+from retrieval.database.rows import Rows
 from retrieval.schema import decision_slots, decisions
 from retrieval.text import folded
 
@@ -57,13 +58,39 @@ class LoggedDecision:
         return bool(np.isfinite(self.reward))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """The columns of ``decisions`` that are read."""
+
+    query: str
+    features: bytes
+    candidate_ids: Sequence[UUID]
+    candidate_groups: Sequence[int]
+    candidate_sources: Sequence[int]
+    k: int
+    min_similarity: float | None
+    slate_propensity: float
+    arm: str
+    policy_version: str
+    reward: float | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Row(_Columns):
+    """Those columns, and of the decision's slots, by place, the cases and whether each was used; None of no slot."""
+
+    case_ids: Sequence[UUID] | None
+    used: Sequence[bool | None] | None
+
+
 async def read(connection: AsyncConnection, user_sub: str, agent_key: str) -> list[LoggedDecision]:
     """Returns the latest decisions of the profile that offered candidates, the oldest first."""
     rows = (await connection.execute(entries(user_sub, agent_key))).all()
-    return [_entry(row) for row in reversed(rows)]
+    return [_logged_decision(_Row(*row)) for row in reversed(rows)]
 
 
-def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+def entries(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for the latest decisions of this version of the features, each with its slots in order."""
     slot = decision_slots.c
     slots = (
@@ -74,22 +101,8 @@ def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
         .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
         .lateral("slots")
     )
-    names = (
-        "query",
-        "features",
-        "candidate_ids",
-        "candidate_groups",
-        "candidate_sources",
-        "k",
-        "min_similarity",
-        "slate_propensity",
-        "arm",
-        "policy_version",
-        "reward",
-        "created_at",
-    )
     return (
-        select(*(decisions.c[name] for name in names), slots.c.case_ids, slots.c.used)
+        select(*(decisions.c[column.name] for column in fields(_Columns)), slots.c.case_ids, slots.c.used)
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(
             decisions.c.user_sub == user_sub,
@@ -112,7 +125,7 @@ def rewarded(user_sub: str, agent_key: str) -> Select[int]:
     )
 
 
-def _entry(row: Row[Any]) -> LoggedDecision:
+def _logged_decision(row: _Row) -> LoggedDecision:
     seen = features.unpacked(row.features)
     place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
     return LoggedDecision(

@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal, TypedDict, cast
 
 import numpy as np
-from sqlalchemy import Row, select
+from pydantic import JsonValue
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -35,7 +36,7 @@ from retrieval.telemetry import log as events
 from writer.profiles import Profile, each_profile
 from writer.training import lifecycle, shared_prior
 from writer.training.decision_log import LoggedDecision, examples, logged, read, target
-from writer.training.lifecycle import NewPolicy
+from writer.training.lifecycle import NewPolicy, PolicyRow
 from writer.training.shared_prior import Start
 
 Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
@@ -83,6 +84,13 @@ class Demand:
     hidden: int = 0
 
 
+class CurvePoint(TypedDict):
+    """One point of a learning curve: what a head gains in log loss, in nats, after so many decisions."""
+
+    decisions: int
+    log_loss_gain: float
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
     """What became of one profile."""
@@ -93,7 +101,12 @@ class TrainingResult:
     version: int | None = None
     decisions: int = 0
     verdict: Verdict | None = None
-    metrics: dict[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def learning_curve(self) -> Sequence[CurvePoint]:
+        """Returns the curve that is part of the metrics of a new policy; empty without one."""
+        return cast("Sequence[CurvePoint]", self.metrics.get("learning_curve", ()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,23 +184,23 @@ class _ProfileState:
     learns: bool
     shares: bool = False
     log: Sequence[LoggedDecision] = ()
-    live: Sequence[Row[Any]] = ()
-    latest: Sequence[Row[Any]] = ()
-    """Newest first; failed ones left out."""
+    live: Sequence[PolicyRow] = ()
+    latest: Sequence[tuple[int, datetime]] = ()
+    """Version and time of the latest policies that have not failed, the newest first."""
 
     def trained_at(self, transitions: Sequence["_Transition"]) -> datetime | None:
         """Returns when the newest policy was made that has not failed and does not now; None: there is none."""
         failed = {transition.policy.version for transition in transitions if transition.status == "failed"}
-        return next((row.created_at for row in self.latest if row.version not in failed), None)
+        return next((created_at for version, created_at in self.latest if version not in failed), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Transition:
     """A change of a live policy: columns to set on it, and its new status, if any."""
 
-    policy: Row[Any]
+    policy: PolicyRow
     status: str | None
-    columns: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
 
 
 async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState:
@@ -200,16 +213,16 @@ async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState:
         return _ProfileState(learns=False)
     log = await read(connection, user_sub, agent_key)
     newest = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed").limit(1 + len(lifecycle.LIVE))
-    latest = (await connection.execute(newest)).all()
+    latest = [(row.version, row.created_at) for row in await connection.execute(newest)]
     # after those: what another trainer stores in between is then seen as a trial, not only as newer
-    live = (await connection.execute(lifecycle.live(user_sub, agent_key))).all()
+    live = await lifecycle.live_policies(connection, user_sub, agent_key)
     return _ProfileState(learns=True, shares=row.share_prior, log=log, live=live, latest=latest)
 
 
 async def _apply(connection: AsyncConnection, state: _ProfileState, transitions: Sequence[_Transition]) -> bool:
     """Applies the transitions unless the profile's live policies have changed since they were read; returns whether."""
     user_sub, agent_key = state.live[0].user_sub, state.live[0].agent_key
-    now = (await connection.execute(lifecycle.live(user_sub, agent_key).with_for_update())).all()
+    now = await lifecycle.live_policies(connection, user_sub, agent_key, lock=True)
     if {(row.version, row.status) for row in now} != {(row.version, row.status) for row in state.live}:
         return False
     for transition in transitions:
@@ -224,7 +237,8 @@ async def _apply(connection: AsyncConnection, state: _ProfileState, transitions:
 
 def _transitions(state: _ProfileState) -> tuple[list[_Transition], TrainingResult | None]:
     """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now."""
-    transitions, sound = [], {}
+    transitions: list[_Transition] = []
+    sound: dict[str, PolicyRow] = {}
     for row in state.live:
         if row.stands and _policy(row) is not None:
             sound[row.status] = row
@@ -238,7 +252,7 @@ def _transitions(state: _ProfileState) -> tuple[list[_Transition], TrainingResul
     return ([*transitions, found[0]], found[1]) if found else (transitions, None)
 
 
-def _watched(serving: Row[Any] | None, log: Sequence[LoggedDecision]) -> tuple[_Transition, TrainingResult] | None:
+def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[_Transition, TrainingResult] | None:
     """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on."""
     if serving is None or not serving.verdict:
         return None
@@ -247,7 +261,12 @@ def _watched(serving: Row[Any] | None, log: Sequence[LoggedDecision]) -> tuple[_
     live = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
     if not live.roll_back:
         return None
-    why = {"live_reward": live.mean, "floor": live.floor, "decisions": live.decisions, "evidence": live.evidence}
+    why: dict[str, JsonValue] = {
+        "live_reward": live.mean,
+        "floor": live.floor,
+        "decisions": live.decisions,
+        "evidence": live.evidence,
+    }
     events.warning("policy.rolled_back", version=serving.version, decisions=live.decisions)
     transition = _Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
     return transition, TrainingResult(
@@ -255,7 +274,7 @@ def _watched(serving: Row[Any] | None, log: Sequence[LoggedDecision]) -> tuple[_
     )
 
 
-def _judged(sound: Mapping[str, Row[Any]], log: Sequence[LoggedDecision]) -> tuple[_Transition, TrainingResult]:
+def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[_Transition, TrainingResult]:
     """Returns what the gate says of the trial, by the decisions since it began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
@@ -295,7 +314,7 @@ def verdict_on(
     return judge(logged(trial), contest, settings)
 
 
-def _policy(row: Row[Any] | None) -> Policy | None:
+def _policy(row: PolicyRow | None) -> Policy | None:
     if row is None:
         return None
     try:

@@ -7,7 +7,6 @@ head that began there stops serving until it is trained again.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import delete, func, insert, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -61,7 +60,7 @@ async def store(connection: AsyncConnection, head: Head, users: Sequence[str], d
     last = select(func.coalesce(func.max(policies.c.version), 0)).where(policies.c.user_sub == SHARED)
     version = int((await connection.execute(last)).scalar_one()) + 1
     weights, checksum = pack(head, features.VERSION)
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "user_sub": SHARED,
         "agent_key": SHARED,
         "version": version,

@@ -1,11 +1,12 @@
 """Large profiles: their vectors go into the HNSW index when there are very many, and out again when few are left."""
 
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Select, Update, and_, func, select, tuple_, update
+from sqlalchemy import Update, and_, func, select, tuple_, update
 
 from retrieval.database.database import Database
+from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from writer.audit import Change, note
@@ -15,6 +16,23 @@ LARGE_VECTORS = 20_000
 """From so many vectors on, the index serves a profile; below half of it, no more."""
 BATCH = 200
 """Most vectors that one statement moves; an insertion into the index takes about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSize:
+    """What decides whether the index serves a profile.
+
+    Attributes:
+        approximate: whether it does now.
+        vectors: of ready cases in the profile's space.
+        dimension: of those; None without any.
+        indexable: whether the database has an index to search.
+    """
+
+    approximate: bool
+    vectors: int
+    dimension: int | None
+    indexable: bool
 
 
 async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
@@ -43,16 +61,17 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
         row = (await connection.execute(size(profile.user_sub, profile.agent_key))).one_or_none()
     if row is None:
         return False
-    wanted = _is_large(row, large)
-    switched = not wanted and await _set_approximate(database, profile, row.vectors, approximate=False)
+    found = ProfileSize(*row)
+    wanted = _is_large(found, large)
+    switched = not wanted and await _set_approximate(database, profile, found.vectors, approximate=False)
     while await _move(database, profile, approximate=wanted) == BATCH:
         pass  # many short transactions: others wait for the profile's lock, and an erasure for the user's
-    return switched or (wanted and await _set_approximate(database, profile, row.vectors, approximate=True))
+    return switched or (wanted and await _set_approximate(database, profile, found.vectors, approximate=True))
 
 
-def _is_large(row: Any, large: int) -> bool:
-    enough: int = large // 2 if row.approximate else large
-    return bool(row.indexable) and row.dimension in INDEXED_DIMENSIONS and row.vectors >= enough
+def _is_large(found: ProfileSize, large: int) -> bool:
+    enough = large // 2 if found.approximate else large
+    return found.indexable and found.dimension in INDEXED_DIMENSIONS and found.vectors >= enough
 
 
 async def _move(database: Database, profile: Profile, *, approximate: bool) -> int:
@@ -77,11 +96,8 @@ async def _set_approximate(database: Database, profile: Profile, vectors: int, *
     return True
 
 
-def size(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for what decides: ``approximate``, ``vectors`` and ``dimension``, and ``indexable``.
-
-    Vectors of ready cases in the profile's space count; indexable is a database with an index to search.
-    """
+def size(user_sub: str, agent_key: str) -> Rows:
+    """Returns the statement for the profile's ``ProfileSize``, at most one row."""
     return (
         select(
             profiles.c.approximate,

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -25,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
+from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
 from retrieval.schema import cases, decisions, procedures, profiles
 from writer.audit import Change, note
@@ -277,7 +277,7 @@ def retention(user_sub: str, agent_key: str) -> CTE:
     return select(worth.c.id, worth.c.last_used, (worth.c.worth / alike).label("retention")).cte("retention")
 
 
-def _worth(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+def _worth(user_sub: str, agent_key: str) -> Rows:
     """Retention but for the copies."""
     own = case((cases.c.reward.is_(None), 0.0), else_=1.0)
     earned = func.coalesce(cases.c.reward, 0.0) + cases.c.reuse_reward

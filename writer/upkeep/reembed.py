@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cast, delete, select, tuple_, update
@@ -132,7 +131,7 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
 
 def unembedded_triggers(
     user_sub: str, agent_key: str, model: str, blank: Collection[tuple[UUID, int]]
-) -> Select[*tuple[Any, ...]]:
+) -> Select[UUID, int, str]:
     """Returns the statement for versions without a vector of the model, but for those with nothing to embed."""
     return (
         select(procedures.c.id, procedures.c.version, procedures.c.trigger)
@@ -197,7 +196,7 @@ def lock_cases(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
 
 def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Insert:
     """Returns the statement that stores a vector, with parameters ``case_id`` and ``numbers``; a known one stays."""
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "user_sub": user_sub,
         "agent_key": agent_key,
         "model": model,

@@ -79,8 +79,8 @@ async def used_by(connection: AsyncConnection, user_sub: str, row: Row[Any]) -> 
     )
     logged = (await connection.execute(log)).one_or_none()
     told = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
-    found = await connection.execute(versions.used_versions(user_sub, row.agent_key, row.used_procedure_ids))
-    return [versions.as_used(each) for each in found if told.get(each.id, each.version) == each.version]
+    found = await versions.revisable(connection, user_sub, row.agent_key, row.used_procedure_ids)
+    return [each for each in found if told.get(each.id, each.version) == each.version]
 
 
 async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:

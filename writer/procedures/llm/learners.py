@@ -4,10 +4,10 @@ Each falls back on the rule-based learner whenever the model has no usable answe
 the form asked for, the day's tokens are used up, or the answer follows an instruction in a tool's output.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from prometheus_client import Counter
 from pydantic import BaseModel, Field, JsonValue, ValidationError, model_validator
@@ -217,7 +217,7 @@ class LlmReviser:
         return replace(used, kind="revision", origin="llm", record=answer.data, trigger=answer.trigger)
 
 
-def _revision_of(record: ProcedureData | ScriptData) -> type[Revision[Any]]:
+def _revision_of(record: ProcedureData | ScriptData) -> type[Revision[ProcedureData]] | type[Revision[ScriptData]]:
     return Revision[ProcedureData] if isinstance(record, ProcedureData) else Revision[ScriptData]
 
 
@@ -243,13 +243,14 @@ _DONE = ("procedure_name", "successful_intervention", "learned_procedure_steps")
 """The fields of a record that tell an agent what to do."""
 
 
-def _done(shown: dict[str, Any]) -> list[str]:
+def _done(shown: Mapping[str, JsonValue]) -> list[str]:
     """Returns the texts of an answer that say what to do, and when."""
-    data = shown.get("data") or {}
-    return _texts([shown.get("trigger"), *(data.get(name) for name in _DONE)])
+    data = shown.get("data")
+    fields = data if isinstance(data, dict) else {}
+    return _texts([shown.get("trigger"), *(fields.get(name) for name in _DONE)])
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: JsonValue) -> list[str]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -257,12 +258,12 @@ def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-def _stored(shown: Any) -> Any:
+def _stored(shown: JsonValue) -> JsonValue:
     """Returns an answer as it may be stored: each text in one line, and nothing in it that looks like a secret."""
     return redact(_in_lines(shown))[0]
 
 
-def _in_lines(value: Any) -> Any:
+def _in_lines(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {name: _in_lines(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
 
 from prometheus_client import Counter
 from pydantic import JsonValue
@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.sql.elements import ColumnElement
 
 from retrieval.database.database import Database
+from retrieval.database.rows import Rows
 from retrieval.errors import ModelBudgetSpent, ModelError, Tokens
 from retrieval.kinds import LlmPurpose
 from retrieval.ports import Answer, Model, Reply
@@ -84,7 +85,7 @@ class _Metered:
             await connection.execute(statement)
 
 
-def today() -> ColumnElement[Any]:
+def today() -> ColumnElement[date]:
     """Returns the day of the transaction, in UTC."""
     return cast(func.timezone("UTC", func.now()), Date)
 
@@ -119,7 +120,7 @@ def add(profile: Profile, purpose: LlmPurpose, tokens: Tokens, *, failures: int)
     )
 
 
-def by_day(user_sub: str, agent_key: str, days: int) -> Select[*tuple[Any, ...]]:
+def by_day(user_sub: str, agent_key: str, days: int) -> Rows:
     """Returns the statement for the account of the last ``days`` days, today's first."""
     shown: Sequence[str] = ("day", "purpose", "calls", "failures", "prompt_tokens", "completion_tokens")
     return (
