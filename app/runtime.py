@@ -22,8 +22,8 @@ from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.rewriting.llm import LlmRewriter
 from writer.privacy.keys import Keyring
-from writer.procedures.learn_from_run import by_rule
-from writer.procedures.llm.learners import LlmTeachers
+from writer.procedures.learn_from_run import rule_learners
+from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
 from writer.worker.worker import Pace, Worker
@@ -90,7 +90,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             stack.push_async_callback(quick.aclose)
             account = Account(database, settings.llm_tokens_per_day)
             rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
-            teachers = LlmTeachers(patient, account, by_rule())
+            teachers = LlmLearners(patient, account, rule_learners())
         keyring = Keyring(settings.master_key_bytes)
         pgvector = await _has_pgvector(database)
         yield Runtime(

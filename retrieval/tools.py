@@ -29,6 +29,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import HotStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.database.rows import Rows
 from retrieval.schema import case_tools
 
 FORMS = 10
@@ -40,7 +41,7 @@ LEAST_RATE = 0.05
 """Share of calls that fail from which on a tool is worth a line in a prompt."""
 
 
-def tools_of(user_sub: str, agent_key: str, limit: int) -> Select[*tuple[Any, ...]]:
+def tools_of(user_sub: str, agent_key: str, limit: int) -> Rows:
     """Returns the statement for the tools that were called most, with their counts."""
     return (
         _counts()
@@ -50,7 +51,7 @@ def tools_of(user_sub: str, agent_key: str, limit: int) -> Select[*tuple[Any, ..
     )
 
 
-def one_tool(user_sub: str, agent_key: str, tool: str) -> Select[*tuple[Any, ...]]:
+def one_tool(user_sub: str, agent_key: str, tool: str) -> Rows:
     """Returns the statement for the counts of one tool; no row where it was never called."""
     return _counts().where(*_of(user_sub, agent_key, tool))
 
@@ -68,7 +69,7 @@ def forms_of(user_sub: str, agent_key: str, tool: str) -> Select[str, int]:
     )
 
 
-def failures_of(user_sub: str, agent_key: str, tool: str) -> Select[*tuple[Any, ...]]:
+def failures_of(user_sub: str, agent_key: str, tool: str) -> Rows:
     """Returns the statement for each cause and fix with how often they met; a fix of NULL is none."""
     failure = _failures(case_tools)
     return (
@@ -81,7 +82,7 @@ def failures_of(user_sub: str, agent_key: str, tool: str) -> Select[*tuple[Any, 
     )
 
 
-def _counts() -> Select[*tuple[Any, ...]]:
+def _counts() -> Rows:
     timed = case((case_tools.c.duration_ms.is_not(None), case_tools.c.calls))
     return select(
         case_tools.c.tool,

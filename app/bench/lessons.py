@@ -19,7 +19,7 @@ from app.bench.measure import Measurement
 from writer.analysis.calls import StoredRun, failed_by_status
 from writer.analysis.failures import Kind
 from writer.procedures.analyst import explain
-from writer.procedures.ports import Analysis, LessonKind
+from writer.procedures.ports import Analysis, AnalysisKind
 from writer.procedures.script import script
 from writer.retain.backfill import from_benchmark
 
@@ -132,7 +132,7 @@ def _false_fixes(name: str, domain: Domain, analyses: Mapping[str, Analysis]) ->
     lost = {(key, index) for key, run in domain.runs.items() for index in failing(run)} - recovered
     fixes = [(key, fix) for key, each in analyses.items() for fix in each.recovered]
     false = sum(any((key, index) in lost for index in fix.failed) for key, fix in fixes)
-    learned, avoided = (sum(each.kind == kind for each in analyses.values()) for kind in get_args(LessonKind))
+    learned, avoided = (sum(each.kind == kind for each in analyses.values()) for kind in get_args(AnalysisKind))
     detail = (
         f"{len(lost)} failing calls; {learned} learned fixes, {avoided} failure lessons from {len(domain.runs)} runs"
     )

@@ -10,7 +10,6 @@ from sqlalchemy import (
     REAL,
     ColumnElement,
     Float,
-    Select,
     and_,
     case,
     cast,
@@ -24,6 +23,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import HotStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
+from retrieval.database.rows import Rows
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from retrieval.search.bank import Nearness, bank, bank_of_halves
 from retrieval.search.fusion import fused
@@ -136,7 +136,7 @@ def vectors(search: Search) -> tuple[HotStatement, dict[str, Any]]:
     return _VECTORS, {"agent_key": search.agent_key, "model": search.model}
 
 
-def _vectors() -> Select[*tuple[Any, ...]]:
+def _vectors() -> Rows:
     mine = (case_embeddings.c.user_sub == USER_SUB, case_embeddings.c.agent_key == AGENT_KEY)
     return (
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))

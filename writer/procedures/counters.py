@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Select, Uuid, and_, any_, cast, func, literal, select, update
+from sqlalchemy import ARRAY, Uuid, and_, any_, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.credit import shared_credit
+from retrieval.database.rows import Rows
 from retrieval.schema import decisions, procedures
 from writer.audit import Change, note
-from writer.procedures.versions import one
+from writer.procedures.versions import version_update
 
-LEAST_USES = 5.0
-"""Of a version and of its parent, before one can be said to do worse than the other."""
-APART = 1.64
-"""Standard deviations between two posterior means from which they are clearly apart: one side, 95 %."""
+FEWEST_USES = 5.0
+"""Uses that a version and its parent need each before they are compared."""
+CLEAR_DIFFERENCE_SD = 1.64
+"""Standard deviations between two posterior means from which the difference is significant: one side, 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,12 @@ class Counters:
 def clearly_worse(version: Counters, parent: Counters) -> bool:
     """Returns whether the version does worse than its parent, and not by chance.
 
-    Both have LEAST_USES, and the posterior means differ by more than APART deviations of their difference.
+    Both have FEWEST_USES, and the posterior means differ by more than CLEAR_DIFFERENCE_SD standard deviations of their
+    difference.
     """
-    if min(version.uses, parent.uses) < LEAST_USES:
+    if min(version.uses, parent.uses) < FEWEST_USES:
         return False
-    return parent.mean - version.mean > APART * sqrt(parent.variance + version.variance)
+    return parent.mean - version.mean > CLEAR_DIFFERENCE_SD * sqrt(parent.variance + version.variance)
 
 
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
@@ -71,10 +72,10 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
     await roll_back_worse(connection, user_sub, procedure_ids)
 
 
-def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the uses of each version of these procedures, and the sum of their rewards.
 
-    A version does not count decisions from before it was: its number may have been another one's, since deleted.
+    Decisions older than a version are not counted: its number may have belonged to another version, since deleted.
     """
     shown = (
         func.unnest(decisions.c.procedure_ids, decisions.c.procedure_versions)
@@ -122,23 +123,15 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
     for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
         version = Counters(row.uses, row.use_reward)
         if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
-            await connection.execute(one(user_sub, row.id, row.version).values(status="rolled_back"))
-            await connection.execute(one(user_sub, row.id, row.parent_version).values(status="active"))
-            payload = {"version": row.version, "to": row.parent_version}
+            await connection.execute(version_update(user_sub, row.id, row.version).values(status="rolled_back"))
+            await connection.execute(version_update(user_sub, row.id, row.parent_version).values(status="active"))
+            back = {"version": row.version, "to": row.parent_version}
             await note(
-                connection,
-                Change(
-                    user_sub=user_sub,
-                    agent_key=row.agent_key,
-                    actor="worker",
-                    action="roll_back_procedure",
-                    subject_id=row.id,
-                    payload=payload,
-                ),
+                connection, Change.of((user_sub, row.agent_key), "worker", "roll_back_procedure", row.id, **back)
             )
 
 
-def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions that superseded a parent, and the counters of both; locks them."""
     parent = procedures.alias("parent")
     superseded = and_(

@@ -17,7 +17,7 @@ from writer.analysis.run_counts import Recount
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
 from writer.procedures import versions
-from writer.procedures.learn_from_run import Taught, Used
+from writer.procedures.learn_from_run import Lessons, UsedVersion
 from writer.worker.queue import Claim
 
 
@@ -57,8 +57,8 @@ class Work:
 
     held: Claim
     case: ClaimedCase
-    used: Sequence[Used] = ()
-    taught: Taught = field(default_factory=Taught)
+    used: Sequence[UsedVersion] = ()
+    taught: Lessons = field(default_factory=Lessons)
     tools: Sequence[ToolUse] = ()
     counts: Recount | None = None
     """None: the run has no calls."""
@@ -91,7 +91,7 @@ def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Selec
     )
 
 
-async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> list[Used]:
+async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> list[UsedVersion]:
     """Returns the procedures that the run used, in the versions that it was shown, as far as those are still active."""
     if not case.used_procedure_ids:
         return []
@@ -100,8 +100,8 @@ async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase)
     )
     logged = (await connection.execute(log)).one_or_none()
     shown = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
-    found = await connection.execute(versions.used_versions(user_sub, case.agent_key, case.used_procedure_ids))
-    return [versions.as_used(each) for each in found if shown.get(each.id, each.version) == each.version]
+    found = await versions.revisable(connection, user_sub, case.agent_key, case.used_procedure_ids)
+    return [each for each in found if shown.get(each.id, each.version) == each.version]
 
 
 async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:

@@ -35,8 +35,8 @@ from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import SealBroken, unseal
 from writer.procedures import versions
-from writer.procedures.learn_from_run import Ended, Terms, by_rule, teach
-from writer.procedures.ports import Teachers
+from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run, rule_learners
+from writer.procedures.ports import Learners
 from writer.procedures.versions import Source
 from writer.profiles import Profile, is_approximate, lock_profile
 from writer.rewards.feedback import credit_run
@@ -73,8 +73,8 @@ class Worker:
     pgvector: bool = True
     pace: Pace = field(default_factory=Pace)
     rng: random.Random = field(default_factory=random.Random)
-    rules: Teachers = field(default_factory=by_rule)
-    llm: Callable[[Profile], Teachers] | None = None
+    rules: Learners = field(default_factory=rule_learners)
+    llm: Callable[[Profile], Learners] | None = None
     """Whoever teaches the profiles that want a language model for it; None where the service has none."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _abandoned: list[Claim] = field(default_factory=list)
@@ -214,13 +214,13 @@ class Worker:
         if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
             work.tools, work.counts = await asyncio.to_thread(_look_at_calls, run)
         brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
-        ended = Ended(run, case.reward, case.reward_source, brought, work.used, case.tags)
+        ended = RunToLearnFrom(run, case.reward, case.reward_source, brought, work.used, case.tags)
         terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
         if self.llm is None or not self._by_llm(work):
-            work.taught = await teach(ended, terms, self.rules)
+            work.taught = await learn_from_run(ended, terms, self.rules)
             return
         teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
-        work.taught = await teach(ended, terms, teachers, before_each=lambda: self._renew(held))
+        work.taught = await learn_from_run(ended, terms, teachers, before_each=lambda: self._renew(held))
 
     async def _renew(self, held: Claim) -> None:
         """Lets the lease begin again, for a language model may take most of one.

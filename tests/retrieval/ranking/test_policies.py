@@ -38,7 +38,7 @@ from writer.profiles import Profile
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
 from writer.training import lifecycle, shared_prior
-from writer.training.lifecycle import Stored
+from writer.training.lifecycle import NewPolicy
 from writer.upkeep.reembed import reembed
 
 EMBEDDER = WordLlamaEmbedder()
@@ -84,7 +84,7 @@ async def walls(bank: Bank, user: str, **more: Any) -> list[UUID]:
     return ids
 
 
-async def give(bank: Bank, user: str, new: Stored, agent: str = AGENT) -> int:
+async def give(bank: Bank, user: str, new: NewPolicy, agent: str = AGENT) -> int:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         return await lifecycle.add(connection, user, agent, new)
 

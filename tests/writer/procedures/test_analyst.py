@@ -99,8 +99,8 @@ def test_the_most_telling_fix_is_the_one_that_is_told():
     flaky = [call("get_order", 1, "503 Service Unavailable", "error"), call("get_order", 1)]
     wrong = [call("pay", {"by": "a_1"}, "Error: insufficient balance"), call("pay", {"by": "b_2"})]
     analysis = analysed(*flaky, *wrong)
-    assert analysis.told is not None
-    assert (analysis.told.tool, len(analysis.recovered)) == ("pay", 2)
+    assert analysis.subject is not None
+    assert (analysis.subject.tool, len(analysis.recovered)) == ("pay", 2)
 
 
 # What looks like an error, whatever the status
@@ -201,8 +201,8 @@ def test_praise_is_no_complaint(said: str):
 def test_a_complaint_makes_the_call_before_its_correction_a_failure():
     calls = [call("get_user"), call("set_city", {"city": "Ulm"}), call("get_user"), call("set_city", {"city": "Köln"})]
     analysis = analysed(*calls, turns=asked("move me", "That is wrong"))
-    assert analysis.told is not None
-    assert (analysis.told.evidence, analysis.told.failed, analysis.told.succeeded) == ("complaint", (1,), 3)
+    assert analysis.subject is not None
+    assert (analysis.subject.evidence, analysis.subject.failed, analysis.subject.succeeded) == ("complaint", (1,), 3)
     assert analysed(*calls, turns=asked("move me", "thanks")).kind is None
     assert analysed(*calls, turns=asked("move me", "That is wrong"), outcome="failure").kind is None
 

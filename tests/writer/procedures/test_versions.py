@@ -20,8 +20,8 @@ from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
 from writer.procedures import pinning
 from writer.procedures.counters import Counters, clearly_worse
-from writer.procedures.learn_from_run import by_rule
-from writer.procedures.ports import Analysis, Draft, Teachers
+from writer.procedures.learn_from_run import rule_learners
+from writer.procedures.ports import Analysis, Draft, Learners
 from writer.profiles import Profile
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
@@ -143,7 +143,7 @@ class Broken:
 
 
 async def test_teachers_that_fail_cost_their_lessons_and_not_the_case(bank: Bank, user: str):
-    rules = replace(by_rule(), abstractor=Broken(), reviser=Broken())
+    rules = replace(rule_learners(), abstractor=Broken(), reviser=Broken())
     await finish(bank, user, plan=PLAN, worker={"rules": rules})
     assert len(await bank.ids(user, "ready")) == 1
     assert await stored(bank, user) == []
@@ -152,9 +152,9 @@ async def test_teachers_that_fail_cost_their_lessons_and_not_the_case(bank: Bank
 async def test_a_profile_that_wants_a_language_model_is_taught_by_it_and_others_by_rule(bank: Bank, user: str):
     asked: list[Profile] = []
 
-    def llm(profile: Profile) -> Teachers:
+    def llm(profile: Profile) -> Learners:
         asked.append(profile)
-        return replace(by_rule(), abstractor=Broken())
+        return replace(rule_learners(), abstractor=Broken())
 
     await finish(bank, user, plan=PLAN, worker={"llm": llm})
     assert (len(await stored(bank, user)), asked) == (1, [])
