@@ -11,7 +11,7 @@ from prometheus_client import Counter
 
 from retrieval.context import with_tools
 from retrieval.database.database import Database
-from retrieval.database.fast_path import HotConnection
+from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import Wanted, find, terms
@@ -112,7 +112,7 @@ class Reader:
             )
             search, degraded = await self._embed(question.search)
             degraded += unwritten
-            async with self.database.hot(user_sub, authorised_at) as connection:
+            async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
                     rows, search = await self._candidates(connection, search, degraded)
                 with stage("retrieve.rank"):
@@ -139,7 +139,7 @@ class Reader:
         search, degraded = Search(lookup.agent_key, lookup.text or ""), list[str]()
         if lookup.text is not None:
             search, degraded = await self._embed(search)
-        async with self.database.hot(user_sub, authorised_at) as connection:
+        async with self.database.fast(user_sub, authorised_at) as connection:
             rows = await connection.all(*terms(lookup.agent_key))
             threshold = self._threshold(rows[0].procedure_similarity if rows else None, None)
             if lookup.least is not None:
@@ -163,7 +163,7 @@ class Reader:
         return Looked(found, threshold, degraded)
 
     async def _guides(
-        self, connection: HotConnection, search: Search, rows: Sequence[Any], min_similarity: float | None
+        self, connection: FastConnection, search: Search, rows: Sequence[Any], min_similarity: float | None
     ) -> Guides:
         """Returns the procedures for the task, in one more statement, where the profile has any and wants them."""
         if not rows or not (rows[0].enabled and rows[0].has_procedures and rows[0].procedures):
@@ -195,7 +195,7 @@ class Reader:
             question = replace(question, search=replace(question.search, query=rewritten.query), said=said)
         return question, ["rewriter"] if rewritten.degraded else []
 
-    async def _pool(self, connection: HotConnection, search: Search, found: Found) -> Pool:
+    async def _pool(self, connection: FastConnection, search: Search, found: Found) -> Pool:
         """Returns the candidates, with what came of similar decisions where the profile has any that were rewarded."""
         rows = found.cases
         uses: Sequence[Any] = []
@@ -236,7 +236,7 @@ class Reader:
 
     async def _candidates(
         self,
-        connection: HotConnection,
+        connection: FastConnection,
         search: Search,
         degraded: list[str],
     ) -> tuple[Sequence[Any], Search]:
@@ -253,7 +253,7 @@ class Reader:
         return rows, search
 
 
-async def _measure(connection: HotConnection, search: Search) -> Measured:
+async def _measure(connection: FastConnection, search: Search) -> Measured:
     """Computes the cosine distances that the database cannot."""
     rows = await connection.all(*vectors(search))
     if not rows:
@@ -263,7 +263,7 @@ async def _measure(connection: HotConnection, search: Search) -> Measured:
     return Measured([row.case_id for row in rows], distances.tolist())
 
 
-async def _with_tools(connection: HotConnection, slate: Slate, question: Question) -> Slate:
+async def _with_tools(connection: FastConnection, slate: Slate, question: Question) -> Slate:
     with stage("retrieve.tools"):
         rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in slate.choices]))
         return replace(slate, context=with_tools(slate.context, lines(rows), question.token_budget))

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.database.rows import Rows
 from retrieval.schema import case_tools
@@ -105,7 +105,7 @@ def _failures(table: FromClause) -> Any:
     )
 
 
-def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[HotStatement, dict[str, Any]]:
+def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[FastStatement, dict[str, Any]]:
     """Returns the statement for the tools of the cases that fail most, and its parameters.
 
     It answers at most TOLD_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
@@ -114,7 +114,7 @@ def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[HotStatement, di
     return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids)}
 
 
-def _troubles() -> HotStatement:
+def _troubles() -> FastStatement:
     ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
     chosen = case_tools.alias("chosen")
     # an array, for a join might look each row of the profile up among the chosen ones
@@ -156,7 +156,7 @@ def _troubles() -> HotStatement:
         .where(may_enter())
         .order_by(told.c.errors.desc(), told.c.tool, fixes.c.times.desc(), fixes.c.cause, fixes.c.fix)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
 _TROUBLES = _troubles()

@@ -1,4 +1,4 @@
-"""Statements of the two hot paths, run by asyncpg itself.
+"""The fast path of retrieve and retain: statements run by asyncpg itself.
 
 SQLAlchemy builds and compiles them as it does all others; only its executor is left out, which costs about
 0.25 ms a statement, as much as a small retrieve takes in the database.
@@ -23,7 +23,7 @@ class Record(asyncpg.Record):  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
-class HotStatement:
+class FastStatement:
     """A statement in Postgres' own words, with the names of its parameters in their order."""
 
     sql: str
@@ -43,14 +43,14 @@ class HotStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class HotConnection:
-    """A connection that runs hot statements, each with the parameters ``user_sub`` and ``authorised_at`` added."""
+class FastConnection:
+    """A connection that runs fast statements, each with the parameters ``user_sub`` and ``authorised_at`` added."""
 
     driver: asyncpg.Connection
     user_sub: str
     authorised_at: datetime
 
-    async def all(self, statement: HotStatement, parameters: Mapping[str, Any]) -> Sequence[Any]:
+    async def all(self, statement: FastStatement, parameters: Mapping[str, Any]) -> Sequence[Any]:
         """Returns every row of the answer."""
         rows: Sequence[Any] = await self.driver.fetch(
             statement.sql,
@@ -59,7 +59,7 @@ class HotConnection:
         )
         return rows
 
-    async def value(self, statement: HotStatement, parameters: Mapping[str, Any]) -> Any:
+    async def value(self, statement: FastStatement, parameters: Mapping[str, Any]) -> Any:
         """Returns the first value of the first row, or None without one."""
         return await self.driver.fetchval(statement.sql, *statement.arguments(self._entering(parameters)))
 

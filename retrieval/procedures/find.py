@@ -1,4 +1,4 @@
-"""The statements that find procedures, for a hot connection: by trigger and attributes, or by words without vectors."""
+"""The fast statements that find procedures: by trigger and attributes, or by words without vectors."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 
-from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.procedures.found import Procedure
 from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
@@ -66,7 +66,7 @@ class Wanted:
     look: int = LOOK
 
 
-async def find(connection: HotConnection, wanted: Wanted, *, pgvector: bool) -> list[Procedure]:
+async def find(connection: FastConnection, wanted: Wanted, *, pgvector: bool) -> list[Procedure]:
     """Returns the active procedures that pass, the nearest first, at most ``wanted.look``.
 
     Those with a vector in the text's space count by similarity, and the others by common words.
@@ -92,7 +92,7 @@ async def find(connection: HotConnection, wanted: Wanted, *, pgvector: bool) -> 
     return [_procedure(row) for row in rows]
 
 
-async def _measured(connection: HotConnection, wanted: Wanted) -> dict[str, Any]:
+async def _measured(connection: FastConnection, wanted: Wanted) -> dict[str, Any]:
     """Computes the similarities that the database cannot."""
     rows = await connection.all(_VECTORS, {"agent_key": wanted.agent_key, "model": wanted.model})
     if not rows:
@@ -196,7 +196,7 @@ def _from_runs_that_pass() -> ColumnElement[bool]:
     return or_(unfiltered, passes)
 
 
-def _statement(nearness: Nearness) -> HotStatement:
+def _statement(nearness: Nearness) -> FastStatement:
     text = cast(bindparam("text", type_=Text), Text)
     lexemes = func.tsvector_to_array(func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text))
     words = select(lexemes.label("words")).cte("words").prefix_with("MATERIALIZED")
@@ -231,28 +231,28 @@ def _statement(nearness: Nearness) -> HotStatement:
         .order_by(*order, procedures.c.level.is_(None).desc(), near.c.id.desc())
         .limit(cast(bindparam("look", type_=Integer), Integer))
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
-def terms(agent_key: str) -> tuple[HotStatement, dict[str, Any]]:
+def terms(agent_key: str) -> tuple[FastStatement, dict[str, Any]]:
     """Returns the statement for whether the profile's memory is on, and the threshold that it sets."""
     return _TERMS, {"agent_key": agent_key}
 
 
-def _terms() -> HotStatement:
+def _terms() -> FastStatement:
     profile = select(profiles.c.enabled, profiles.c.procedure_similarity)
-    return HotStatement.of(
+    return FastStatement.of(
         profile.where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
     )
 
 
-def _vectors() -> HotStatement:
+def _vectors() -> FastStatement:
     statement = (
         select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
         .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
         .order_by(procedures.c.id)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
 _STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}

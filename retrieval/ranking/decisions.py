@@ -5,7 +5,7 @@ from functools import cache
 from sqlalchemy import ARRAY, REAL, SmallInteger, Uuid, bindparam, cast, column, func, select, true
 from sqlalchemy.dialects.postgresql import insert
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import entered
 from retrieval.schema import decision_slots, decisions
 
@@ -38,7 +38,7 @@ _LOGGED = (
 
 
 @cache
-def log_decision() -> HotStatement:
+def log_decision() -> FastStatement:
     """Returns the statement that writes a decision, and the lists ``case_ids`` and ``propensities`` as its slots.
 
     Besides the _LOGGED columns it takes ``authorised_at``.
@@ -69,4 +69,4 @@ def log_decision() -> HotStatement:
         slate.c.propensity,
     ).join_from(decision, slate, true())
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
-    return HotStatement.of(insert(decision_slots).from_select(names, slots))
+    return FastStatement.of(insert(decision_slots).from_select(names, slots))

@@ -13,7 +13,7 @@ from policy import features
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Policy
 from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack
-from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
 from retrieval.schema import policies
 from retrieval.telemetry import log
@@ -32,7 +32,7 @@ class Policies:
         self._capacity = capacity
         self._known: OrderedDict[_Key, Policy | None] = OrderedDict()
 
-    async def arms(self, connection: HotConnection, agent_key: str, settings: Any) -> dict[str, Policy | None]:
+    async def arms(self, connection: FastConnection, agent_key: str, settings: Any) -> dict[str, Policy | None]:
         """Returns each live arm's policy: the default's is None.
 
         Args:
@@ -63,7 +63,7 @@ class Policies:
         while len(self._known) > self._capacity:
             self._known.popitem(last=False)
 
-    async def _load(self, connection: HotConnection, agent_key: str, versions: Sequence[int]) -> None:
+    async def _load(self, connection: FastConnection, agent_key: str, versions: Sequence[int]) -> None:
         rows = await connection.all(_WEIGHTS, {"agent_key": agent_key, "versions": list(versions)})
         for row in rows:
             policy: Policy | None = None
@@ -89,7 +89,7 @@ def policy_of(row: Any) -> Policy:
     return Policy(f"q-{row.version}", head, row.blend)
 
 
-_WEIGHTS = HotStatement.of(
+_WEIGHTS = FastStatement.of(
     select(policies.c.version, policies.c.created_at, policies.c.weights, policies.c.checksum, policies.c.blend)
     .where(
         select(entered().c.entered).scalar_subquery(),

@@ -10,7 +10,7 @@ from prometheus_client import Counter
 from sqlalchemy import select
 
 from retrieval.database.database import Database
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
 from retrieval.kinds import Rewrite
 from retrieval.ports import Rewriter, Rewritten
@@ -99,13 +99,13 @@ class Rewriting:
         return self.llm(asker) if self.llm is not None else None
 
     async def _wish(self, asker: Asker) -> Rewrite:
-        async with self.database.hot(asker.user_sub, asker.authorised_at) as connection:
+        async with self.database.fast(asker.user_sub, asker.authorised_at) as connection:
             wish: Rewrite = await connection.value(_WISH, {"agent_key": asker.agent_key}) or "off"
         self.learn(asker.user_sub, asker.agent_key, wish)
         return wish
 
 
-_WISH = HotStatement.of(
+_WISH = FastStatement.of(
     select(profiles.c.rewrite).where(
         select(entered().c.entered).scalar_subquery(),
         profiles.c.user_sub == USER_SUB,

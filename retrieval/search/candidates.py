@@ -1,4 +1,4 @@
-"""The statements that read the bank, for a hot connection, which brings the user; each has a total order."""
+"""The statements that read the bank, for a fast connection, which brings the user; each has a total order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
 from retrieval.database.rows import Rows
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
@@ -70,7 +70,7 @@ class Search:
     """Whether to go through the HNSW index; a profile that is not in it is searched exactly all the same."""
 
 
-def candidates(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+def candidates(search: Search) -> tuple[FastStatement, dict[str, Any]]:
     """Returns the one statement of a retrieval and its parameters.
 
     It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
@@ -103,17 +103,17 @@ def _fits_the_index(search: Search, vector: list[float]) -> bool:
     return search.large and not filtered and len(vector) in INDEXED_DIMENSIONS
 
 
-def _exact(nearness: Nearness) -> HotStatement:
+def _exact(nearness: Nearness) -> FastStatement:
     profile = profile_settings()
     return _statement(profile, bank(nearness, profile))
 
 
-def _indexed() -> HotStatement:
+def _indexed() -> FastStatement:
     profile = profile_settings()
     return _statement(profile, bank_of_halves(profile, HALF))
 
 
-def _statement(profile: CTE, bank: CTE) -> HotStatement:
+def _statement(profile: CTE, bank: CTE) -> FastStatement:
     """Built once: a statement of this size takes longer to build than to run."""
     best = fused(bank, profile, half=HALF, pool=POOL)
     settings = [profile.c[name] for name in (*SETTINGS, *STATE)]
@@ -128,10 +128,10 @@ def _statement(profile: CTE, bank: CTE) -> HotStatement:
         .where(may_enter())
         .order_by(best.c.rrf.desc(), best.c.id.desc())
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
-def vectors(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+def vectors(search: Search) -> tuple[FastStatement, dict[str, Any]]:
     """Returns the statement for every vector of the profile in the model's space, if that is the profile's space."""
     return _VECTORS, {"agent_key": search.agent_key, "model": search.model}
 
@@ -197,4 +197,4 @@ def _proven(failures: list[ColumnElement[str]]) -> ColumnElement[bool]:
 
 _STATEMENTS = {nearness: _exact(nearness) for nearness in Nearness}
 _INDEXED = _indexed()
-_VECTORS = HotStatement.of(_vectors())
+_VECTORS = FastStatement.of(_vectors())

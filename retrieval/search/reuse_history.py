@@ -1,11 +1,11 @@
-"""The statement that reads what came of similar decisions before, for a hot connection."""
+"""The statement that reads what came of similar decisions before, for a fast connection."""
 
 from typing import Any
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import Float, and_, case, cast, func, literal_column, select
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.schema import cases, decision_slots, decisions
 from retrieval.search.candidates import Search
@@ -15,7 +15,7 @@ RECENT = 1_000
 NEAREST = 64
 
 
-def past(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+def past(search: Search) -> tuple[FastStatement, dict[str, Any]]:
     """Returns the statement for the uses of cases on the NEAREST of the RECENT rewarded decisions, and its parameters.
 
     A use's credit is its share of the outcome by the rule of ``policy.examples.shared_credit``. Needs pgvector, and a
@@ -24,7 +24,7 @@ def past(search: Search) -> tuple[HotStatement, dict[str, Any]]:
     return _PAST, {"agent_key": search.agent_key, "model": search.model, "vector": search.vector}
 
 
-def _statement() -> HotStatement:
+def _statement() -> FastStatement:
     recent = (
         select(decisions.c.id, decisions.c.reward, decisions.c.query_vector)
         .where(
@@ -69,7 +69,7 @@ def _statement() -> HotStatement:
         .where(may_enter())
         .order_by(uses.c.similarity.desc(), uses.c.id.desc(), uses.c.place)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
 _PAST = _statement()

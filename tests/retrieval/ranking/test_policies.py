@@ -358,7 +358,7 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
     entry = (await logged(bank, user))[-1]
     search = Search(AGENT, entry.query, entry.query_vector, entry.query_model)
     assert len(entry.candidate_ids) == len(WALLS) + len(tools)
-    async with bank.database.hot(user, datetime.now(UTC)) as connection:
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
         rows = await connection.all(*candidates(search))
         uses = await connection.all(*past(search))
     assert len(uses) == 4
@@ -484,6 +484,6 @@ async def test_a_case_that_is_gone_takes_its_share_of_the_reward_with_it(bank: B
     assert ids(first)[0] not in ids(second)
     assert len(second.choices) == 4
     entry = (await logged(bank, user))[0]
-    async with bank.database.hot(user, datetime.now(UTC)) as connection:
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
         uses = await connection.all(*past(Search(AGENT, ASKED, entry.query_vector, entry.query_model)))
     assert [(use.case_id, use.credit) for use in uses] == [(case_id, 0.25) for case_id in ids(first)[1:]]

@@ -66,12 +66,12 @@ class Indexed:
     async def find(self, user: str, query: str, *, large: bool = True, **more: Any) -> list[Any]:
         (vector,) = await EMBEDDER.embed([query])
         search = Search(AGENT, query, vector.tolist(), EMBEDDER.model, large=large, **more)
-        async with self.bank.database.hot(user, datetime.now(UTC)) as connection:
+        async with self.bank.database.fast(user, datetime.now(UTC)) as connection:
             return [row for row in await connection.all(*candidates(search)) if row.id is not None]
 
     async def scans(self) -> int:
         """How often the index was asked, over the only connection that asks it."""
-        async with self.bank.database.hot("nobody", datetime.now(UTC)) as connection:
+        async with self.bank.database.fast("nobody", datetime.now(UTC)) as connection:
             await connection.driver.execute("SELECT pg_stat_force_next_flush()")
             asked = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = $1"
             return int(await connection.driver.fetchval(asked, INDEX))
@@ -146,7 +146,7 @@ async def test_a_user_finds_their_own_cases_alone_in_a_shared_index(indexed: Ind
 async def test_the_search_through_the_index_obeys_row_level_security(indexed: Indexed):
     (vector,) = await EMBEDDER.embed(["guitar"])
     search = "SELECT count(*) FROM casebank_nearest($1, $2, $3, $4, $5, 64)"
-    async with indexed.bank.database.hot("bob", datetime.now(UTC)) as connection:
+    async with indexed.bank.database.fast("bob", datetime.now(UTC)) as connection:
         for approximate in (True, False):
             for entered, rows in (("bob", 64), ("alice", 0), ("", 0)):
                 async with connection.driver.transaction():
@@ -189,12 +189,12 @@ async def test_where_others_crowd_the_neighbourhood_the_search_is_exact(empty: I
     await empty.fill("quiet", [task for task in TASKS if not task.startswith("paint")][:100])
     await empty.fill("loud", [f"paint fence {number} and fence {number * number}" for number in range(400)])
     exact = await empty.find("quiet", "paint fence", large=False)
-    async with empty.bank.database.hot("quiet", datetime.now(UTC)) as connection:
+    async with empty.bank.database.fast("quiet", datetime.now(UTC)) as connection:
         await connection.driver.execute("SET hnsw.max_scan_tuples = 1")  # gives up after the first hundred or so
     before = await empty.scans()
     found = await empty.find("quiet", "paint fence")
     assert await empty.scans() == before + 1
-    async with empty.bank.database.hot("quiet", datetime.now(UTC)) as connection:
+    async with empty.bank.database.fast("quiet", datetime.now(UTC)) as connection:
         await connection.driver.execute("RESET hnsw.max_scan_tuples")
     assert len(exact) == 32
     assert ids(found) == ids(exact)
