@@ -4,7 +4,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from prometheus_client import Counter
@@ -15,16 +14,17 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import Wanted, find, terms
-from retrieval.procedures.found import Guides, Procedure
+from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.threshold import Calibrations, Threshold
+from retrieval.ranking.answer import answer
 from retrieval.ranking.decisions import log_decision
 from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
-from retrieval.ranking.slate import Found, Question, Slate, answer
+from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, plans, words_of
 from retrieval.rewriting.choice import Asker, Rewriting
-from retrieval.search.candidates import Filters, Measured, Search, candidates, vectors
-from retrieval.search.reuse_history import past
+from retrieval.search.candidates import BankRow, Filters, Measured, Search, candidates, vectors
+from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
 
@@ -97,7 +97,7 @@ class Reader:
     _tools: ToolVectors = field(default_factory=ToolVectors)
     _calibrations: Calibrations = field(default_factory=Calibrations)
 
-    async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Slate:
+    async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Retrieved:
         """Returns up to k cases that may help, and logs the decision with the probability of each place.
 
         Whatever is missing, the rest answers: ``mode`` says what carried the search (hybrid, keyword, off or
@@ -116,19 +116,19 @@ class Reader:
                 with stage("retrieve.candidates"):
                     rows, search = await self._candidates(connection, search, degraded)
                 with stage("retrieve.rank"):
-                    guides = await self._guides(connection, search, rows, question.min_similarity)
-                    found = Found(rows, degraded, guides)
+                    procedures = await self._procedures(connection, search, rows, question.min_similarity)
+                    found = SearchResult(rows, degraded, procedures)
                     seen = await self._pool(connection, search, found)
                     arms = await self._policies.arms(connection, search.agent_key, found.settings)
                     asked = replace(question, search=search)
-                    slate, entry = answer(asked, found, seen, arms, explore=self.explore)
-                if question.tool_memory and slate.context.text:
-                    slate = await _with_tools(connection, slate, question)
-                    entry["tokens"] = slate.context.tokens
+                    answered, entry = answer(asked, found, seen, arms, explore=self.explore)
+                if question.tool_memory and answered.context.text:
+                    answered = await _with_tools(connection, answered, question)
+                    entry = replace(entry, tokens=answered.context.tokens)
                 with stage("retrieve.log"):
-                    await connection.value(log_decision(), entry)
-        _count(slate)
-        return slate
+                    await connection.value(log_decision(), entry.parameters())
+        _count(answered)
+        return answered
 
     async def procedures(self, user_sub: str, authorised_at: datetime, lookup: Lookup) -> Looked:
         """Returns the procedures that a caller looks for; none of an unknown agent, or of one whose memory is off.
@@ -162,12 +162,12 @@ class Reader:
             degraded.append("pgvector")
         return Looked(found, threshold, degraded)
 
-    async def _guides(
-        self, connection: FastConnection, search: Search, rows: Sequence[Any], min_similarity: float | None
-    ) -> Guides:
+    async def _procedures(
+        self, connection: FastConnection, search: Search, rows: Sequence[BankRow], min_similarity: float | None
+    ) -> ProceduresFound:
         """Returns the procedures for the task, in one more statement, where the profile has any and wants them."""
         if not rows or not (rows[0].enabled and rows[0].has_procedures and rows[0].procedures):
-            return Guides()
+            return ProceduresFound()
         threshold = self._threshold(rows[0].procedure_similarity, min_similarity)
         wanted = Wanted(
             agent_key=search.agent_key,
@@ -177,10 +177,10 @@ class Reader:
             floor=threshold.similarity,
             filters=search.filters,
         )
-        return Guides(await find(connection, wanted, pgvector=self.pgvector), threshold)
+        return ProceduresFound(await find(connection, wanted, pgvector=self.pgvector), threshold)
 
     def _threshold(self, of_profile: float | None, of_request: float | None) -> Threshold:
-        """Returns from which similarity on a procedure is told; a request may ask for more, and never for less."""
+        """Returns from which similarity on a procedure is shown; a request may ask for more, and never for less."""
         own = self._calibrations.of(self.embedder.model)
         least = own if of_profile is None else Threshold(of_profile, "profile")
         return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
@@ -195,12 +195,12 @@ class Reader:
             question = replace(question, search=replace(question.search, query=rewritten.query), said=said)
         return question, ["rewriter"] if rewritten.degraded else []
 
-    async def _pool(self, connection: FastConnection, search: Search, found: Found) -> Pool:
+    async def _pool(self, connection: FastConnection, search: Search, found: SearchResult) -> Pool:
         """Returns the candidates, with what came of similar decisions where the profile has any that were rewarded."""
         rows = found.cases
-        uses: Sequence[Any] = []
+        uses: Sequence[Reuse] = []
         if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
-            uses = await connection.all(*past(search))
+            uses = await connection.all(*reuse_history(search))
         done = plans([*rows, *uses])
         self._tools.want(done)
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
@@ -239,7 +239,7 @@ class Reader:
         connection: FastConnection,
         search: Search,
         degraded: list[str],
-    ) -> tuple[Sequence[Any], Search]:
+    ) -> tuple[Sequence[BankRow], Search]:
         profile = connection.user_sub, search.agent_key
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
@@ -263,13 +263,13 @@ async def _measure(connection: FastConnection, search: Search) -> Measured:
     return Measured([row.case_id for row in rows], distances.tolist())
 
 
-async def _with_tools(connection: FastConnection, slate: Slate, question: Question) -> Slate:
+async def _with_tools(connection: FastConnection, answered: Retrieved, question: Question) -> Retrieved:
     with stage("retrieve.tools"):
-        rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in slate.choices]))
-        return replace(slate, context=with_tools(slate.context, lines(rows), question.token_budget))
+        rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in answered.choices]))
+        return replace(answered, context=with_tools(answered.context, lines(rows), question.token_budget))
 
 
-def _count(slate: Slate) -> None:
-    RETRIEVALS.labels(slate.mode).inc()
-    HITS.inc(bool(slate.choices))
-    CONTEXT_TOKENS.inc(slate.context.tokens)
+def _count(answered: Retrieved) -> None:
+    RETRIEVALS.labels(answered.mode).inc()
+    HITS.inc(bool(answered.choices))
+    CONTEXT_TOKENS.inc(answered.context.tokens)

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Protocol
 
 from prometheus_client import Counter
 from sqlalchemy import Integer, bindparam, cast, select
@@ -16,9 +16,20 @@ from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, un
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
 from retrieval.schema import policies
+from retrieval.search.profile_settings import ProfileSettings
 from retrieval.telemetry import log
 
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
+
+
+class StoredPolicy(Protocol):
+    """A row of ``policies``, as far as serving needs it: the head as ``policy.weights`` packs it, and its blend."""
+
+    version: int
+    created_at: datetime
+    weights: bytes
+    checksum: bytes
+    blend: float
 
 
 _Key = tuple[str, str, int, datetime]
@@ -32,13 +43,15 @@ class Policies:
         self._capacity = capacity
         self._known: OrderedDict[_Key, Policy | None] = OrderedDict()
 
-    async def arms(self, connection: FastConnection, agent_key: str, settings: Any) -> dict[str, Policy | None]:
+    async def arms(
+        self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None
+    ) -> dict[str, Policy | None]:
         """Returns each live arm's policy: the default's is None.
 
         Args:
             connection: of the user whose policies they are.
             agent_key: the other half of the profile's name.
-            settings: the row of the profile with the live versions, see ``search.bank.STATE``; None: no profile.
+            settings: the row of the profile with the live versions, see ``ProfileSettings``; None: no profile.
         """
         if settings is None or not settings.learning:
             return {DEFAULT: None}
@@ -46,7 +59,8 @@ class Policies:
             SERVING: (settings.serving, settings.serving_since),
             CANDIDATE: (settings.candidate, settings.candidate_since),
         }
-        wanted = {arm: (connection.user_sub, agent_key, *which) for arm, which in live.items() if which[0] is not None}
+        user_sub = connection.user_sub
+        wanted = {arm: (user_sub, agent_key, version, since) for arm, (version, since) in live.items() if version}
         missing = [key[2] for key in wanted.values() if key not in self._known]
         if missing:
             await self._load(connection, agent_key, missing)
@@ -75,7 +89,7 @@ class Policies:
             self._known[connection.user_sub, agent_key, row.version, row.created_at] = policy
 
 
-def policy_of(row: Any) -> Policy:
+def policy_of(row: StoredPolicy) -> Policy:
     """Returns the policy in a row of ``policies``.
 
     Raises:
@@ -89,7 +103,7 @@ def policy_of(row: Any) -> Policy:
     return Policy(f"q-{row.version}", head, row.blend)
 
 
-_WEIGHTS = FastStatement.of(
+_WEIGHTS: FastStatement[StoredPolicy] = FastStatement.of(
     select(policies.c.version, policies.c.created_at, policies.c.weights, policies.c.checksum, policies.c.blend)
     .where(
         select(entered().c.entered).scalar_subquery(),

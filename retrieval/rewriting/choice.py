@@ -100,12 +100,12 @@ class Rewriting:
 
     async def _wish(self, asker: Asker) -> Rewrite:
         async with self.database.fast(asker.user_sub, asker.authorised_at) as connection:
-            wish: Rewrite = await connection.value(_WISH, {"agent_key": asker.agent_key}) or "off"
+            wish = await connection.value(_WISH, {"agent_key": asker.agent_key}) or "off"
         self.learn(asker.user_sub, asker.agent_key, wish)
         return wish
 
 
-_WISH = FastStatement.of(
+_WISH: FastStatement[Rewrite] = FastStatement.of(
     select(profiles.c.rewrite).where(
         select(entered().c.entered).scalar_subquery(),
         profiles.c.user_sub == USER_SUB,

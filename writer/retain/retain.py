@@ -182,7 +182,7 @@ INSERTED = (
 
 
 @cache
-def insert_case() -> FastStatement:
+def insert_case() -> FastStatement[UUID]:
     """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
 
     Besides the INSERTED columns it takes ``authorised_at``, ``audit_id`` and ``actor``.

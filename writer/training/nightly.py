@@ -19,9 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy import features
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.examples import Examples, split
-from policy.foretell import foretold
 from policy.gate import Contest, Verdict, judge
 from policy.gate import Settings as GateSettings
+from policy.held_out import held_out_log_loss
 from policy.inputs import factory
 from policy.network import Head
 from policy.watch import watch
@@ -316,11 +316,12 @@ async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
             yield Learnt(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
         blend = count / (count + demand.half)
-        seen = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
+        seen = [held_out_log_loss(each.examples.take(rows), trained, blend) for trained in curve]
         known = int((~rows).sum())
-        points = [(int(known * share), at["log_loss_gain"]) for share, at in zip(CURVE, seen, strict=True)]
-        metrics = {**seen[-1], "learning_curve": [{"decisions": n, "log_loss_gain": gain} for n, gain in points]}
-        worse = metrics["log_loss_gain"] < -2 * metrics["log_loss_gain_error"]
+        points = [(int(known * share), at.log_loss_gain) for share, at in zip(CURVE, seen, strict=True)]
+        whole, curve_points = seen[-1], [{"decisions": n, "log_loss_gain": gain} for n, gain in points]
+        metrics = {**whole.as_json(), "learning_curve": curve_points}
+        worse = whole.log_loss_gain < -2 * whole.log_loss_gain_error
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
         new = Stored(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)

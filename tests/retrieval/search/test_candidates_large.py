@@ -15,7 +15,7 @@ from sqlalchemy import delete, select, update
 from app.db import service_database
 from app.postgres.server import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.slate import Question, Slate
+from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import LargeProfiles, Reader
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from retrieval.search.candidates import HALF, Filters, Search, candidates
@@ -99,7 +99,7 @@ def ids(rows: Sequence[Any]) -> list[UUID]:
     return [row.id for row in rows]
 
 
-def slate_ids(slate: Slate) -> list[UUID]:
+def slate_ids(slate: Retrieved) -> list[UUID]:
     return [choice.row.id for choice in slate.choices]
 
 
