@@ -1,11 +1,11 @@
 """Retrieve: embed the query, find candidates in one statement, order them, and log the decision."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
+from cachetools import LRUCache
 from prometheus_client import Counter
 
 from retrieval.context import with_tools
@@ -31,25 +31,6 @@ from retrieval.tools import lines, troubles
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
 HITS = Counter("casebank_retrieval_hits_total", "Retrievals that returned at least one case")
 CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to prompts by memory_context")
-
-
-class LargeProfiles:
-    """The profiles that were last seen in the HNSW index, at most ``capacity`` of them, the latest."""
-
-    def __init__(self, capacity: int = 10_000) -> None:
-        self._capacity = capacity
-        self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()
-
-    def __contains__(self, profile: tuple[str, str]) -> bool:
-        return profile in self._seen
-
-    def learn(self, profile: tuple[str, str], *, large: bool) -> None:
-        """Remembers the profile, or forgets it."""
-        self._seen.pop(profile, None)
-        if large:
-            self._seen[profile] = None
-        if len(self._seen) > self._capacity:
-            self._seen.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +72,9 @@ class Reader:
     """Whether profiles may try things out; if not, every slate is the policy's own, and trials wait."""
     rewriting: Rewriting | None = None
     """Whether queries may be rewritten; if not, what is searched for is always the query."""
-    _large: LargeProfiles = field(default_factory=LargeProfiles)
-    """Learnt from each answer: only the first retrieve of a large profile is exact, and slow."""
+    _approximate: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
+    """The profiles last seen in the HNSW index, learnt from each answer: only the first retrieve of one is exact, and
+    slow."""
     _policies: Policies = field(default_factory=Policies)
     _tools: ToolVectors = field(default_factory=ToolVectors)
     _calibrations: Calibrations = field(default_factory=Calibrations)
@@ -244,10 +226,12 @@ class Reader:
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
             search = replace(search, measured=await _measure(connection, search))
-        elif profile in self._large:
-            search = replace(search, large=True)
+        elif profile in self._approximate:
+            search = replace(search, approximate=True)
         rows = await connection.all(*candidates(search))
-        self._large.learn(profile, large=bool(rows) and rows[0].approximate)
+        self._approximate.pop(profile, None)
+        if rows and rows[0].approximate:
+            self._approximate[profile] = True
         if self.rewriting is not None and rows:
             self.rewriting.learn(*profile, rows[0].rewrite)
         return rows, search

@@ -1,10 +1,10 @@
 """The learned policies that serve: read when a version is new to the process, and remembered by version."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from cachetools import LRUCache
 from prometheus_client import Counter
 from sqlalchemy import Integer, bindparam, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -40,8 +40,7 @@ class Policies:
     """The heads in memory, at most ``capacity``, the latest used. One that cannot be loaded is left to the default."""
 
     def __init__(self, capacity: int = 2_000) -> None:
-        self._capacity = capacity
-        self._known: OrderedDict[_Key, Policy | None] = OrderedDict()
+        self._known: LRUCache[_Key, Policy | None] = LRUCache(capacity)
 
     async def arms(
         self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None
@@ -61,32 +60,29 @@ class Policies:
         }
         user_sub = connection.user_sub
         wanted = {arm: (user_sub, agent_key, version, since) for arm, (version, since) in live.items() if version}
-        missing = [key[2] for key in wanted.values() if key not in self._known]
-        if missing:
-            await self._load(connection, agent_key, missing)
-        found = {arm: self._find(key) for arm, key in wanted.items()}
-        self._forget()
-        return {DEFAULT: None, **{arm: policy for arm, policy in found.items() if policy is not None}}
+        found = {key: self._known[key] for key in wanted.values() if key in self._known}
+        if missing := [key[2] for key in wanted.values() if key not in found]:
+            found |= await self._load(connection, agent_key, missing)
+        arms = {arm: policy for arm, key in wanted.items() if (policy := found.get(key)) is not None}
+        return {DEFAULT: None, **arms}
 
-    def _find(self, key: _Key) -> Policy | None:
-        if key in self._known:
-            self._known.move_to_end(key)
-        return self._known.get(key)
-
-    def _forget(self) -> None:
-        while len(self._known) > self._capacity:
-            self._known.popitem(last=False)
-
-    async def _load(self, connection: FastConnection, agent_key: str, versions: Sequence[int]) -> None:
+    async def _load(
+        self, connection: FastConnection, agent_key: str, versions: Sequence[int]
+    ) -> dict[_Key, Policy | None]:
         rows = await connection.all(_WEIGHTS, {"agent_key": agent_key, "versions": list(versions)})
-        for row in rows:
-            policy: Policy | None = None
-            try:
-                policy = policy_of(row)
-            except WeightsError as error:
-                REFUSED.labels(type(error).__name__).inc()
-                log.warning("policy.refused", why=type(error).__name__, version=row.version)
-            self._known[connection.user_sub, agent_key, row.version, row.created_at] = policy
+        loaded = {(connection.user_sub, agent_key, row.version, row.created_at): _accepted(row) for row in rows}
+        self._known.update(loaded)
+        return loaded
+
+
+def _accepted(row: StoredPolicy) -> Policy | None:
+    """Returns the policy in the row, or None where it cannot be loaded."""
+    try:
+        return policy_of(row)
+    except WeightsError as error:
+        REFUSED.labels(type(error).__name__).inc()
+        log.warning("policy.refused", why=type(error).__name__, version=row.version)
+        return None
 
 
 def policy_of(row: StoredPolicy) -> Policy:

@@ -67,7 +67,7 @@ class Search:
     rrf_k: float | None = None
     measured: Measured | None = None
     """Distances that were computed outside the database, which then needs no pgvector."""
-    large: bool = False
+    approximate: bool = False
     """Whether to go through the HNSW index; a profile that is not in it is searched exactly all the same."""
 
 
@@ -158,7 +158,7 @@ def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object
 
 def _fits_the_index(search: Search, vector: list[float]) -> bool:
     filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
-    return search.large and not filtered and len(vector) in INDEXED_DIMENSIONS
+    return search.approximate and not filtered and len(vector) in INDEXED_DIMENSIONS
 
 
 def _exact(nearness: Nearness) -> FastStatement[BankRow]:
