@@ -32,10 +32,10 @@ async def retrieve(home: Path) -> list[Measurement]:
 
         async def statement(number: int) -> None:
             search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
-            hot, parameters = candidates(search)
+            bare, parameters = candidates(search)
             # another user's bank: what the first of two reads brings near would be a gift to the second
             who = {"user_sub": _user(bank, number + bank.users // 2), "authorised_at": bank.now}
-            await bank.bare.fetch(hot.sql, *hot.arguments(parameters | who))
+            await bank.bare.fetch(bare.sql, *bare.arguments(parameters | who))
 
         await interleaved(WARM_UP, whole, statement)
         ours, bare = await interleaved(ROUNDS, whole, statement)

@@ -1,12 +1,13 @@
-"""The statement that reads what came of similar decisions before, for a hot connection."""
+"""The statement that reads what came of similar decisions before, for a fast connection."""
 
-from typing import Any
+from typing import Protocol
+from uuid import UUID
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import Float, and_, cast, literal_column, select
 
 from retrieval.credit import shared_credit
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.schema import cases, decision_slots, decisions
 from retrieval.search.candidates import Search
@@ -16,16 +17,33 @@ RECENT = 1_000
 NEAREST = 64
 
 
-def past(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+class Reuse(Protocol):
+    """One use of a case, on the slate of a similar decision before.
+
+    Attributes:
+        similarity: cosine of that decision's query and this one, -1 to 1.
+        reward: of the whole slate, 0 to 1.
+        credit: the use's share of it.
+    """
+
+    case_id: UUID
+    similarity: float
+    reward: float
+    credit: float
+    effects: list[str]
+    plan: list[str]
+
+
+def reuse_history(search: Search) -> tuple[FastStatement[Reuse], dict[str, object]]:
     """Returns the statement for the uses of cases on the NEAREST of the RECENT rewarded decisions, and its parameters.
 
     A use's credit is its share of the outcome by the rule of ``policy.examples.shared_credit``. Needs pgvector, and a
     query with a vector; decisions whose queries lie in another space are left out.
     """
-    return _PAST, {"agent_key": search.agent_key, "model": search.model, "vector": search.vector}
+    return _REUSE_HISTORY, {"agent_key": search.agent_key, "model": search.model, "vector": search.vector}
 
 
-def _statement() -> HotStatement:
+def _statement() -> FastStatement[Reuse]:
     recent = (
         select(decisions.c.id, decisions.c.reward, decisions.c.query_vector)
         .where(
@@ -67,7 +85,7 @@ def _statement() -> HotStatement:
         .where(may_enter())
         .order_by(uses.c.similarity.desc(), uses.c.id.desc(), uses.c.place)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
-_PAST = _statement()
+_REUSE_HISTORY = _statement()

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import entered
 from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
@@ -125,7 +125,7 @@ def message_hash(task: str, plan: list[str]) -> bytes:
 
 async def _insert(database: Database, keyring: Keyring, draft: _Draft, author: Author) -> Retained:
     key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
-    async with database.hot(author.user_sub, author.authorised_at) as connection:
+    async with database.fast(author.user_sub, author.authorised_at) as connection:
         case_id = await connection.value(insert_case(), _row(draft, author, key))
     if case_id is not None:
         return Retained(case_id, "pending", draft.redactions)
@@ -184,7 +184,7 @@ INSERTED = (
 
 
 @cache
-def insert_case() -> HotStatement:
+def insert_case() -> FastStatement[UUID]:
     """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
 
     Besides the INSERTED columns it takes ``authorised_at``, ``audit_id`` and ``actor``.
@@ -209,7 +209,7 @@ def insert_case() -> HotStatement:
     )
     names = ["user_sub", "id", "agent_key", "actor", "action", "subject_id", "payload"]
     noted = insert(audit).from_select(names, entry).returning(audit.c.subject_id).cte("noted")
-    return HotStatement.of(select(noted.c.subject_id))
+    return FastStatement.of(select(noted.c.subject_id))
 
 
 async def _first_with_that_key(connection: AsyncConnection, draft: _Draft, author: Author) -> Retained:

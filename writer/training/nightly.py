@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Literal, TypedDict, cast
 
 import numpy as np
-from pydantic import JsonValue
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,9 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy import features
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.examples import Examples, split
-from policy.foretell import foretold
 from policy.gate import Contest, Verdict, judge
 from policy.gate import Settings as GateSettings
+from policy.held_out import held_out_log_loss
 from policy.inputs import factory
 from policy.network import Head
 from policy.watch import watch
@@ -101,7 +100,7 @@ class TrainingResult:
     version: int | None = None
     decisions: int = 0
     verdict: Verdict | None = None
-    metrics: Mapping[str, JsonValue] = field(default_factory=dict)
+    metrics: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def learning_curve(self) -> Sequence[CurvePoint]:
@@ -200,7 +199,7 @@ class _Transition:
 
     policy: PolicyRow
     status: str | None
-    columns: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState:
@@ -261,7 +260,7 @@ def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[
     live = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
     if not live.roll_back:
         return None
-    why: dict[str, JsonValue] = {
+    why: dict[str, object] = {
         "live_reward": live.mean,
         "floor": live.floor,
         "decisions": live.decisions,
@@ -344,11 +343,12 @@ async def _train(
             yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
         blend = count / (count + demand.half)
-        measured = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
+        measured = [held_out_log_loss(each.examples.take(rows), trained, blend) for trained in curve]
         known = int((~rows).sum())
-        points = [(int(known * share), at["log_loss_gain"]) for share, at in zip(CURVE, measured, strict=True)]
-        metrics = {**measured[-1], "learning_curve": [{"decisions": n, "log_loss_gain": gain} for n, gain in points]}
-        worse = metrics["log_loss_gain"] < -2 * metrics["log_loss_gain_error"]
+        points = [(int(known * share), at.log_loss_gain) for share, at in zip(CURVE, measured, strict=True)]
+        whole, curve_points = measured[-1], [{"decisions": n, "log_loss_gain": gain} for n, gain in points]
+        metrics = {**whole.as_json(), "learning_curve": curve_points}
+        worse = whole.log_loss_gain < -2 * whole.log_loss_gain_error
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
         new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)

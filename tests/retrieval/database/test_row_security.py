@@ -206,7 +206,7 @@ async def test_the_user_of_a_hot_statement_is_forgotten_when_it_ends(filled: str
     async with service_database(filled, pool_size=1) as database:
         question = Question(Search(agent_key="gardener", query="garden"))
         assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
-        async with database.hot(A, datetime.now(UTC)) as connection:
+        async with database.fast(A, datetime.now(UTC)) as connection:
             assert await connection.driver.fetchval("SELECT count(*) FROM cases") == 0
             assert await connection.driver.fetchval("SELECT current_setting('synchronous_commit')") == "on"
 
@@ -325,8 +325,8 @@ async def test_both_pools_of_the_service_are_the_plain_role(filled: str):
     async with service_database(filled) as database:
         async with database.engine.connect() as connection:
             assert await connection.scalar(text("SELECT current_user")) == SERVICE_ROLE
-        async with database.hot(A, datetime.now(UTC)) as hot:
-            assert await hot.driver.fetchval("SELECT current_user") == SERVICE_ROLE
+        async with database.fast(A, datetime.now(UTC)) as connection:
+            assert await connection.driver.fetchval("SELECT current_user") == SERVICE_ROLE
 
 
 async def test_row_level_security_is_forced_on_every_table(bank: Bank):
