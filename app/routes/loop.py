@@ -39,7 +39,12 @@ async def retain(run: FinishedRun, parts: Parts, caller: Caller, idempotency_key
     retained = await retain_run(parts.database, parts.keyring, run, caller, idempotency_key)
     parts.worker.wake()
     redactions = [RedactionOut(kind=redaction.kind, count=redaction.count) for redaction in retained.redactions]
-    return RetainOut(case_id=retained.case_id, status=retained.status, redactions=redactions)
+    return RetainOut(
+        case_id=retained.case_id,
+        status=retained.status,
+        redactions=redactions,
+        retrieval_id=retained.retrieval_id,
+    )
 
 
 @router.post("/v1/retrieve")

@@ -27,6 +27,7 @@ class RetainOut(BaseModel):
                     "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
                     "status": "pending",
                     "redactions": [{"kind": "email", "count": 1}],
+                    "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
                 },
             ],
         },
@@ -35,6 +36,9 @@ class RetainOut(BaseModel):
     case_id: UUID
     status: str
     redactions: list[RedactionOut]
+    retrieval_id: UUID | None = Field(
+        description="the retrieval that the run is joined to; null: it named none, or one that is not known"
+    )
 
 
 class FiltersIn(Strict):

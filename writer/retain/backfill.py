@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from sqlalchemy import Select, select
 
 from retrieval.database.database import Database
-from retrieval.errors import NotFound
 from retrieval.schema import cases
 from writer.analysis.calls import failed
 from writer.analysis.state_changes import changes_state
@@ -130,7 +129,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
         try:
             run = parse(line.text, bank.agent)
             await retain(bank.database, bank.keyring, run, bank.author, line.key)
-        except (LineRefused, NotFound, IdempotencyConflict, PayloadTooLarge) as error:
+        except (LineRefused, IdempotencyConflict, PayloadTooLarge) as error:
             return str(error)
     return None
 

@@ -17,7 +17,7 @@ from policy.examples import shared_credit
 from retrieval import credit
 from retrieval.schema import cases, decision_slots, decisions, procedures
 from retrieval.search.candidates import Search
-from retrieval.search.reuse_history import past
+from retrieval.search.reuse_history import reuse_history
 from tests.writer.conftest import AGENT, Bank
 from writer.rewards.credit import credit_slate
 
@@ -134,8 +134,8 @@ async def test_the_history_of_reuse_has_the_shares_that_policy_gives(bank: Bank,
     known, made = await cases_and_procedures(bank, user)
     for entry in log:
         await log_decision(bank, user, entry, known, made)
-    async with bank.database.hot(user, datetime.now(UTC)) as connection:
-        uses = await connection.all(*past(Search(AGENT, "q", [1.0, 0.0], "m")))
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
+        uses = await connection.all(*reuse_history(Search(AGENT, "q", [1.0, 0.0], "m")))
     found = sorted((str(use.case_id), use.reward, round(use.credit, 5)) for use in uses)
     rewarded = [entry for entry in log if entry.reward is not None]
     assert found == sorted(
