@@ -23,7 +23,7 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Name of the vector space; stored beside each vector, and vectors of two models never meet."""
+        """Name of the vector space, another one for another dimension; stored beside each vector: spaces never meet."""
 
     @property
     def dimension(self) -> int:

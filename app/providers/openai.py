@@ -67,8 +67,8 @@ class OpenAIEmbedder:
 
     @property
     def model(self) -> str:
-        """Name of the vector space."""
-        return self._endpoint.model
+        """Name of the vector space: model and dimension, for vectors of two lengths cannot be compared."""
+        return f"{self._endpoint.model}@{self._endpoint.dimension}"
 
     @property
     def dimension(self) -> int:
@@ -114,7 +114,7 @@ class OpenAIEmbedder:
         try:
             async with asyncio.timeout(self._patience.timeout_s):  # the client's own restarts with every byte
                 response = await self._client.embeddings.with_raw_response.create(
-                    model=self.model,
+                    model=self._endpoint.model,
                     input=inputs,
                     encoding_format="float",
                     dimensions=self.dimension if self._endpoint.ask_dimension else openai.omit,
