@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from retrieval.text import shortened
+
 TEXT_CHARS = 400
 MOST_TOKENS = 120
 PATH_CHARS = 40
@@ -85,7 +87,7 @@ def clean(text: str, longest: int) -> str:
     """Returns the text in one line that Postgres can store, cut to that many characters."""
     known = text[: 4 * longest].encode(errors="replace").decode()
     line = " ".join("".join(char if char.isprintable() else " " for char in known).split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    return shortened(line, longest)
 
 
 def abstract(text: str, known: Iterable[str] = ()) -> str:

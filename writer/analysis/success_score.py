@@ -1,7 +1,6 @@
 """How well a run went, 0 to 1: what decides whether it becomes a procedure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from retrieval.kinds import is_trusted
 from writer.analysis.calls import Call, StoredRun
@@ -30,7 +29,7 @@ def success_score(run: StoredRun, reward: float | None, source: str | None) -> f
     return outcome * (ERRORS * worked + RESPONSE * _responded(calls, run.turns) + TIME * in_time)
 
 
-def _responded(calls: Sequence[Call], turns: Sequence[Any]) -> bool:
+def _responded(calls: Sequence[Call], turns: Sequence[object]) -> bool:
     """Returns whether the agent said anything; without a conversation, whether the last call answered.
 
     A run that recorded neither is taken at its word, and so is a call without its output.
@@ -40,13 +39,13 @@ def _responded(calls: Sequence[Call], turns: Sequence[Any]) -> bool:
     return not calls or (not calls[-1].failed and not is_empty(calls[-1].output))
 
 
-def _says_something(turn: Any) -> bool:
+def _says_something(turn: object) -> bool:
     if not isinstance(turn, Mapping) or str(turn.get("role")).casefold() in {"user", "human", "system", "tool"}:
         return False
     content = turn.get("content")
     return bool(content.strip() if isinstance(content, str) else content)
 
 
-def _duration_ms(traces: Sequence[Any]) -> float:
+def _duration_ms(traces: Sequence[object]) -> float:
     times = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
     return sum(time for time in times if isinstance(time, int | float))

@@ -18,6 +18,7 @@ from retrieval.kinds import AbstractionLevel, LlmPurpose
 from retrieval.ports import Answer, Model
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
+from writer.nested import parts
 from writer.privacy.redact import redact
 from writer.procedures.llm.injection import obeys, planted
 from writer.procedures.llm.run_digest import Told, evidence, told
@@ -244,11 +245,7 @@ def _done(shown: dict[str, Any]) -> list[str]:
 
 
 def _texts(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return [value] if isinstance(value, str) else []
+    return [part for part in parts(value) if isinstance(part, str)]
 
 
 def _stored(shown: Any) -> Any:
