@@ -308,7 +308,7 @@ def requeue(
 
     async def work() -> int:
         async with _parts() as runtime, runtime.database.as_worker() as connection:
-            return len((await connection.execute(queue.raise_the_dead(user))).all())
+            return len((await connection.execute(queue.requeue_dead(user))).all())
 
     out.print(f"{_run(work())} cases queued again")
 

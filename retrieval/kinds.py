@@ -12,6 +12,12 @@ RunOutcome = Literal["success", "failure", "partial", "aborted"]
 RewardSource = Literal["heuristic", "user", "judge", "metric"]
 """Who gave a reward; a heuristic is a guess by rule, the others are trusted."""
 
+
+def is_trusted(source: str | None) -> bool:
+    """Returns whether a reward of this source was given by somebody who knows, and not guessed by rule."""
+    return source is not None and source != "heuristic"
+
+
 Arm = Literal["default", "serving", "candidate"]
 """Whose order a decision followed: the untrained default's, the promoted policy's, or that of the one on trial."""
 PolicyStatus = Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]

@@ -274,6 +274,13 @@ cases = Table(
     Column("payload", LargeBinary, nullable=False, comment="sealed: prompt snapshot, tool traces, turns, procedure"),
     Column("occurrences", Integer, nullable=False, server_default=text("1")),
     Column("merged_into", Uuid),
+    Column(
+        "trusted_runs",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="runs whose trusted rewards the reward is the mean of; 0: its own at most",
+    ),
     Column("reuse_count", REAL, nullable=False, server_default=text("0")),
     Column("reuse_reward", REAL, nullable=False, server_default=text("0"), comment="sum over reuse_count"),
     Column("last_used_at", DateTime(timezone=True)),

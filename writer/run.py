@@ -19,9 +19,10 @@ def _storable(text: str) -> str:
     return text
 
 
-def _encodable(value: Any) -> Any:
+def _encodable(value: JsonValue) -> JsonValue:
     """Returns the value unchanged; a lone surrogate is no character and has no UTF-8."""
-    pending = [value]
+    # not nested.parts: a generator takes twice as long, and every retain waits for this
+    pending: list[object] = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, str):
@@ -41,7 +42,10 @@ def _utf8(text: str) -> None:
 
 
 def line(longest: int) -> Any:
-    """Returns the type of a non-empty text of at most that many characters that Postgres can store."""
+    """Returns the type of a non-empty text of at most that many characters that Postgres can store.
+
+    (Any, for mypy has no name for a type that is made when the program runs.)
+    """
     return Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(_storable)]
 
 
@@ -76,7 +80,7 @@ class Turn(Strict):
 
 
 class ProcedureData(Strict):
-    """What a failure that was overcome taught (SOURCES row A2)."""
+    """What a failure that was overcome taught: the learned-procedure record."""
 
     procedure_name: line(200)  # type: ignore[valid-type]
     semantic_description: line(5_000)  # type: ignore[valid-type]
@@ -89,7 +93,7 @@ class ProcedureData(Strict):
 
 
 class ScriptData(Strict):
-    """How a task was done, to be done again: what of row A2 applies where nothing failed."""
+    """How a task was done, to be done again: what of the learned-procedure record applies where nothing failed."""
 
     procedure_name: line(200)  # type: ignore[valid-type]
     semantic_description: line(5_000)  # type: ignore[valid-type]
@@ -99,7 +103,7 @@ class ScriptData(Strict):
 
 
 class LearnedProcedure(Strict):
-    """A learned procedure in its wrapping (SOURCES row A2)."""
+    """A learned-procedure record in its wrapping."""
 
     status: Literal["procedure_learned"] = "procedure_learned"
     data: ProcedureData

@@ -1,6 +1,6 @@
 """Vectors on their way into the bank, and beside those that are there."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import REAL, ColumnElement, Float, cast, literal
@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from retrieval.schema import case_embeddings
 
 
-def stored(vector: list[float]) -> ColumnElement[Any]:
+def stored(vector: list[float]) -> ColumnElement[Sequence[float]]:
     """Returns the vector as a value for ``case_embeddings.embedding``, whichever type that column has."""
     return cast(literal(vector, ARRAY(REAL)), ARRAY(REAL))
 

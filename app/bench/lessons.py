@@ -17,11 +17,11 @@ import orjson
 from app.bench.experiment import experiments
 from app.bench.measure import Measurement
 from writer.analysis.calls import StoredRun, failed_by_status
-from writer.analysis.failures import Kind
+from writer.analysis.failures import FixKind
 from writer.procedures.analyst import explain
 from writer.procedures.ports import Analysis, AnalysisKind
 from writer.procedures.script import script
-from writer.retain.backfill import from_benchmark
+from writer.retain.backfill import BenchmarkRun, from_benchmark
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[2] / ".." / "shared" / "data"
 PRECISION, RECALL, RUNS_PER_S = 0.90, 0.85, 200.0
@@ -72,7 +72,7 @@ def read(folder: Path) -> Domain:
     return Domain(folder.name, runs, labels)
 
 
-def stored(run: dict[str, Any]) -> StoredRun:
+def stored(run: BenchmarkRun) -> StoredRun:
     """Returns a benchmark's run as the worker finds it."""
     fields = from_benchmark(run)
     return StoredRun(fields["task"], fields["outcome"], fields["tool_traces"], (), fields["plan"])
@@ -123,7 +123,7 @@ def _share(right: frozenset[Event], of: frozenset[Event]) -> float:
 
 def _kinds(right: Iterable[Event], of: Iterable[Event]) -> str:
     good, every = (Counter(event[-1] for event in some) for some in (right, of))
-    return ", ".join(f"{kind} {good[kind]}/{every[kind]}" for kind in get_args(Kind) if every[kind])
+    return ", ".join(f"{kind} {good[kind]}/{every[kind]}" for kind in get_args(FixKind) if every[kind])
 
 
 def _false_fixes(name: str, domain: Domain, analyses: Mapping[str, Analysis]) -> Measurement:

@@ -6,7 +6,7 @@ the failure and nowhere else.
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import re2
 
@@ -16,13 +16,20 @@ from writer.analysis.placeholders import abstract
 QUOTE_CHARS = 160
 
 
+class _Pattern(Protocol):
+    """What is used of an expression of RE2, which ships no types."""
+
+    def search(self, text: str) -> object | None:
+        """Returns a match, or None without one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A class of errors: its name, as in "answered with a syntax error", and what it means."""
 
     name: str
     means: str
-    pattern: Any
+    pattern: _Pattern
 
 
 def _cause(name: str, means: str, pattern: str) -> Cause:

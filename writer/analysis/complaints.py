@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 import re2
 
@@ -34,17 +33,17 @@ _COMPLAINT = re2.compile(
 _DENIED = re2.compile(r"(?i)\b(?:nothing|not|never|isn.t|no longer) (?:\w+ )?(?:is )?(?:wrong|broken|incorrect)\b")
 
 
-def complaints(turns: Iterable[Any]) -> int:
+def complaints(turns: Iterable[object]) -> int:
     """Returns how many of the user's turns after the first complain about what was done; the first is the task."""
-    told = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
-    return sum(_complains(turn.get("content")) for turn in islice(told, 1, None))
+    said = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
+    return sum(_complains(turn.get("content")) for turn in islice(said, 1, None))
 
 
-def _complains(content: Any) -> bool:
-    return any(_COMPLAINT.search(text) and not _DENIED.search(text) for text in _said(content))
+def _complains(content: object) -> bool:
+    return any(_COMPLAINT.search(text) and not _DENIED.search(text) for text in _beginnings(content))
 
 
-def _said(content: Any) -> Iterator[str]:
+def _beginnings(content: object) -> Iterator[str]:
     """Yields the beginnings of a turn's texts; content may come in parts."""
     parts = content if isinstance(content, list) else [content]
     for part in parts[:MOST_PARTS]:

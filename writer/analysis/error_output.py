@@ -7,10 +7,11 @@ RE2 runs the patterns, so that time is linear.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 import orjson
 import re2
+
+from writer.nested import parts
 
 LOOK_CHARS = 2_000
 LOOK_JSON_CHARS = 8_000
@@ -95,12 +96,12 @@ def beginning(text: str, longest: int) -> str:
     return text[:longest].encode(errors="replace").decode()
 
 
-def error_in(output: Any) -> str | None:
+def error_in(output: object) -> str | None:
     """Returns the beginning of the error that the output reports, or None where it reports none."""
     return _in_value(output, 0)
 
 
-def is_empty(output: Any) -> bool:
+def is_empty(output: object) -> bool:
     """Returns whether a tool answered that there is nothing; no answer at all says nothing."""
     if isinstance(output, str):
         text = beginning(output, LOOK_CHARS).strip()
@@ -108,29 +109,26 @@ def is_empty(output: Any) -> bool:
     return output is not None and output in ([], {})
 
 
-def glimpse(value: Any) -> str:
+def glimpse(value: object) -> str:
     """Returns the beginning of the texts and numbers in an output, names of fields included, in one line each."""
     return "\n".join(_leaves(value))[:LOOK_CHARS]
 
 
-def texts_in(given: Any) -> set[str]:
+def texts_in(given: object) -> set[str]:
     """Returns the texts and numbers in a call's arguments that are long enough to be told from others."""
     return {text for text in _leaves(given) if len(text) >= FEWEST_CHARS}
 
 
-def _leaves(value: Any) -> Iterator[str]:
-    """Yields texts and numbers, at most MOST_KEYS of them and LOOK_CHARS together or little more."""
-    pending, looks, chars = [value], 0, 0
-    while pending and looks < MOST_KEYS and chars < LOOK_CHARS:
-        item, looks = pending.pop(), looks + 1
-        if isinstance(item, Mapping):
-            pending += [part for pair in islice(item.items(), MOST_KEYS) for part in pair][::-1]
-        elif isinstance(item, list):
-            pending += item[:MOST_KEYS][::-1]
-        elif isinstance(item, str | int | float) and not isinstance(item, bool):
+def _leaves(value: object) -> Iterator[str]:
+    """Yields the texts and numbers among the first MOST_KEYS values, LOOK_CHARS together or little more."""
+    chars = 0
+    for item in islice(parts(value, keys=True, widest=MOST_KEYS), MOST_KEYS):
+        if isinstance(item, str | int | float) and not isinstance(item, bool):
             text = beginning(item, LOOK_CHARS) if isinstance(item, str) else _number(item)
             chars += len(text)
             yield text
+        if chars >= LOOK_CHARS:
+            return
 
 
 def _number(value: float) -> str:
@@ -138,7 +136,7 @@ def _number(value: float) -> str:
     return repr(value) if abs(value) < LARGEST else ""
 
 
-def _in_value(value: Any, depth: int) -> str | None:
+def _in_value(value: object, depth: int) -> str | None:
     if depth > MOST_DEPTH:
         return None
     if isinstance(value, str):
@@ -185,24 +183,24 @@ def _exception_of(text: str) -> str:
     return (named[0] if named else _TRACEBACK)[:SHORT_CHARS]
 
 
-def _in_mapping(value: Mapping[Any, Any], depth: int) -> str | None:
+def _in_mapping(value: Mapping[object, object], depth: int) -> str | None:
     fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
     for key in fields.keys() & _ERROR_KEYS:
-        if _tells(fields[key]):
+        if _reports(fields[key]):
             return _text_of(fields[key])
     if _flagged(fields):
         return _message(fields)
     return _in_wrapped(fields, depth)
 
 
-def _tells(value: Any) -> bool:
+def _reports(value: object) -> bool:
     """Returns whether the value of a key like ``error`` says that there was one; a bare number may be a measure."""
     if isinstance(value, str):
         return value[:40].strip().casefold() not in _NOTHING
     return value is True or (isinstance(value, Mapping | list) and bool(value))
 
 
-def _flagged(fields: Mapping[str, Any]) -> bool:
+def _flagged(fields: Mapping[str, object]) -> bool:
     if any(fields.get(key) is False for key in _FLAGS) or any(fields.get(key) is True for key in _BAD_FLAGS):
         return True
     if any(_is_http_error(fields.get(key)) for key in _STATUS_KEYS):
@@ -216,11 +214,11 @@ def _flagged(fields: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_http_error(value: Any) -> bool:
+def _is_http_error(value: object) -> bool:
     return isinstance(value, int) and 400 <= value < 600  # noqa: PLR2004 - HTTP's own numbers
 
 
-def _in_wrapped(fields: Mapping[str, Any], depth: int) -> str | None:
+def _in_wrapped(fields: Mapping[str, object], depth: int) -> str | None:
     if len(fields) == 1 and (only := fields.get("detail", fields.get("message"))) is not None:
         return _in_value(only, depth + 1) if isinstance(only, str) else None
     for key in sorted(fields.keys() & _WRAPPERS):
@@ -230,24 +228,24 @@ def _in_wrapped(fields: Mapping[str, Any], depth: int) -> str | None:
     return _in_parts(content, depth + 1) if isinstance(content, list) else None
 
 
-def _in_parts(parts: Sequence[Any], depth: int) -> str | None:
+def _in_parts(message: Sequence[object], depth: int) -> str | None:
     """Reads a list as the parts of one message: what the first says counts; a longer list is data."""
-    if not parts or len(parts) > MOST_DEPTH:
+    if not message or len(message) > MOST_DEPTH:
         return None
-    first = parts[0]
+    first = message[0]
     if isinstance(first, Mapping) and first.get("type") == "text":
         return _in_value(first.get("text"), depth + 1)
-    return _in_value(first, depth + 1) if len(parts) == 1 and isinstance(first, str) else None
+    return _in_value(first, depth + 1) if len(message) == 1 and isinstance(first, str) else None
 
 
-def _message(fields: Mapping[str, Any]) -> str:
-    told = next((fields[key] for key in _MESSAGE_KEYS if fields.get(key)), None)
-    if told is None and isinstance(fields.get("content"), list):
-        told = fields["content"]
-    return _text_of(told) if told is not None else "reported as failed"
+def _message(fields: Mapping[str, object]) -> str:
+    message = next((fields[key] for key in _MESSAGE_KEYS if fields.get(key)), None)
+    if message is None and isinstance(fields.get("content"), list):
+        message = fields["content"]
+    return _text_of(message) if message is not None else "reported as failed"
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: object) -> str:
     """Returns the words of an error, out of whatever it is wrapped in."""
     for _ in range(MOST_DEPTH):
         if isinstance(value, list) and value:

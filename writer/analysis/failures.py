@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from writer.analysis.argument_diff import Difference, differences, overlap, respelled
 from writer.analysis.calls import Call, Evidence
@@ -16,7 +16,8 @@ from writer.analysis.error_output import is_empty
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import language_of
 
-Kind = Literal["same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool"]
+FixKind = Literal["same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool"]
+"""How the call that worked differs from those that failed before it."""
 
 
 MOST_OPEN = 8
@@ -44,7 +45,7 @@ class Failure:
     evidence: Evidence
     message: str
     succeeded: int | None = None
-    kind: Kind | None = None
+    kind: FixKind | None = None
     differences: tuple[Difference, ...] = ()
     between: tuple[str, ...] = ()
 
@@ -118,7 +119,7 @@ class Found:
     lost: tuple[Failure, ...] = ()
 
 
-def find(calls: Sequence[Call], turns: Iterable[Any], *, succeeded: bool) -> Found:
+def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool) -> Found:
     """Returns the failures among the calls, and in what the user complained about.
 
     Args:
@@ -135,7 +136,7 @@ def find(calls: Sequence[Call], turns: Iterable[Any], *, succeeded: bool) -> Fou
     return Found(calls, tuple(search.recovered), tuple(search.lost))
 
 
-def same_goal(failed: Any, later: Any) -> bool:
+def same_goal(failed: object, later: object) -> bool:
     """Returns whether two calls of a tool may be after the same thing.
 
     They are, unless they run statements that have little in common: a tool that runs any SQL has as many goals.
@@ -149,7 +150,7 @@ def same_goal(failed: Any, later: Any) -> bool:
     return overlap(before, after) >= SAME_GOAL
 
 
-def statement_of(given: Any) -> str | None:
+def statement_of(given: object) -> str | None:
     """Returns the SQL or the command line that a call is about, if it is about one."""
     values = islice(given.values(), MOST_OPEN) if isinstance(given, Mapping) else (given,)
     return next((value for value in values if isinstance(value, str) and language_of(value)), None)
@@ -180,7 +181,7 @@ def _between(calls: Sequence[Call], last: Call, success: Call) -> tuple[str, ...
     return tuple(dict.fromkeys(call.tool for call in inside))
 
 
-def _kind(*, same: bool, other: bool) -> Kind:
+def _kind(*, same: bool, other: bool) -> FixKind:
     if same:
         return "same_args_after_other_tool" if other else "same_args_retry"
     return "args_changed_after_other_tool" if other else "args_changed"
@@ -189,7 +190,7 @@ def _kind(*, same: bool, other: bool) -> Kind:
 def _corrected(calls: Sequence[Call]) -> list[Failure]:
     """Returns the correction that a complaint led to: the last repeated call with other arguments, if there is one.
 
-    Turns and calls have no common clock, so it is only told where the run succeeded and nothing else failed.
+    Turns and calls have no common clock, so this is only said where the run succeeded and nothing else failed.
     """
     latest: dict[str, Call] = {}
     pairs: list[tuple[Call, Call]] = []

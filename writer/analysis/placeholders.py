@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 
+from retrieval.text import shortened
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
 
 TEXT_CHARS = 400
@@ -64,7 +65,7 @@ def clean(text: str, longest: int) -> str:
     """Returns the text in one line that Postgres can store, cut to that many characters."""
     known = text[: 4 * longest].encode(errors="replace").decode()
     line = " ".join("".join(char if char.isprintable() else " " for char in known).split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    return shortened(line, longest)
 
 
 def abstract(text: str, known: Iterable[str] = ()) -> str:

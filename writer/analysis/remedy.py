@@ -24,43 +24,43 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
-def changed(told: Failure) -> str:
+def changed(failure: Failure) -> str:
     """Returns what differs between the failing call and the one that worked, without their values."""
-    return "; ".join(item.how for item in told.differences[:MOST_NAMED]) or "the arguments as a whole"
+    return "; ".join(item.how for item in failure.differences[:MOST_NAMED]) or "the arguments as a whole"
 
 
-def called_first(found: Found, told: Failure) -> list[str]:
+def called_first(found: Found, failure: Failure) -> list[str]:
     """Returns which tools, called between failure and success, the success seems to owe something.
 
     With other arguments: those whose output holds a value that is new, or else those that only look things up. Never
     one that an output named while giving instructions.
     """
-    if told.succeeded is None:
+    if failure.succeeded is None:
         return []
-    calls = found.calls[told.failed[0] : min(told.succeeded, told.failed[0] + MOST_LOOKED_AT)]
-    planted = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
-    names = [name for name in _helpful(found, told) if name not in planted]
+    calls = found.calls[failure.failed[0] : min(failure.succeeded, failure.failed[0] + MOST_LOOKED_AT)]
+    injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
+    names = [name for name in _helpful(found, failure) if name not in injected]
     return [tool_name(name) for name in names[:MOST_NAMED]]
 
 
-def _helpful(found: Found, told: Failure) -> Sequence[str]:
-    if told.kind != "args_changed_after_other_tool" or told.succeeded is None:
-        return told.between
-    last = told.failed[-1]
-    fresh = texts_in(found.calls[told.succeeded].given) - texts_in(found.calls[last].given)
-    between = found.calls[last + 1 : min(told.succeeded, last + 1 + MOST_LOOKED_AT)]
+def _helpful(found: Found, failure: Failure) -> Sequence[str]:
+    if failure.kind != "args_changed_after_other_tool" or failure.succeeded is None:
+        return failure.between
+    last = failure.failed[-1]
+    fresh = texts_in(found.calls[failure.succeeded].given) - texts_in(found.calls[last].given)
+    between = found.calls[last + 1 : min(failure.succeeded, last + 1 + MOST_LOOKED_AT)]
     sources = [call.tool for call in between if any(text in glimpse(call.output) for text in fresh)]
-    return list(dict.fromkeys(sources)) or [name for name in told.between if not changes_state(name)]
+    return list(dict.fromkeys(sources)) or [name for name in failure.between if not changes_state(name)]
 
 
-def remedy(found: Found, told: Failure) -> str:
+def remedy(found: Found, failure: Failure) -> str:
     """Returns what put the failure right, in words that hold nothing of the run's data."""
-    return remedy_text(told, called_first(found, told), changed(told))
+    return remedy_text(failure, called_first(found, failure), changed(failure))
 
 
-def remedy_text(told: Failure, before: list[str], what: str) -> str:
+def remedy_text(failure: Failure, before: list[str], what: str) -> str:
     """Returns the same, of what is known already: `called_first` and `changed`."""
-    tool, first = tool_name(told.tool), f"after {listed(before)}, " if before else ""
-    if told.kind in {"same_args_retry", "same_args_after_other_tool"}:
+    tool, first = tool_name(failure.tool), f"after {listed(before)}, " if before else ""
+    if failure.kind in {"same_args_retry", "same_args_after_other_tool"}:
         return f"{first}calling {tool} again with the same arguments worked"
     return f"{first}calling {tool} again with other arguments worked: {what}"

@@ -1,8 +1,8 @@
-"""How well a run went, 0 to 1: what decides whether it becomes a procedure (SOURCES row D3)."""
+"""How well a run went, 0 to 1: what decides whether it becomes a procedure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from retrieval.kinds import is_trusted
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.error_output import is_empty
 
@@ -11,7 +11,6 @@ ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
 IN_TIME_MS = 30_000.0
 OUTCOME = {"success": 1.0, "partial": 0.5}
 """What the rest is multiplied by; any other outcome makes it 0."""
-TRUSTED = {"user", "judge", "metric"}
 
 
 def success_score(run: StoredRun, reward: float | None, source: str | None) -> float:
@@ -22,31 +21,31 @@ def success_score(run: StoredRun, reward: float | None, source: str | None) -> f
     whatever reward it got.
     """
     outcome = OUTCOME.get(run.outcome, 0.0)
-    if reward is not None and source in TRUSTED:
+    if reward is not None and is_trusted(source):
         return reward if outcome else 0.0
     calls = run.calls
-    worked = sum(call.failure is None for call in calls) / len(calls) if calls else 1.0
+    worked = sum(not call.failed for call in calls) / len(calls) if calls else 1.0
     in_time = _duration_ms(run.tool_traces) < IN_TIME_MS
     return outcome * (ERRORS * worked + RESPONSE * _responded(calls, run.turns) + TIME * in_time)
 
 
-def _responded(calls: Sequence[Call], turns: Sequence[Any]) -> bool:
+def _responded(calls: Sequence[Call], turns: Sequence[object]) -> bool:
     """Returns whether the agent said anything; without a conversation, whether the last call answered.
 
     A run that recorded neither is taken at its word, and so is a call without its output.
     """
     if turns:
         return any(_says_something(turn) for turn in turns)
-    return not calls or (calls[-1].failure is None and not is_empty(calls[-1].output))
+    return not calls or (not calls[-1].failed and not is_empty(calls[-1].output))
 
 
-def _says_something(turn: Any) -> bool:
+def _says_something(turn: object) -> bool:
     if not isinstance(turn, Mapping) or str(turn.get("role")).casefold() in {"user", "human", "system", "tool"}:
         return False
     content = turn.get("content")
     return bool(content.strip() if isinstance(content, str) else content)
 
 
-def _duration_ms(traces: Sequence[Any]) -> float:
+def _duration_ms(traces: Sequence[object]) -> float:
     times = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
     return sum(time for time in times if isinstance(time, int | float))

@@ -4,9 +4,8 @@ Nothing of the run's data is in it: argument names, placeholders, the names of t
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import cause_of
@@ -32,7 +31,7 @@ class ToolUse:
 
     Attributes:
         errors: calls that failed, by their status or by what they answered.
-        duration_ms: of all calls together; None unless each told its own.
+        duration_ms: of all calls together; None unless each call says its own.
         forms: arguments of calls that worked, the most frequent first.
         failures: cause and fix of each failure; the fix is None where nothing put it right.
     """
@@ -57,7 +56,7 @@ def tools_used(run: StoredRun) -> list[ToolUse]:
         name = tool_name(call.tool)
         if call.tool and (name in uses or len(uses) < MOST_TOOLS):
             _count(uses.setdefault(name, ToolUse(name)), call, trace)
-            if call.failure is None:
+            if not call.failed:
                 worked.setdefault(name, []).append(call)
     for name, calls in worked.items():
         uses[name].forms = _forms(calls[:LOOKED_AT])
@@ -69,12 +68,14 @@ def tools_used(run: StoredRun) -> list[ToolUse]:
     return list(uses.values())
 
 
-def _count(use: ToolUse, call: Call, trace: Any) -> None:
+def _count(use: ToolUse, call: Call, trace: object) -> None:
     use.calls += 1
-    use.errors += call.failure is not None
-    took = trace.get("duration_ms")
-    told = isinstance(took, int | float) and 0 <= took < MOST_MS
-    use.duration_ms = round(use.duration_ms + took, 3) if told and use.duration_ms is not None else None
+    use.errors += call.failed
+    took = trace.get("duration_ms") if isinstance(trace, Mapping) else None
+    if use.duration_ms is not None and isinstance(took, int | float) and 0 <= took < MOST_MS:
+        use.duration_ms = round(use.duration_ms + took, 3)
+    else:
+        use.duration_ms = None
 
 
 def _forms(calls: Iterable[Call]) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Literal, TypeVar
 from uuid import UUID
 
 from retrieval.errors import DatabaseUnavailable, UserErased
-from retrieval.kinds import AbstractionLevel
+from retrieval.kinds import AbstractionLevel, is_trusted
 from retrieval.telemetry import log
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
-from writer.analysis.success_score import TRUSTED, success_score
+from writer.analysis.success_score import success_score
 from writer.errors import LeaseLost
 from writer.procedures.analyst import RuleAnalyst
 from writer.procedures.ports import Analysis, Draft, Learners
@@ -63,7 +63,7 @@ class RunToLearnFrom:
     @property
     def failed(self) -> bool:
         """Returns whether the run missed its goal."""
-        if self.reward is not None and self.reward_source in TRUSTED:
+        if self.reward is not None and is_trusted(self.reward_source):
             return self.reward < FAILED_BELOW
         return self.run.outcome in {"failure", "aborted"}
 

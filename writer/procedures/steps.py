@@ -5,7 +5,7 @@ names become no steps, and its words no examples.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
 import orjson
@@ -19,6 +19,7 @@ from writer.analysis.placeholders import clean, form, form_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import language_of, tokens
+from writer.nested import parts
 
 MOST_STEPS = 30
 STEP_CHARS = 1_000
@@ -119,17 +120,8 @@ def _answered(call: Call, needed: set[str]) -> bool:
 
 def _words(given: object) -> set[str]:
     """Returns the words of the values in a call's arguments, those of its first texts and numbers."""
-    pending: list[object] = [given]
-    texts: list[object] = []
-    while pending and len(texts) < MOST_KEYS:
-        item = pending.pop()
-        if isinstance(item, Mapping):
-            pending += islice(item.values(), MOST_KEYS)
-        elif isinstance(item, list):
-            pending += item[:MOST_KEYS]
-        else:
-            texts.append(item)
-    return set(_WORD.findall(glimpse(texts)))
+    plain = (part for part in parts(given, widest=MOST_KEYS) if not isinstance(part, dict | list))
+    return set(_WORD.findall(glimpse(list(islice(plain, MOST_KEYS)))))
 
 
 def _form(call: Call) -> tuple[str, str]:

@@ -2,16 +2,18 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict, cast
 
 import orjson
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from sqlalchemy import Select, select
 
 from retrieval.database.database import Database
+from retrieval.kinds import RewardSource, RunOutcome
 from retrieval.schema import cases
+from retrieval.text import shortened
 from writer.analysis.calls import failed
 from writer.analysis.state_changes import changes_state
 from writer.author import Author
@@ -75,7 +77,7 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and who wants to
 
     A line is either a retain request or a run with ``task_text`` and ``steps`` (`from_benchmark`). The hash of
     agent and line is the idempotency key, so a file that was read half-way or twice adds only what is missing.
-    ``progress`` is told how many more lines were read.
+    ``progress`` is called with how many more lines were read.
 
     Raises:
         UserErased: the user was erased after the author was authorised.
@@ -149,7 +151,8 @@ def parse(text: bytes, agent: str) -> FinishedRun:
         fields = orjson.loads(text)
         if not isinstance(fields, dict):
             raise LineRefused("not a JSON object")
-        fields = from_benchmark(fields) if "task_text" in fields else fields
+        if "task_text" in fields:
+            fields = {**from_benchmark(cast("BenchmarkRun", fields))}
         return FinishedRun.model_validate({**fields, "agent": agent})
     except orjson.JSONDecodeError as error:
         raise LineRefused(f"not JSON: {error}") from error
@@ -164,8 +167,39 @@ def parse(text: bytes, agent: str) -> FinishedRun:
         raise LineRefused("not a run: a field has the wrong type") from error
 
 
-def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields of a retain request for a run of τ-bench, as collected with its tool calls and true reward.
+class BenchmarkStep(TypedDict):
+    """One tool call of a run of τ-bench."""
+
+    tool: str
+    input: JsonValue
+    output: JsonValue
+    error: bool
+
+
+class BenchmarkRun(TypedDict):
+    """A run of τ-bench, as collected with its tool calls and true reward."""
+
+    task_text: str
+    task_id: str
+    domain: str
+    steps: list[BenchmarkStep]
+    reward: float
+
+
+class RetainRequest(TypedDict):
+    """The fields of a retain request that a run of τ-bench fills."""
+
+    task: str
+    plan: list[str]
+    tool_traces: list[dict[str, JsonValue]]
+    outcome: RunOutcome
+    reward: float
+    reward_source: RewardSource
+    tags: list[str]
+
+
+def from_benchmark(run: BenchmarkRun) -> RetainRequest:
+    """Returns the fields of a retain request for a run of τ-bench.
 
     The plan is the calls that changed something and succeeded, in order, or, where there were none, all calls.
     """
@@ -190,22 +224,21 @@ def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def step_failed(step: Mapping[str, Any]) -> bool:
+def step_failed(step: BenchmarkStep) -> bool:
     """Returns whether a step of a run of τ-bench failed, by the definition of ``writer.analysis.calls``."""
     return failed(_status(step), step["output"])
 
 
-def _status(step: Mapping[str, Any]) -> str:
+def _status(step: BenchmarkStep) -> str:
     return "error" if step["error"] else "ok"
 
 
-def call(tool: str, arguments: Any) -> str:
+def call(tool: str, arguments: JsonValue) -> str:
     """Returns a call in one short line: ``tool(argument=value, …)``."""
     named = arguments if isinstance(arguments, dict) else {"input": arguments}
     inside = ", ".join(f"{name}={_short(value, VALUE_CHARS)}" for name, value in named.items())
     return _short(f"{tool}({inside})", STEP_CHARS)
 
 
-def _short(value: Any, longest: int) -> str:
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+def _short(value: JsonValue, longest: int) -> str:
+    return shortened(value if isinstance(value, str) else orjson.dumps(value).decode(), longest)

@@ -11,7 +11,7 @@ from sqlalchemy import Function, Row, Select, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.kinds import RewardSource
+from retrieval.kinds import RewardSource, is_trusted
 from retrieval.schema import cases, decision_slots, decisions, rewards
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
@@ -61,7 +61,16 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
     await _remember_first(connection, user_sub, feedback, row)
     # not the transaction's start: of two that overlap, the one that got the row lock last is the newer
     await _add(connection, user_sub, actor, feedback, func.clock_timestamp())
-    counts = await _settle(connection, user_sub, feedback)
+    if (
+        feedback.case_id
+        and row.reward is not None
+        and is_trusted(row.reward_source)
+        and not is_trusted(feedback.source)
+    ):
+        # the reward may be a mean over repeats, which the history does not have: a guess must not undo it
+        counts = replace(feedback, reward=row.reward, source=row.reward_source)
+    else:
+        counts = await _settle(connection, user_sub, feedback)
     payload = {"reward": feedback.reward, "source": feedback.source}
     given = Change(
         user_sub=user_sub, agent_key=row.agent_key, actor=actor, action="reward", subject_id=subject, payload=payload
@@ -98,16 +107,23 @@ async def _add(
 async def _settle(connection: AsyncConnection, user_sub: str, feedback: Feedback) -> Feedback:
     """Puts the reward that counts on the case or the decision, and returns it."""
     statement = effective_reward(user_sub, case_id=feedback.case_id, decision_id=feedback.decision_id)
-    counts: Row[float, str] = (await connection.execute(statement)).one()
-    table, subject = (cases, feedback.case_id) if feedback.case_id else (decisions, feedback.decision_id)
-    await connection.execute(
-        update(table)
-        .where(table.c.user_sub == user_sub, table.c.id == subject)
-        .values(reward=counts.reward, reward_source=counts.source),
-    )
+    found: Row[float, str] = (await connection.execute(statement)).one()
+    counts = replace(feedback, reward=found.reward, source=found.source)
+    if feedback.case_id:
+        # one statement about the case, in place of the mean over its repeats: the next repeat weighs as much
+        mine = cases.c.user_sub == user_sub, cases.c.id == feedback.case_id
+        values = {
+            "reward": counts.reward,
+            "reward_source": counts.source,
+            "trusted_runs": int(is_trusted(counts.source)),
+        }
+        await connection.execute(update(cases).where(*mine).values(values))
     if feedback.decision_id:
+        mine = decisions.c.user_sub == user_sub, decisions.c.id == feedback.decision_id
+        values = {"reward": counts.reward, "reward_source": counts.source}
+        await connection.execute(update(decisions).where(*mine).values(values))
         await credit_slate(connection, user_sub, feedback.decision_id)
-    return replace(feedback, reward=counts.reward, source=counts.source)
+    return counts
 
 
 class FinishedCase(Protocol):

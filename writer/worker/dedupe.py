@@ -2,8 +2,9 @@
 
 from uuid import UUID
 
-from sqlalchemy import Select, Update, and_, case, func, select, update
+from sqlalchemy import Select, Update, and_, case, func, or_, select, update
 
+from retrieval.kinds import is_trusted
 from retrieval.schema import case_embeddings, cases
 from writer.vectors import cosine_distance
 from writer.worker.claimed import ClaimedCase
@@ -49,17 +50,32 @@ def twin(user_sub: str, fresh: ClaimedCase, vector: list[float] | None, model: s
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
     """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs.
 
-    But a heuristic is a guess: it does not dilute a reward from a trusted source, and gives way to one.
+    But a heuristic is a guess: as soon as somebody who is trusted gave a reward to one of the runs, the mean is over
+    such rewards alone, and each of them weighs the same. ``trusted_runs`` counts them, for the runs themselves are
+    deleted in time.
     """
-    counted = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
+    counted: dict[str, object] = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
     if fresh.reward is not None:
-        mean = (func.coalesce(cases.c.reward, fresh.reward) * cases.c.occurrences + fresh.reward) / (
-            cases.c.occurrences + 1
-        )
-        guessed = func.coalesce(cases.c.reward_source, "heuristic") == "heuristic"
-        if fresh.reward_source == "heuristic":
-            counted["reward"] = case((guessed, mean), else_=cases.c.reward)
-        else:
-            counted["reward"] = case((guessed, fresh.reward), else_=mean)
-            counted["reward_source"] = case((guessed, fresh.reward_source), else_=cases.c.reward_source)
+        counted |= _trusted(fresh) if is_trusted(fresh.reward_source) else _guess(fresh.reward)
     return update(cases).where(cases.c.user_sub == user_sub, cases.c.id == kept).values(counted)
+
+
+_GUESSED = or_(cases.c.reward.is_(None), func.coalesce(cases.c.reward_source, "heuristic") == "heuristic")
+
+
+def _guess(reward: float) -> dict[str, object]:
+    """Returns what one more guess changes: nothing, if there is anything better; else all runs were guessed."""
+    known = func.coalesce(cases.c.reward, reward)
+    mean = (known * cases.c.occurrences + reward) / (cases.c.occurrences + 1)
+    return {"reward": case((_GUESSED, mean), else_=cases.c.reward)}
+
+
+def _trusted(fresh: ClaimedCase) -> dict[str, object]:
+    """Returns what one more trusted reward changes: guesses give way to it, others it joins."""
+    before = case((_GUESSED, 0), else_=func.greatest(cases.c.trusted_runs, 1))
+    mean = (func.coalesce(cases.c.reward, 0) * before + fresh.reward) / (before + 1)
+    return {
+        "reward": mean,
+        "reward_source": case((_GUESSED, fresh.reward_source), else_=cases.c.reward_source),
+        "trusted_runs": before + 1,
+    }

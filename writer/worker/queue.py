@@ -1,4 +1,4 @@
-"""The queue inside the cases table: claim with a lease, hand back with a delay, bury, and raise the dead.
+"""The queue inside the cases table: claim with a lease, hand back with a delay, give up, and requeue.
 
 Every statement here runs as the worker role, which sees who waits and nothing of what they wrote.
 """
@@ -41,7 +41,7 @@ def claim(lease_token: UUID, lease: timedelta, batch: int) -> Update:
     )
 
 
-def bury(max_attempts: int) -> Update:
+def give_up_on_expired(max_attempts: int) -> Update:
     """Returns the statement that gives up on cases whose last attempt never came back."""
     return (
         update(cases)
@@ -90,7 +90,7 @@ def hand_back(held: Claim, error: str, delay: timedelta, *, dead: bool) -> Updat
     )
 
 
-def raise_the_dead(user_sub: str | None = None) -> Update:
+def requeue_dead(user_sub: str | None = None) -> Update:
     """Returns the statement that queues the dead cases again, of one user or of all, with their attempts forgotten."""
     dead = update(cases).where(cases.c.status == "dead")
     if user_sub is not None:

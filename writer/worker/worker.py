@@ -123,7 +123,7 @@ class Worker:
         async with self.database.as_worker() as connection:
             for held in self._abandoned:  # of those that this worker finished after all, no lease is left
                 await connection.execute(queue.hand_back(held, "the work broke off", timedelta(), dead=False))
-            await connection.execute(queue.bury(self.pace.max_attempts))
+            await connection.execute(queue.give_up_on_expired(self.pace.max_attempts))
             rows = await connection.execute(queue.claim(token, self.pace.lease, self.pace.batch))
             claims = [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
         self._abandoned.clear()

@@ -445,6 +445,19 @@ async def test_a_bank_with_procedures_goes_a_migration_back_and_forth_and_keeps_
     assert "turn" in kept.search_text
 
 
+async def test_a_mean_over_repeats_from_before_trusted_ones_were_counted_keeps_its_weight(postgres: EmbeddedPostgres):
+    url = await new_database(postgres)
+    await fill(url)
+    await migrate(url, "0004")
+    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    await owner.execute("UPDATE cases SET occurrences = 3, reward_source = 'user' WHERE user_sub = $1", A)
+    await owner.execute("UPDATE cases SET occurrences = 3, reward_source = 'heuristic' WHERE user_sub = $1", B)
+    await migrate(url)
+    rows = await owner.fetch("SELECT DISTINCT user_sub, trusted_runs FROM cases ORDER BY user_sub")
+    await owner.close()
+    assert [tuple(row) for row in rows] == [(A, 3), (B, 0)]
+
+
 async def test_a_bank_with_indexed_vectors_goes_back_to_before_it_had_an_index_and_forth(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
     await fill(url)

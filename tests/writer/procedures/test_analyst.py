@@ -9,28 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.writer.runs import FAILED, analysed, call
 from writer.analysis.calls import StoredRun
-from writer.analysis.causes import cause_of, quoted
-from writer.analysis.complaints import complaints
-from writer.analysis.error_output import error_in, is_empty
 from writer.analysis.failures import MOST_BETWEEN
 from writer.procedures.analyst import RuleAnalyst, explain
-from writer.procedures.ports import Analysis
 from writer.run import LearnedProcedure, ProcedureData
-
-FAILED = "Error: user not found"
-
-
-def call(tool: str, given: Any = None, output: Any = "done", status: str = "ok") -> dict[str, Any]:
-    return {"tool": tool, "input": given, "output": output, "status": status, "duration_ms": None}
-
-
-def analysed(*calls: Any, outcome: str = "success", turns: Any = (), task: str = "find the user") -> Analysis:
-    return explain(StoredRun(task, outcome, list(calls), turns))
-
-
-def asked(*said: str) -> list[dict[str, str]]:
-    return [{"role": "user", "content": text} for text in said]
 
 
 def instructed(lesson: ProcedureData) -> str:
@@ -40,171 +23,12 @@ def instructed(lesson: ProcedureData) -> str:
     return "\n".join([*parts, *lesson.learned_procedure_steps, *lesson.critical_contextual_cues])
 
 
-# The kinds of fix
-
-
-@pytest.mark.parametrize(
-    ("between", "later", "kind"),
-    [
-        ([], "a", "same_args_retry"),
-        ([], "b", "args_changed"),
-        ([call("look")], "b", "args_changed_after_other_tool"),
-        ([call("login")], "a", "same_args_after_other_tool"),
-    ],
-)
-def test_the_kind_of_fix_says_what_changed_between_failure_and_success(between: list[Any], later: str, kind: str):
-    analysis = analysed(call("find", {"id": "a"}, FAILED), *between, call("find", {"id": later}))
-    assert analysis.kind == "learned_fix"
-    (fix,) = analysis.recovered
-    assert (fix.kind, fix.failed, fix.succeeded) == (kind, (0,), 1 + len(between))
-    assert fix.between == tuple(each["tool"] for each in between)
-
-
-def test_all_failures_of_a_tool_before_its_success_are_one():
-    analysis = analysed(*(call("find", {"id": n}, FAILED) for n in range(3)), call("look"), call("find", {"id": 9}))
-    assert [fix.failed for fix in analysis.recovered] == [(0, 1, 2)]
-
-
-def test_what_was_called_between_two_failures_is_not_what_put_it_right():
-    calls = [call("find", {"id": 1}, FAILED), call("look"), call("find", {"id": 2}, FAILED), call("find", {"id": 3})]
-    assert [fix.kind for fix in analysed(*calls).recovered] == ["args_changed"]
-
-
-def test_failures_of_two_tools_are_told_apart():
-    analysis = analysed(call("a", 1, FAILED), call("b", 1, FAILED), call("b", 2), call("a", 1))
-    assert [(fix.tool, fix.kind) for fix in analysis.recovered] == [
-        ("b", "args_changed"),
-        ("a", "same_args_after_other_tool"),
-    ]
-
-
-def test_a_statement_for_another_goal_does_not_put_a_statement_right():
-    broken, right = "ALTER TABLE users ADD COLUMN last_name;", "ALTER TABLE users ADD COLUMN last_name text;"
-    look = call("sql", {"statement": "SELECT * FROM information_schema.columns WHERE table_name = 'users'"}, [["id"]])
-    failing = call("sql", {"statement": broken}, 'syntax error at or near ";"', "error")
-    assert analysed(failing, look, outcome="failure").kind == "failure_lesson"
-    (fix,) = analysed(failing, look, call("sql", {"statement": right})).recovered
-    assert (fix.succeeded, fix.kind) == (2, "args_changed_after_other_tool")
-
-
-def test_an_empty_answer_counts_only_where_another_spelling_of_the_same_found_something():
-    first = call("search", {"name": "O'Neill"}, [])
-    assert [fix.evidence for fix in analysed(first, call("search", {"name": "oneill"}, [1])).recovered] == [
-        "empty_output"
-    ]
-    assert analysed(first, call("search", {"name": "Smith"}, [1])).kind is None
-
-
 def test_the_most_telling_fix_is_the_one_that_is_told():
     flaky = [call("get_order", 1, "503 Service Unavailable", "error"), call("get_order", 1)]
     wrong = [call("pay", {"by": "a_1"}, "Error: insufficient balance"), call("pay", {"by": "b_2"})]
     analysis = analysed(*flaky, *wrong)
     assert analysis.subject is not None
     assert (analysis.subject.tool, len(analysis.recovered)) == ("pay", 2)
-
-
-# What looks like an error, whatever the status
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        "Error: user not found",
-        "error: pathspec 'x' did not match",
-        'ERROR:  relation "users" does not exist\nLINE 1: SELECT',
-        'syntax error at or near ";"',
-        'near "FORM": syntax error',
-        "You have an error in your SQL syntax; check the manual",
-        "ORA-00942: table or view does not exist",
-        "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'",
-        "Some log\nTraceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'",
-        "psycopg.errors.UndefinedTable: no", "ValueError: invalid literal",
-        "requests.exceptions.ConnectionError: refused",
-        "HTTP/1.1 404 Not Found", "404 Not Found", "503 Service Unavailable", "HTTP 500",
-        "Request failed with status code 429",
-        "<html><head><title>502 Bad Gateway</title>",
-        "bash: foo: command not found", "cat: x: No such file or directory", "rm: x: Permission denied",
-        "compiling\nfailed\nProcess exited with code 2", "exit code: 127",
-        "User not found", "Unknown action update_reservation_insurance", "Invalid reason", "Access denied",
-        '# var_0 = "Error: user not found"', '"Error: x"',
-        {"error": "not found"}, {"error": {"code": 404, "message": "x"}}, {"errors": [{"message": "bad"}]},
-        {"success": False}, {"ok": False, "message": "no"}, {"status": "error"}, {"status": 404, "title": "Not Found"},
-        {"status": "failed", "message": "no seats"}, {"exit_code": 1, "stdout": ""}, {"detail": "Not found"},
-        {"isError": True, "content": [{"type": "text", "text": "no"}]},
-        {"content": [{"type": "text", "text": "Error executing tool find: no"}]},
-        {"result": "Error: x"}, [{"type": "text", "text": "Error: x"}],
-        '{"error": "not found"}', '{"success": false, "data": null}', '{"error": "cut off in the midd…[+900]',
-        "Fehler: Benutzer nicht gefunden", "Benutzer nicht gefunden", "Error: usuario no encontrado",
-        "No se encontró el usuario", "Erreur : utilisateur introuvable", "Utente non trovato", "Ошибка: нет",
-        "Пользователь не найден", "错误:用户不存在", "エラー: 見つかりません", "Usuário não encontrado",
-    ],
-)  # fmt: skip
-def test_an_error_is_told_from_the_output_alone(output: Any):
-    assert error_in(output)
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        None, "", "done", 0, True, [], {}, [1, 2], "ALTER TABLE", "0 errors, 3 warnings", "No errors found.",
-        "error: none", {"error": None}, {"errors": []}, {"error": ""}, {"error": 0.03}, {"success": True}, {"ok": True},
-        {"status": "ok"}, {"status": 200}, {"status": "failed"}, {"exit_code": 0}, {"code": 404},
-        {"order": {"status": "delivered"}}, '{"error": null, "data": [1]}',
-        "The article explains that an error was not found for years. " * 20,
-        "Python error handling: a guide", "exited with code 0", '{"items": ["Error: quoted in data"]}',
-        [{"level": "error", "line": 1}, {"level": "info"}] * 9,
-    ],
-)  # fmt: skip
-def test_an_output_that_only_speaks_of_errors_is_none(output: Any):
-    assert error_in(output) is None
-
-
-def test_a_status_of_error_is_believed_whatever_the_output():
-    analysis = analysed(call("a", 1, None, "error"), call("a", 2, None))
-    assert analysis.recovered[0].evidence == "status"
-
-
-def test_tools_that_always_answer_ok_fail_by_what_they_answer():
-    analysis = analysed(call("a", 1, {"error": "bad"}), call("a", 2, {"data": 1}))
-    assert (analysis.kind, analysis.recovered[0].evidence) == ("learned_fix", "output")
-
-
-@pytest.mark.parametrize("output", ["[]", "", {}, [], "No results found", "(0 rows)"])
-def test_an_answer_that_there_is_nothing_is_empty(output: Any):
-    assert is_empty(output)
-    assert not is_empty(None)
-    assert not is_empty("one")
-
-
-# Complaints
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "That is wrong.", "that's not what I asked", "It did not work", "it still doesn't work", "This isn't correct",
-        "You made a mistake", "Das ist falsch", "Das hat leider nicht geklappt", "Das funktioniert nicht",
-        "Eso no es correcto", "No funcionó", "C'est faux", "Ça ne marche pas", "Ce n'est pas ce que je voulais",
-        "Non funziona", "Não funcionou", "Это неправильно", "不对", "動きません",
-    ],
-)  # fmt: skip
-def test_a_complaint_is_understood_in_several_languages(said: str):
-    assert complaints(asked("do it", said)) == 1
-    assert complaints(asked(said)) == 0  # the first turn is the task
-
-
-@pytest.mark.parametrize("said", ["Thanks, that is right", "There is nothing wrong with it", "yes", "", "Das ist gut"])
-def test_praise_is_no_complaint(said: str):
-    assert complaints(asked("do it", said)) == 0
-
-
-def test_a_complaint_makes_the_call_before_its_correction_a_failure():
-    calls = [call("get_user"), call("set_city", {"city": "Ulm"}), call("get_user"), call("set_city", {"city": "Köln"})]
-    analysis = analysed(*calls, turns=asked("move me", "That is wrong"))
-    assert analysis.subject is not None
-    assert (analysis.subject.evidence, analysis.subject.failed, analysis.subject.succeeded) == ("complaint", (1,), 3)
-    assert analysed(*calls, turns=asked("move me", "thanks")).kind is None
-    assert analysed(*calls, turns=asked("move me", "That is wrong"), outcome="failure").kind is None
 
 
 # What was never put right
@@ -227,12 +51,6 @@ def test_a_run_without_failures_teaches_nothing():
         assert analysis.wrapped() == {"status": "no_failure_detected"}
 
 
-def test_traces_without_outputs_teach_by_their_statuses_alone():
-    bare = [{"tool": "a", "input": 1, "status": "error"}, {"tool": "a", "input": 2, "status": "ok"}]
-    assert analysed(*bare).kind == "learned_fix"
-    assert analysed({"tool": "a"}, {"tool": "a"}).kind is None
-
-
 # What a lesson says
 
 
@@ -251,25 +69,6 @@ def test_the_lesson_of_a_statement_holds_its_form_and_none_of_its_names():
     assert "Add a <identifier> column to the <identifier> table" in lesson.example_scenario_abstract
     for name in ("last_name", "users"):
         assert name not in lesson.model_dump_json()
-
-
-@pytest.mark.parametrize(
-    ("message", "name"),
-    [
-        ("Error: 503 Service Unavailable", "an unavailable-service error"),
-        ("429 Too Many Requests", "a rate-limit error"),
-        ("syntax error at end of input", "a syntax error"),
-        ("f() got an unexpected keyword argument 'x'", "an unknown-argument error"),
-        ("Field required", "a missing-argument error"),
-        ("User not found", "a not-found error"),
-        ("permission denied for table t", "a permission error"),
-        ("payment amount does not add up", "a mismatch error"),
-        ("gift card balance is not enough", "an insufficient-means error"),
-        ("xyzzy", "an error"),
-    ],
-)
-def test_an_error_has_a_cause_of_a_fixed_list(message: str, name: str):
-    assert cause_of(message).name == name
 
 
 # Instructions inside outputs
@@ -316,15 +115,6 @@ def test_an_argument_whose_name_is_a_text_is_not_named():
     analysis = analysed(call("say", {"a": 1}, FAILED), call("say", {INJECTED: 1}))
     assert analysis.lesson is not None
     assert "gnore" not in analysis.lesson.model_dump_json()
-
-
-def test_a_quotation_is_the_error_message_alone():
-    assert (
-        quoted("Error: new item 3111466194 not found or available") == "Error: new item <number> not found or available"
-    )
-    assert quoted(f"Error: no seats. {INJECTED}") == "Error: no seats"
-    assert quoted(INJECTED) == ""
-    assert len(quoted("x " * 10_000)) <= 200
 
 
 def test_a_lookup_is_a_step_and_a_change_that_happened_to_lie_between_is_not():

@@ -2,7 +2,15 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
+from statistics import mean
+from uuid import uuid4
 
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from retrieval.kinds import RewardSource
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import (
     PACE,
@@ -12,6 +20,34 @@ from tests.writer.conftest import (
     keep,
     states,
 )
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.worker.claimed import ClaimedCase
+from writer.worker.dedupe import count_again
+
+
+def repeat(reward: float | None, source: RewardSource | None) -> ClaimedCase:
+    """A run like the one before it, with this reward."""
+    return ClaimedCase(
+        id=uuid4(),
+        agent_key="agent",
+        kind="task",
+        task="water the garden",
+        plan=[],
+        effects=[],
+        tags=[],
+        outcome="success",
+        reward=reward,
+        reward_source=source,
+        error_count=0,
+        message_hash=b"",
+        retrieval_id=None,
+        used_case_ids=None,
+        used_procedure_ids=None,
+        payload=b"",
+        analyst="rules",
+        abstraction="hybrid",
+        least_success=0.7,
+    )
 
 
 async def test_twenty_equal_retains_without_a_key_become_one_ready_case_that_counts_them(
@@ -53,3 +89,68 @@ async def test_the_same_words_in_another_case_and_spacing_are_the_same_run(
     await keep(bank, user, " Water  the\nGARDEN ", plan=["Turn the  tap"])
     await drain(worker_on(server))
     assert [(row.status, row.occurrences) for row in await states(bank, user)] == [("ready", 2), ("merged", 1)]
+
+
+# The reward of a case that counts several runs
+
+
+async def test_trusted_rewards_are_not_diluted_by_the_guesses_before_them(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    for more in ({}, {}, {}, {"reward": 0.0}, {"reward": 1.0}):
+        await keep(bank, user, **more)
+        await drain(worker_on(server))
+    kept = (await states(bank, user))[0]
+    assert (kept.occurrences, kept.reward, kept.reward_source) == (5, 0.5, "metric")
+
+
+given_rewards = st.tuples(
+    st.sampled_from(["heuristic", "user", "judge", "metric"]), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+)
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=given_rewards, later=st.lists(given_rewards, max_size=6))
+async def test_the_reward_is_the_mean_of_the_trusted_ones_or_else_of_the_guesses(
+    bank: Bank, first: tuple[RewardSource, float], later: list[tuple[RewardSource, float]]
+):
+    user = f"user-{uuid4()}"
+    (kept,) = await bank.add(user, {"reward_source": first[0], "reward": first[1]})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for source, reward in later:
+            await connection.execute(count_again(user, kept, repeat(reward, source)))
+    runs = [first, *later]
+    trusted = [reward for source, reward in runs if source != "heuristic"]
+    (row,) = await states(bank, user)
+    assert row.occurrences == len(runs)
+    assert row.reward == pytest.approx(mean(trusted or [reward for _, reward in runs]), abs=1e-5)
+    assert (row.reward_source != "heuristic") == bool(trusted)
+
+
+async def test_a_repeat_without_a_reward_leaves_the_one_there_is(bank: Bank, user: str):
+    (kept,) = await bank.add(user, {"reward": 0.25})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(count_again(user, kept, repeat(None, None)))
+    (row,) = await states(bank, user)
+    assert (row.occurrences, row.reward, row.reward_source) == (2, 0.25, "metric")
+
+
+async def test_feedback_on_the_kept_case_stands_for_the_runs_before_it_and_weighs_as_one(bank: Bank, user: str):
+    (kept,) = await bank.add(user, {"reward": 1.0})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for _ in range(3):
+            await connection.execute(count_again(user, kept, repeat(1.0, "metric")))
+        await give_feedback(connection, user, "test", Feedback(0.0, "user", case_id=kept))
+        await connection.execute(count_again(user, kept, repeat(1.0, "metric")))
+    (row,) = await states(bank, user)
+    assert row.reward == 0.5
+
+
+async def test_a_guess_given_as_feedback_does_not_undo_what_trusted_repeats_added(bank: Bank, user: str):
+    (kept,) = await bank.add(user, {"reward": 1.0})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await give_feedback(connection, user, "test", Feedback(1.0, "user", case_id=kept))
+        await connection.execute(count_again(user, kept, repeat(0.0, "metric")))
+        counts = await give_feedback(connection, user, "test", Feedback(0.0, "heuristic", case_id=kept))
+    (row,) = await states(bank, user)
+    assert (counts.reward, row.reward, row.reward_source) == (0.5, 0.5, "user")

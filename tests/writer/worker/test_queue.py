@@ -64,10 +64,10 @@ async def test_a_case_that_keeps_failing_is_dead_and_a_requeue_brings_it_back(
     server.fault = None
     assert await worker.run_once() == 0
     async with bank.database.as_worker() as connection:
-        raised = (await connection.execute(queue.raise_the_dead(f"{user}-b"))).all()
-        assert raised == []
-        raised = (await connection.execute(queue.raise_the_dead(user))).all()
-    assert [row.id for row in raised] == [row.id]
+        requeued = (await connection.execute(queue.requeue_dead(f"{user}-b"))).all()
+        assert requeued == []
+        requeued = (await connection.execute(queue.requeue_dead(user))).all()
+    assert [row.id for row in requeued] == [row.id]
     await drain(worker)
     (row,) = await states(bank, user)
     assert (row.status, row.attempts, row.last_error) == ("ready", 1, None)

@@ -17,6 +17,7 @@ from retrieval.kinds import AbstractionLevel, LlmPurpose
 from retrieval.ports import Answer, Model
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
+from writer.nested import parts
 from writer.privacy.redact import redact
 from writer.procedures.llm.injection import follows_injection, injected_words
 from writer.procedures.llm.run_digest import RunDigest, digest_of, evidence
@@ -251,11 +252,7 @@ def _done(shown: Mapping[str, JsonValue]) -> list[str]:
 
 
 def _texts(value: JsonValue) -> list[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return [value] if isinstance(value, str) else []
+    return [part for part in parts(value) if isinstance(part, str)]
 
 
 def _stored(shown: JsonValue) -> JsonValue:

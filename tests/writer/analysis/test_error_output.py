@@ -1,0 +1,67 @@
+"""What looks like an error, and what like an empty answer, whatever the status of the call."""
+
+from typing import Any
+
+import pytest
+
+from writer.analysis.error_output import error_in, is_empty
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Error: user not found",
+        "error: pathspec 'x' did not match",
+        'ERROR:  relation "users" does not exist\nLINE 1: SELECT',
+        'syntax error at or near ";"',
+        'near "FORM": syntax error',
+        "You have an error in your SQL syntax; check the manual",
+        "ORA-00942: table or view does not exist",
+        "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'",
+        "Some log\nTraceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'",
+        "psycopg.errors.UndefinedTable: no", "ValueError: invalid literal",
+        "requests.exceptions.ConnectionError: refused",
+        "HTTP/1.1 404 Not Found", "404 Not Found", "503 Service Unavailable", "HTTP 500",
+        "Request failed with status code 429",
+        "<html><head><title>502 Bad Gateway</title>",
+        "bash: foo: command not found", "cat: x: No such file or directory", "rm: x: Permission denied",
+        "compiling\nfailed\nProcess exited with code 2", "exit code: 127",
+        "User not found", "Unknown action update_reservation_insurance", "Invalid reason", "Access denied",
+        '# var_0 = "Error: user not found"', '"Error: x"',
+        {"error": "not found"}, {"error": {"code": 404, "message": "x"}}, {"errors": [{"message": "bad"}]},
+        {"success": False}, {"ok": False, "message": "no"}, {"status": "error"}, {"status": 404, "title": "Not Found"},
+        {"status": "failed", "message": "no seats"}, {"exit_code": 1, "stdout": ""}, {"detail": "Not found"},
+        {"isError": True, "content": [{"type": "text", "text": "no"}]},
+        {"content": [{"type": "text", "text": "Error executing tool find: no"}]},
+        {"result": "Error: x"}, [{"type": "text", "text": "Error: x"}],
+        '{"error": "not found"}', '{"success": false, "data": null}', '{"error": "cut off in the midd…[+900]',
+        "Fehler: Benutzer nicht gefunden", "Benutzer nicht gefunden", "Error: usuario no encontrado",
+        "No se encontró el usuario", "Erreur : utilisateur introuvable", "Utente non trovato", "Ошибка: нет",
+        "Пользователь не найден", "错误:用户不存在", "エラー: 見つかりません", "Usuário não encontrado",
+    ],
+)  # fmt: skip
+def test_an_error_is_told_from_the_output_alone(output: Any):
+    assert error_in(output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        None, "", "done", 0, True, [], {}, [1, 2], "ALTER TABLE", "0 errors, 3 warnings", "No errors found.",
+        "error: none", {"error": None}, {"errors": []}, {"error": ""}, {"error": 0.03}, {"success": True}, {"ok": True},
+        {"status": "ok"}, {"status": 200}, {"status": "failed"}, {"exit_code": 0}, {"code": 404},
+        {"order": {"status": "delivered"}}, '{"error": null, "data": [1]}',
+        "The article explains that an error was not found for years. " * 20,
+        "Python error handling: a guide", "exited with code 0", '{"items": ["Error: quoted in data"]}',
+        [{"level": "error", "line": 1}, {"level": "info"}] * 9,
+    ],
+)  # fmt: skip
+def test_an_output_that_only_speaks_of_errors_is_none(output: Any):
+    assert error_in(output) is None
+
+
+@pytest.mark.parametrize("output", ["[]", "", {}, [], "No results found", "(0 rows)"])
+def test_an_answer_that_there_is_nothing_is_empty(output: Any):
+    assert is_empty(output)
+    assert not is_empty(None)
+    assert not is_empty("one")

@@ -1,0 +1,68 @@
+"""What failed in a run, and which later call put it right."""
+
+from typing import Any
+
+import pytest
+
+from tests.writer.runs import FAILED, analysed, asked, call
+
+
+@pytest.mark.parametrize(
+    ("between", "later", "kind"),
+    [
+        ([], "a", "same_args_retry"),
+        ([], "b", "args_changed"),
+        ([call("look")], "b", "args_changed_after_other_tool"),
+        ([call("login")], "a", "same_args_after_other_tool"),
+    ],
+)
+def test_the_kind_of_fix_says_what_changed_between_failure_and_success(between: list[Any], later: str, kind: str):
+    analysis = analysed(call("find", {"id": "a"}, FAILED), *between, call("find", {"id": later}))
+    assert analysis.kind == "learned_fix"
+    (fix,) = analysis.recovered
+    assert (fix.kind, fix.failed, fix.succeeded) == (kind, (0,), 1 + len(between))
+    assert fix.between == tuple(each["tool"] for each in between)
+
+
+def test_all_failures_of_a_tool_before_its_success_are_one():
+    analysis = analysed(*(call("find", {"id": n}, FAILED) for n in range(3)), call("look"), call("find", {"id": 9}))
+    assert [fix.failed for fix in analysis.recovered] == [(0, 1, 2)]
+
+
+def test_what_was_called_between_two_failures_is_not_what_put_it_right():
+    calls = [call("find", {"id": 1}, FAILED), call("look"), call("find", {"id": 2}, FAILED), call("find", {"id": 3})]
+    assert [fix.kind for fix in analysed(*calls).recovered] == ["args_changed"]
+
+
+def test_failures_of_two_tools_are_told_apart():
+    analysis = analysed(call("a", 1, FAILED), call("b", 1, FAILED), call("b", 2), call("a", 1))
+    assert [(fix.tool, fix.kind) for fix in analysis.recovered] == [
+        ("b", "args_changed"),
+        ("a", "same_args_after_other_tool"),
+    ]
+
+
+def test_a_statement_for_another_goal_does_not_put_a_statement_right():
+    broken, right = "ALTER TABLE users ADD COLUMN last_name;", "ALTER TABLE users ADD COLUMN last_name text;"
+    look = call("sql", {"statement": "SELECT * FROM information_schema.columns WHERE table_name = 'users'"}, [["id"]])
+    failing = call("sql", {"statement": broken}, 'syntax error at or near ";"', "error")
+    assert analysed(failing, look, outcome="failure").kind == "failure_lesson"
+    (fix,) = analysed(failing, look, call("sql", {"statement": right})).recovered
+    assert (fix.succeeded, fix.kind) == (2, "args_changed_after_other_tool")
+
+
+def test_an_empty_answer_counts_only_where_another_spelling_of_the_same_found_something():
+    first = call("search", {"name": "O'Neill"}, [])
+    assert [fix.evidence for fix in analysed(first, call("search", {"name": "oneill"}, [1])).recovered] == [
+        "empty_output"
+    ]
+    assert analysed(first, call("search", {"name": "Smith"}, [1])).kind is None
+
+
+def test_a_complaint_makes_the_call_before_its_correction_a_failure():
+    calls = [call("get_user"), call("set_city", {"city": "Ulm"}), call("get_user"), call("set_city", {"city": "Köln"})]
+    analysis = analysed(*calls, turns=asked("move me", "That is wrong"))
+    (fix,) = analysis.recovered
+    assert (fix.evidence, fix.failed, fix.succeeded) == ("complaint", (1,), 3)
+    assert analysed(*calls, turns=asked("move me", "thanks")).kind is None
+    assert analysed(*calls, turns=asked("move me", "That is wrong"), outcome="failure").kind is None

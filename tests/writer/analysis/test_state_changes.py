@@ -1,0 +1,21 @@
+"""Which calls changed something: those of tools that do more than look something up, and succeeded."""
+
+import pytest
+
+from writer.analysis.state_changes import MOST_EFFECTS, changes_state, effects
+
+
+@pytest.mark.parametrize("tool", ["get_order", "find_user", "list_flights", "search_direct", "calculate", "think"])
+def test_a_tool_that_looks_something_up_changes_nothing(tool: str):
+    assert not changes_state(tool)
+
+
+@pytest.mark.parametrize("tool", ["cancel_order", "sql", "thinker", "calculate_and_book", "getaway"])
+def test_any_other_tool_may_change_something(tool: str):
+    assert changes_state(tool)
+
+
+def test_effects_are_the_changes_that_succeeded_in_order_and_no_more_than_so_many():
+    assert effects([("get_order", False), ("pay", True), ("pay", False), ("ship", False)], ["a"]) == ["pay", "ship"]
+    assert effects([("pay", False)] * 500, []) == ["pay"] * MOST_EFFECTS
+    assert effects([("pay", True)], ["a"]) == []

@@ -1,0 +1,26 @@
+"""One walk over nested JSON, for whoever looks at the values in it."""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+
+
+def parts(value: object, *, keys: bool = False, widest: int | None = None) -> Iterator[object]:
+    """Yields the value and every value inside it, in order, each object or list before what it holds.
+
+    Without recursion, for JSON from outside may be nested deeper than Python goes; lazily, so that whoever has seen
+    enough can stop.
+
+    Args:
+        value: anything JSON.
+        keys: whether to yield each key of an object, before its value.
+        widest: of one object or list, how many entries are looked at; None: all.
+    """
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        yield item
+        if isinstance(item, dict):
+            inside = item if widest is None else dict(islice(item.items(), widest))
+            pending += reversed(list(chain.from_iterable(inside.items())) if keys else inside.values())
+        elif isinstance(item, list):
+            pending += reversed(item if widest is None else item[:widest])
