@@ -63,7 +63,9 @@ def without_placeholders(text: str) -> str:
 def clean(text: str, longest: int) -> str:
     """Returns the text in one line that Postgres can store, cut to that many characters."""
     known = text[: 4 * longest].encode(errors="replace").decode()
-    line = " ".join("".join(char if char.isprintable() else " " for char in known).split())
+    if not known.isprintable():
+        known = "".join(char if char.isprintable() else " " for char in known)
+    line = " ".join(known.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
