@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
 
 TEXT_CHARS = 400
-MOST_TOKENS = 120
-"""Tokens of one statement that are looked at, and arguments of one call."""
-MOST_SHOWN = MOST_TOKENS // 3
+MOST_SHOWN = 40
+"""Tokens of a statement that its form tells."""
 MOST_ARGUMENTS = 8
+"""Arguments of a call that its form tells."""
+MOST_LOOKED_AT = 120
+"""Arguments of a call in which names are looked for."""
 PATH_CHARS = 40
 MOST_WORDS = 3
 """Words of a text that may all be values; a longer one is prose."""
@@ -96,17 +98,17 @@ def values_of(given: object) -> set[str]:
 
 
 def _texts(given: object) -> list[str]:
-    values = list(given.values())[:MOST_TOKENS] if isinstance(given, dict) else [given]
-    return [value[:TEXT_CHARS] for value in values if isinstance(value, str)]
+    values = list(given.values())[:MOST_LOOKED_AT] if isinstance(given, dict) else [given]
+    return [value for value in values if isinstance(value, str)]
 
 
 def _names_in(text: str) -> list[str]:
     language = language_of(text)
     if language is not None:
-        named = [token.text for token in tokens(text, language)[:MOST_TOKENS] if token.shown in _NAMED]
+        named = [token.text for token in tokens(text, language) if token.shown in _NAMED]
         parts = [part.strip('"`') for name in named for part in (name.split(".") if language == "sql" else [name])]
         return [part for part in parts if len(part) >= FEWEST_CHARS]
-    said = words(text)[: MOST_WORDS + 1]
+    said = words(text[:TEXT_CHARS])
     shortest = FEWEST_CHARS + (len(said) > 1)  # "the" beside a name is no value
     return [word for word in said if len(word) >= shortest] if len(said) <= MOST_WORDS else []
 
