@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from writer.analysis.placeholders import kind_of, path_name
-from writer.analysis.statements import Language, Token, language_of, tokens, words
+from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
 
 MOST_DIFFERENCES = 20
 MOST_DEPTH = 6
@@ -164,7 +164,7 @@ def _same_thing(before: object, after: object, item: Difference) -> bool:
     if not isinstance(old, str) or not isinstance(new, str) or item.change != "changed":
         return False
     old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
-    if language_of(old) and language_of(new):
+    if is_statement(old) and is_statement(new):
         return overlap(old, new) >= SAME_STATEMENT
     return bool(_letters(old)) and _letters(old) == _letters(new)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
 
 TEXT_CHARS = 400
+"""Characters of a text that are looked at, and the most of a form that is told."""
 MOST_SHOWN = 40
 """Tokens of a statement that its form tells."""
 MOST_ARGUMENTS = 8
@@ -13,14 +14,15 @@ MOST_ARGUMENTS = 8
 MOST_LOOKED_AT = 120
 """Arguments of a call in which names are looked for."""
 PATH_CHARS = 40
+"""Longest name of an argument; what is longer is a text."""
 MOST_WORDS = 3
 """Words of a text that may all be values; a longer one is prose."""
 FEWEST_CHARS = 3
 
-_NAMED = {"<identifier>", "<word>"}
-"""What stands for a name in the tokens of a statement."""
+_FOR_NAMES = {"<identifier>", "<word>"}
+"""What is shown of a name in a statement."""
 
-_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
+_ARGUMENT_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
 
 _VALUES = (
     (re.compile(r"\[REDACTED:[a-z-]+\]"), "<redacted>"),
@@ -42,7 +44,9 @@ _VALUES = (
     (re.compile(r"(?<![\w<])[#$€£]?[+-]?\d(?:[\d.,:]*\d)?%?(?!\w)"), "<number>"),
     (re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
 )
-_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
+"""What in a text is a value, each looked for in what the ones before it left."""
+_PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
+"""Capitalised words within a sentence."""
 _TYPES = (
     ("<email>", re.compile(r"[\w.%+-]+@[\w.-]+\.\w+")),
     ("<url>", re.compile(r"(?i)https?://\S+")),
@@ -52,8 +56,7 @@ _TYPES = (
     ("<id>", re.compile(r"#?(?=\S*\d)[\w-]+")),
     ("<word>", re.compile(r"[\w-]+")),
 )
-
-
+"""What a short text is as a whole: the first that fits."""
 _PLACEHOLDER = re.compile(r"<[a-z]+(?: [a-z0-9]+){0,3}>")
 
 
@@ -83,8 +86,8 @@ def abstract(text: str, known: Iterable[str] = ()) -> str:
         said = pattern.sub(placeholder, said)
     values = {word.casefold() for word in known}
     said = re.sub(r"(?<![<\w])\w+(?![\w>])", lambda found: _masked(found[0], values), said)
-    named = _NAMES.findall(said)
-    return said if len(named) > len(said.split()) / 5 else _NAMES.sub("<name>", said)
+    named = _PROPER_NAMES.findall(said)
+    return said if len(named) > len(said.split()) / 5 else _PROPER_NAMES.sub("<name>", said)
 
 
 def _masked(word: str, values: set[str]) -> str:
@@ -105,7 +108,7 @@ def _texts(given: object) -> list[str]:
 def _names_in(text: str) -> list[str]:
     language = language_of(text)
     if language is not None:
-        named = [token.text for token in tokens(text, language) if token.shown in _NAMED]
+        named = [token.text for token in tokens(text, language) if token.shown in _FOR_NAMES]
         parts = [part.strip('"`') for name in named for part in (name.split(".") if language == "sql" else [name])]
         return [part for part in parts if len(part) >= FEWEST_CHARS]
     said = words(text[:TEXT_CHARS])
@@ -115,7 +118,7 @@ def _names_in(text: str) -> list[str]:
 
 def path_name(key: object) -> str:
     """Returns a key as a part of a path; one that is no name but a text is not repeated."""
-    return str(key) if _NAME.fullmatch(str(key)[: PATH_CHARS + 1]) else "<key>"
+    return str(key) if _ARGUMENT_NAME.fullmatch(str(key)[: PATH_CHARS + 1]) else "<key>"
 
 
 def kind_of(value: object) -> str:

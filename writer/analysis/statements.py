@@ -103,6 +103,11 @@ def language_of(text: str) -> Language | None:
     return "shell" if first in _COMMANDS else None
 
 
+def is_statement(text: str) -> bool:
+    """Returns whether the text is SQL or a command line, by its first word."""
+    return language_of(text) is not None
+
+
 def tokens(text: str, language: Language) -> list[Token]:
     """Returns the first tokens of a statement, without its comments."""
     known = text[:STATEMENT_CHARS]
