@@ -19,7 +19,7 @@ from writer.analysis.failures import statement_of
 from writer.analysis.placeholders import clean, form, form_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import is_statement, language_of, tokens
+from writer.analysis.statements import language_of, tokens
 
 MOST_STEPS = 30
 STEP_CHARS = 1_000
@@ -155,7 +155,7 @@ def _example(value: Any, planted: set[str]) -> str | None:
     if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else glimpse(value)
-    if isinstance(value, str) and is_statement(value):
+    if isinstance(value, str) and language_of(value):
         longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb is no order to a reader
     else:
         longest, said, quote = EXAMPLE_CHARS, text, ""
