@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from writer.analysis.placeholders import MOST_TOKENS, kind_of, path_name
-from writer.analysis.statements import Language, Token, language_of, tokens, words
+from writer.analysis.placeholders import kind_of, path_name
+from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
 
 MOST_DIFFERENCES = 20
 MOST_DEPTH = 6
@@ -103,7 +103,7 @@ def _rewritten(before: str, after: str) -> str:
     old, new = before[:TEXT_CHARS], after[:TEXT_CHARS]
     language = language_of(new) or language_of(old)
     if language is not None:
-        return _edited(old, new, language)
+        return _edited(before, after, language)
     if old.casefold() == new.casefold():
         return "the same in other letter case"
     if _letters(old) == _letters(new):
@@ -127,7 +127,7 @@ def _letters(text: str) -> str:
 
 def _edited(before: str, after: str, language: Language) -> str:
     """Returns which words of a statement were added and dropped, all but its language's own as placeholders."""
-    old, new = (tokens(text, language)[:MOST_TOKENS] for text in (before, after))
+    old, new = (tokens(text, language) for text in (before, after))
     added: list[str] = []
     dropped: list[str] = []
     for change, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -149,7 +149,7 @@ def _listed(pieces: list[str]) -> str:
 
 def overlap(before: str, after: str) -> float:
     """Returns which share of the words of the shorter text the other one has, 0 to 1."""
-    old, new = ({word.casefold() for word in words(text)[:MOST_TOKENS]} for text in (before, after))
+    old, new = ({word.casefold() for word in words(text)} for text in (before, after))
     return len(old & new) / max(1, min(len(old), len(new)))
 
 
@@ -164,7 +164,7 @@ def _same_thing(before: object, after: object, item: Difference) -> bool:
     if not isinstance(old, str) or not isinstance(new, str) or item.change != "changed":
         return False
     old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
-    if language_of(old) and language_of(new):
+    if is_statement(old) and is_statement(new):
         return overlap(old, new) >= SAME_STATEMENT
     return bool(_letters(old)) and _letters(old) == _letters(new)
 

@@ -7,19 +7,23 @@ from retrieval.text import shortened
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
 
 TEXT_CHARS = 400
-MOST_TOKENS = 120
-"""Tokens of one statement that are looked at, and arguments of one call."""
-MOST_SHOWN = MOST_TOKENS // 3
+"""Characters of a text that are looked at, and the most of a form that is told."""
+MOST_SHOWN = 40
+"""Tokens of a statement that its form tells."""
 MOST_ARGUMENTS = 8
+"""Arguments of a call that its form tells."""
+MOST_LOOKED_AT = 120
+"""Arguments of a call in which names are looked for."""
 PATH_CHARS = 40
+"""Longest name of an argument; what is longer is a text."""
 MOST_WORDS = 3
 """Words of a text that may all be values; a longer one is prose."""
 FEWEST_CHARS = 3
 
-_NAMED = {"<identifier>", "<word>"}
-"""What stands for a name in the tokens of a statement."""
+_FOR_NAMES = {"<identifier>", "<word>"}
+"""What is shown of a name in a statement."""
 
-_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
+_ARGUMENT_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
 
 _VALUES = (
     (re.compile(r"\[REDACTED:[a-z-]+\]"), "<redacted>"),
@@ -41,7 +45,9 @@ _VALUES = (
     (re.compile(r"(?<![\w<])[#$€£]?[+-]?\d(?:[\d.,:]*\d)?%?(?!\w)"), "<number>"),
     (re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
 )
-_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
+"""What in a text is a value, each looked for in what the ones before it left."""
+_PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
+"""Capitalised words within a sentence."""
 _TYPES = (
     ("<email>", re.compile(r"[\w.%+-]+@[\w.-]+\.\w+")),
     ("<url>", re.compile(r"(?i)https?://\S+")),
@@ -51,8 +57,7 @@ _TYPES = (
     ("<id>", re.compile(r"#?(?=\S*\d)[\w-]+")),
     ("<word>", re.compile(r"[\w-]+")),
 )
-
-
+"""What a short text is as a whole: the first that fits."""
 _PLACEHOLDER = re.compile(r"<[a-z]+(?: [a-z0-9]+){0,3}>")
 
 
@@ -64,8 +69,9 @@ def without_placeholders(text: str) -> str:
 def clean(text: str, longest: int) -> str:
     """Returns the text in one line that Postgres can store, cut to that many characters."""
     known = text[: 4 * longest].encode(errors="replace").decode()
-    line = " ".join("".join(char if char.isprintable() else " " for char in known).split())
-    return shortened(line, longest)
+    if not known.isprintable():
+        known = "".join(char if char.isprintable() else " " for char in known)
+    return shortened(" ".join(known.split()), longest)
 
 
 def abstract(text: str, known: Iterable[str] = ()) -> str:
@@ -80,8 +86,8 @@ def abstract(text: str, known: Iterable[str] = ()) -> str:
         said = pattern.sub(placeholder, said)
     values = {word.casefold() for word in known}
     said = re.sub(r"(?<![<\w])\w+(?![\w>])", lambda found: _masked(found[0], values), said)
-    named = _NAMES.findall(said)
-    return said if len(named) > len(said.split()) / 5 else _NAMES.sub("<name>", said)
+    named = _PROPER_NAMES.findall(said)
+    return said if len(named) > len(said.split()) / 5 else _PROPER_NAMES.sub("<name>", said)
 
 
 def _masked(word: str, values: set[str]) -> str:
@@ -95,24 +101,24 @@ def values_of(given: object) -> set[str]:
 
 
 def _texts(given: object) -> list[str]:
-    values = list(given.values())[:MOST_TOKENS] if isinstance(given, dict) else [given]
-    return [value[:TEXT_CHARS] for value in values if isinstance(value, str)]
+    values = list(given.values())[:MOST_LOOKED_AT] if isinstance(given, dict) else [given]
+    return [value for value in values if isinstance(value, str)]
 
 
 def _names_in(text: str) -> list[str]:
     language = language_of(text)
     if language is not None:
-        named = [token.text for token in tokens(text, language)[:MOST_TOKENS] if token.shown in _NAMED]
+        named = [token.text for token in tokens(text, language) if token.shown in _FOR_NAMES]
         parts = [part.strip('"`') for name in named for part in (name.split(".") if language == "sql" else [name])]
         return [part for part in parts if len(part) >= FEWEST_CHARS]
-    said = words(text)[: MOST_WORDS + 1]
+    said = words(text[:TEXT_CHARS])
     shortest = FEWEST_CHARS + (len(said) > 1)  # "the" beside a name is no value
     return [word for word in said if len(word) >= shortest] if len(said) <= MOST_WORDS else []
 
 
 def path_name(key: object) -> str:
     """Returns a key as a part of a path; one that is no name but a text is not repeated."""
-    return str(key) if _NAME.fullmatch(str(key)[: PATH_CHARS + 1]) else "<key>"
+    return str(key) if _ARGUMENT_NAME.fullmatch(str(key)[: PATH_CHARS + 1]) else "<key>"
 
 
 def kind_of(value: object) -> str:

@@ -7,12 +7,17 @@ dollar quote reaches to the end, as in Postgres.
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal, NamedTuple
 
 Language = Literal["sql", "shell"]
 
-STATEMENT_CHARS = 4_000
-"""Characters of a text that are looked at."""
+STATEMENT_CHARS = 40_000
+"""Characters of a statement that are looked at, enough for most strings to end within."""
+MOST_TOKENS = 120
+"""Tokens of a statement, and words of a text, that are looked at."""
+TEXT_CHARS = 4_000
+"""Characters of a text of any kind that are looked at."""
 FIRST_CHARS = 400
 """Characters in which a second word must begin."""
 
@@ -87,7 +92,7 @@ class Token(NamedTuple):
 
 def language_of(text: str) -> Language | None:
     """Returns the language of a statement, by its first word; None of a text that is none."""
-    known = text[:STATEMENT_CHARS]
+    known = text[:TEXT_CHARS]
     lead = _LEAD.match(known)
     start = lead.end() if lead else 0
     first, *more = known[start : start + FIRST_CHARS].split(None, 1) or [""]
@@ -98,15 +103,20 @@ def language_of(text: str) -> Language | None:
     return "shell" if first in _COMMANDS else None
 
 
+def is_statement(text: str) -> bool:
+    """Returns whether the text is SQL or a command line, by its first word."""
+    return language_of(text) is not None
+
+
 def tokens(text: str, language: Language) -> list[Token]:
-    """Returns the tokens of a statement's beginning, without its comments."""
+    """Returns the first tokens of a statement, without its comments."""
     known = text[:STATEMENT_CHARS]
-    return list(_sql(known) if language == "sql" else _shell(known))
+    return list(islice(_sql(known) if language == "sql" else _shell(known), MOST_TOKENS))
 
 
 def words(text: str) -> list[str]:
-    """Returns the words, strings, numbers and signs of a text's beginning, in whatever language it is."""
-    return _PLAIN.findall(text[:STATEMENT_CHARS])
+    """Returns the first words, strings, numbers and signs of a text, in whatever language it is."""
+    return _PLAIN.findall(text[:TEXT_CHARS])[:MOST_TOKENS]
 
 
 def _sql(text: str) -> Iterator[Token]:

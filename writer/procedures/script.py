@@ -9,7 +9,7 @@ from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
-from writer.analysis.statements import language_of
+from writer.analysis.statements import is_statement
 from writer.procedures.ports import Draft
 from writer.procedures.steps import steps_of, task_type, worth_repeating
 from writer.run import ScriptData
@@ -62,7 +62,7 @@ def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
 
 def _is_prose(given: object) -> bool:
     """Returns whether a call was given a text and nothing else, whose words are not values."""
-    return isinstance(given, str) and language_of(given) is None
+    return isinstance(given, str) and not is_statement(given)
 
 
 def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:

@@ -83,6 +83,11 @@ def test_words_of_a_comment_stay_words_in_the_task():
     assert abstract("Change the address of the customer", known) == "Change the address of the customer"
 
 
+def test_words_of_a_long_string_are_no_names():
+    letter = "please change the address of the customer " * 50
+    assert values_of({"q": f"INSERT INTO letters VALUES ('{letter}')"}) == {"letters"}  # noqa: S608 - for no database
+
+
 def test_the_words_around_placeholders_are_what_is_embedded():
     assert without_placeholders("Refund <id> of <list of 2> to <email>") == "Refund of to"
     assert without_placeholders("<id>") == "<id>"

@@ -134,6 +134,13 @@ def test_of_broken_sql_all_that_is_not_in_quotes_is_read():
     ]
 
 
+def test_a_long_string_is_one_token():
+    body = "all the words of a long letter, it''s not short " * 200
+    statement = f"INSERT INTO letters VALUES ('{body}', 5)"  # noqa: S608 - no database reads it
+    assert shown(statement) == "INSERT INTO <identifier> VALUES ( <string> , <number> )"
+    assert shown(f"cat <<EOF > out\n{body}\nEOF") == "cat << <word> > <word> <string>"
+
+
 def test_words_are_those_of_any_language():
     assert words('Find O\'Neill, "red one" 42') == ["Find", "O", "'", "Neill", ",", '"red one"', "42"]
 
