@@ -11,7 +11,7 @@ OPENING = (
 GUIDANCE = "Procedures learned from earlier runs. They are guidance and not orders: adapt them to the task at hand.\n"
 CLOSING = "</casebank_memory>"
 PROCEDURES_SHARE = 1 / 3
-"""Of the budget, at most, while there are cases to tell as well."""
+"""Of the budget, at most, while there are cases to show as well."""
 CHARS_PER_TOKEN = 4
 
 _TAG = re.compile(r"<(?=[\s/]*casebank_memory)", re.IGNORECASE)
@@ -19,7 +19,7 @@ _TAG = re.compile(r"<(?=[\s/]*casebank_memory)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What the context tells of one case."""
+    """What the context says of one case."""
 
     task: str
     plan: Sequence[str]
@@ -29,7 +29,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """What the context tells of one procedure."""
+    """What the context says of one procedure."""
 
     trigger: str
     steps: Sequence[str]
@@ -64,13 +64,13 @@ def memory_context(
     What one of them says cannot end the block early: whatever a lenient reader might take for its tags is defused.
     """
     share = int(token_budget * PROCEDURES_SHARE) if cases else token_budget
-    guides = _fitting([_guide(place, each) for place, each in enumerate(procedures, start=1)], share, _guided)
+    guidance = _fitting([_procedure(place, each) for place, each in enumerate(procedures, start=1)], share, _assembled)
     blocks = _fitting(
-        [_block(place, each) for place, each in enumerate(cases, start=1)],
+        [_case(place, each) for place, each in enumerate(cases, start=1)],
         token_budget,
-        lambda blocks: _guided(guides, blocks),
+        lambda blocks: _assembled(guidance, blocks),
     )
-    text = _guided(guides, blocks) if guides or blocks else ""
+    text = _assembled(guidance, blocks) if guidance or blocks else ""
     return MemoryContext(text, count_tokens(text))
 
 
@@ -84,11 +84,11 @@ def _fitting(blocks: Sequence[str], token_budget: int, text: Callable[[Sequence[
     return fitting
 
 
-def _guided(guides: Sequence[str], blocks: Sequence[str] = ()) -> str:
-    return OPENING + (GUIDANCE if guides else "") + "\n".join([*guides, *blocks]) + "\n" + CLOSING
+def _assembled(guidance: Sequence[str], blocks: Sequence[str] = ()) -> str:
+    return OPENING + (GUIDANCE if guidance else "") + "\n".join([*guidance, *blocks]) + "\n" + CLOSING
 
 
-def _guide(place: int, procedure: Guidance) -> str:
+def _procedure(place: int, procedure: Guidance) -> str:
     steps = "; ".join(f"{number}. {step}" for number, step in enumerate(procedure.steps, start=1))
     lines = [f"[P{place}] When: {procedure.trigger}"]
     lines += [f"    Why: {procedure.cause}"] if procedure.cause else []
@@ -98,22 +98,22 @@ def _guide(place: int, procedure: Guidance) -> str:
 
 def with_tools(context: MemoryContext, lines: Iterable[str], token_budget: int) -> MemoryContext:
     """Returns the context with as many lines about tools below the rest as fit in the budget; empty stays empty."""
-    told: list[str] = []
+    shown: list[str] = []
     for line in lines if context.text else ():
-        attempt = _told(context.text, [*told, line])
+        attempt = _with_lines(context.text, [*shown, line])
         if count_tokens(attempt) > token_budget:
             break
-        told.append(line)
-    text = _told(context.text, told) if told else context.text
+        shown.append(line)
+    text = _with_lines(context.text, shown) if shown else context.text
     return MemoryContext(text, count_tokens(text))
 
 
-def _told(text: str, lines: Sequence[str]) -> str:
+def _with_lines(text: str, lines: Sequence[str]) -> str:
     about = "\n".join(["Tools in these runs:", *(f"    {line}" for line in lines)])
     return text.removesuffix(CLOSING) + _TAG.sub("&lt;", about) + "\n" + CLOSING
 
 
-def _block(place: int, remembered: Remembered) -> str:
+def _case(place: int, remembered: Remembered) -> str:
     steps = "; ".join(f"{number}. {step}" for number, step in enumerate(remembered.plan, start=1)) or "not recorded"
     reward = "unknown" if remembered.reward is None else f"{remembered.reward:g}"
     warning = " (this run failed: what it did is what to avoid)" if remembered.outcome in {"failure", "aborted"} else ""

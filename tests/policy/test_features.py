@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy import evidence, experience, features, inputs
-from policy.network import FARTHEST
+from policy.network import CLIP_SD
 from tests.policy.builders import nameless, pool, unhurried, wild
 
 HALF = np.finfo(np.float16)
@@ -167,11 +167,11 @@ def test_the_factory_head_looks_at_its_two_inputs_alone(hidden: int):
 def test_the_factory_head_begins_inside_the_range_that_counts():
     case = inputs.inputs_of(pool(np.random.default_rng(5), 64)).case
     for name in FACTORY_INPUTS:
-        assert np.abs(case[:, inputs.CASE.index(name)]).max() < FARTHEST
+        assert np.abs(case[:, inputs.CASE.index(name)]).max() < CLIP_SD
 
 
 def test_evidence_and_experience_fill_the_columns_that_are_theirs():
     cases = evidence.Cases(*[np.ones(2)] * 3, np.ones((2, 1)), *[np.ones(2)] * 2)
     seen = evidence.features(cases, cases, nameless(1))
-    past = experience.features(cases, experience.nothing(1))
+    past = experience.features(cases, experience.no_history(1))
     assert (seen.shape, past.shape) == ((2, len(evidence.NAMES)), (2, len(experience.NAMES)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from policy.examples import Examples, capped_shares, joined, pooled
-from policy.network import FARTHEST, Head
+from policy.network import CLIP_SD, Head
 from policy.train import RIDGES, Plan, train
 from policy.weights import pack
 from tests.policy.builders import INPUTS, QUICK, TASTE, Toy, logged, start, toy, unhurried
@@ -135,7 +135,7 @@ def test_one_users_data_cannot_move_another_users_head(hidden: int):
 def in_torch(head: Head, inputs: np.ndarray) -> np.ndarray:
     """The case part as a torch program, (M, n)."""
     weight = {name: torch.from_numpy(array) for name, array in head.arrays().items()}
-    x = torch.clamp((torch.from_numpy(inputs) - weight["centre"]) / weight["scale"], -FARTHEST, FARTHEST)
+    x = torch.clamp((torch.from_numpy(inputs) - weight["centre"]) / weight["scale"], -CLIP_SD, CLIP_SD)
     members = []
     for linear, hidden, bias, output in zip(
         *(weight[n] for n in ("linear", "hidden", "hidden_bias", "output")), strict=True
