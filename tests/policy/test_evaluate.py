@@ -12,12 +12,10 @@ from app.bench.learning.canary import DEFAULT_SLATE, explored, slate_probability
 from policy.evaluate import (
     Plan,
     clustered_mean,
-    difference,
     difference_shares,
     doubly_robust,
     effective_sample,
     missingness,
-    value,
     weights,
 )
 from policy.gate import Contest, judge
@@ -34,7 +32,7 @@ from policy.logged import (
     mixture_propensity,
 )
 from policy.reliability import calibration, segments
-from tests.policy.worlds import two_arms
+from tests.policy.worlds import difference, two_arms, value
 
 PLAN = Plan(resamples=500)
 
