@@ -13,7 +13,7 @@ from policy.network import Head
 from policy.slate import Field, Slate, choose, order
 
 DEFAULT, SERVING, CANDIDATE = "default", "serving", "candidate"
-FARTHEST_ODDS = 30.0
+LARGEST_LOG_ODDS = 30.0
 """Log odds beyond which a promise is as good as certain."""
 
 
@@ -107,7 +107,7 @@ def _score(policy: Policy | None, seen: Inputs) -> Scores:
     total = (base + policy.blend * residual).astype(np.float32)
     shown = policy.head.shown(base + parts)
     odds = (policy.head.query_part(seen.query) + shown).mean(axis=0)
-    q = 1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS)))
+    q = 1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
     gain = shown - policy.head.null[:, None]
     return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32), gain)
 

@@ -12,7 +12,7 @@ PRIOR_FAILURES = 1.0
 """Beta(1, 1): a case of which nothing is known is as likely to help as not."""
 REUSES = 12.0
 """How many reuses weigh as much as what was known before: the outcome of a slate says little of one of its cases."""
-FARTHEST = 0.02
+PROBABILITY_MARGIN = 0.02
 """How near to 0 and to 1 the expected reward may come."""
 LEAST = 1e-9
 """What stands for zero in a logarithm."""
@@ -31,7 +31,7 @@ def posterior_mean(features: Features) -> NDArray[np.float32]:
     alone = (PRIOR_SUCCESSES + np.where(seen, own, 0)) / (PRIOR_SUCCESSES + PRIOR_FAILURES + seen)
     expected, count = np.fmin(counted(features, "usual_reward", np.inf), alone), counted(features, "reuse_count")
     gained = counted(features, "reuse_reward") - count * expected
-    return np.clip(alone + gained / (REUSES + count), FARTHEST, 1 - FARTHEST).astype(np.float32)
+    return np.clip(alone + gained / (REUSES + count), PROBABILITY_MARGIN, 1 - PROBABILITY_MARGIN).astype(np.float32)
 
 
 def counted(features: Features, name: str, unknown: float = 0.0) -> NDArray[np.float32]:

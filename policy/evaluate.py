@@ -152,17 +152,6 @@ def _design(logged: Logged) -> Floats:
     return np.hstack((one, (logged.covariates - logged.covariates.mean(axis=0)) / np.where(spread > 0, spread, 1)))
 
 
-def value(logged: Logged, target: Target, plan: Plan) -> Estimates:
-    """Returns what the target would have earned per decision, 0 to 1 up to noise; every reward must be present."""
-    return estimate({"value": value_columns(logged, target, plan)}, logged.group, plan)["value"]
-
-
-def difference(logged: Logged, target: Target, other: Target, plan: Plan) -> Estimates:
-    """Returns value(target) - value(other) per decision; every reward must be present."""
-    columns = difference_columns(logged, target, other, plan)
-    return estimate({"difference": columns}, logged.group, plan)["difference"]
-
-
 def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
     """Returns each row's share in value(target) - value(other), (n,), doubly robust and controlled."""
     share = doubly_robust(logged, target) - doubly_robust(logged, other)

@@ -18,8 +18,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
-
 NAMES = (
     "agreement",  # 0 to 1: expected agreement with the right plan, neighbours and tool names together
     "agreement_kernel",  # 0 to 1: the same by the neighbours alone; 0 without any
@@ -42,7 +40,6 @@ NAMES = (
     "distinct_effects",  # log(1 + their distinct tools)
     "no_effect",  # 1: the run changed nothing
 )
-COLUMN = {name: index for index, name in enumerate(NAMES)}
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

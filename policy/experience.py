@@ -31,7 +31,7 @@ LEAST_MASS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class ReuseHistory:
     """The m uses of a case on the states nearest to this one, by place of the slate.
 
     Attributes:
@@ -49,37 +49,37 @@ class Past:
     candidate: NDArray[np.int64]
 
 
-def nothing(tools: int) -> Past:
-    """Returns the past of a profile that was never rewarded."""
+def no_history(tools: int) -> ReuseHistory:
+    """Returns the history of a profile that was never rewarded."""
     none = np.zeros(0)
-    return Past(none, none, none, np.zeros((0, tools)), np.zeros(0, np.int64))
+    return ReuseHistory(none, none, none, np.zeros((0, tools)), np.zeros(0, np.int64))
 
 
-def features(candidates: Cases, past: Past) -> NDArray[np.float32]:
-    """Returns what the past says of each candidate, (n, len(NAMES)), always finite."""
+def features(candidates: Cases, history: ReuseHistory) -> NDArray[np.float32]:
+    """Returns what came of similar decisions before, for each candidate, (n, len(NAMES)), always finite."""
     near = np.clip(known_or_zero(candidates.similarity), 0, 1)
     top = max(near.max(initial=0.0), TINY)
     plans = candidates.agreement - np.eye(len(near)) * candidates.agreement  # what it says itself is no vote
-    used = agreement(candidates.effects, past.effects)  # (n, m)
+    used = agreement(candidates.effects, history.effects)  # (n, m)
     columns: dict[str, Vector] = {}
     for name, power in (("", NEAR), ("_wide", WIDE)):
         mates = (near / top) ** power
-        weight = np.minimum(np.clip(past.similarity, 0, 1) / top, 1) ** power * past.credit
-        outcomes = np.stack([weight * past.reward, weight * (1 - past.reward)], axis=1)  # (m, 2)
+        weight = np.minimum(np.clip(history.similarity, 0, 1) / top, 1) ** power * history.credit
+        outcomes = np.stack([weight * history.reward, weight * (1 - history.reward)], axis=1)  # (m, 2)
         won, lost = (used @ outcomes).T
         votes = plans @ mates + won - lost
         columns["past_vote" + name] = votes / (np.maximum(mates.sum() - mates, 0) + LEAST_MASS + weight.sum())
         columns["past_odds" + name] = _log_odds(won, lost)
         if power == NEAR:
             columns["past_mass"] = np.log1p(won + lost)
-            columns["past_odds_case"] = _log_odds(*_of_the_case_itself(past, outcomes, len(near)))
+            columns["past_odds_case"] = _log_odds(*_of_the_case_itself(history, outcomes, len(near)))
     return np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
 
 
-def _of_the_case_itself(past: Past, outcomes: Matrix, n: int) -> Matrix:
+def _of_the_case_itself(history: ReuseHistory, outcomes: Matrix, n: int) -> Matrix:
     """Returns the successes and the failures of each candidate's own uses, (2, n)."""
-    mine = past.candidate >= 0
-    own = [np.bincount(past.candidate[mine], column[mine], minlength=n) for column in outcomes.T]
+    mine = history.candidate >= 0
+    own = [np.bincount(history.candidate[mine], column[mine], minlength=n) for column in outcomes.T]
     return np.stack(own).astype(np.float64)
 
 

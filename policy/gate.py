@@ -33,7 +33,7 @@ from policy.evaluate import (
 from policy.logged import Logged, Target
 from policy.reliability import Bin, Calibration, Segment, calibration, segments
 
-Outcome = Literal["promote", "keep", "roll back", "insufficient evidence"]
+GateOutcome = Literal["promote", "keep", "roll back", "insufficient evidence"]
 CANDIDATE, SERVING, DEFAULT = "candidate", "serving", "default"
 
 
@@ -92,7 +92,7 @@ class Verdict:
     ("candidate - default", "candidate - serving", "serving - default").
     """
 
-    outcome: Outcome
+    outcome: GateOutcome
     checks: tuple[Check, ...]
     settings: Settings
     seed: int
@@ -180,7 +180,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
     return Verdict(outcome, tuple(checks), settings, seed, len(log.reward), groups, missing, estimates, found, parts)
 
 
-def _outcome(checks: Iterable[Check], *, sufficient: bool) -> Outcome:
+def _outcome(checks: Iterable[Check], *, sufficient: bool) -> GateOutcome:
     """Returns the verdict; a better candidate replaces a serving policy that is worse than the default."""
     failed = {check.name for check in checks if not check.passed}
     if sufficient and failed <= {"serving is not worse"}:
@@ -257,8 +257,8 @@ def _merit_checks(
         what = f"calibration error {found.ece:.4g}, of which beyond noise"
         yield _at_most("calibration", found.excess, settings.ece_limit, what)
     worse = [part for part in parts if part.worse]
-    told = "; ".join(f"segment {part.segment}: {part.difference:+.4f} on {part.rows} decisions" for part in worse)
-    yield Check("no segment worse", float(len(worse)), 0.0, not worse, told or "no segment is significantly worse")
+    named = "; ".join(f"segment {part.segment}: {part.difference:+.4f} on {part.rows} decisions" for part in worse)
+    yield Check("no segment worse", float(len(worse)), 0.0, not worse, named or "no segment is significantly worse")
 
 
 def _serving_checks(estimates: Mapping[str, Estimates]) -> list[Check]:

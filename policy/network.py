@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 NEVER = -1e9
-"""Log odds that no slate comes down to: an untrained head returns nothing only where there is nothing."""
-FARTHEST = 5.0
+"""Log odds that stand for minus infinity: the empty slate never wins, for a head that has not seen any."""
+CLIP_SD = 5.0
 """Standard deviations from the centre beyond which an input counts as there: one odd number must not decide."""
 
 
@@ -120,5 +120,5 @@ def untrained(inputs: int, query_inputs: int, members: int = 1, hidden: int = 0)
 
 
 def standardised(inputs: Array, centre: Array, scale: Array) -> Array:
-    """Returns the inputs in standard deviations from the centre, at most FARTHEST from it."""
-    return np.asarray(np.clip((inputs - centre) / scale, -FARTHEST, FARTHEST), dtype=np.float32)
+    """Returns the inputs in standard deviations from the centre, at most CLIP_SD from it."""
+    return np.asarray(np.clip((inputs - centre) / scale, -CLIP_SD, CLIP_SD), dtype=np.float32)

@@ -24,8 +24,8 @@ TRAINED = (*OF_THE_CASE, "query_linear", "query_bias", "log_sharpness", "null")
 """The weights that move; centre and scale only describe the inputs."""
 STAY = float("inf")
 """The ridge of a case part that stays where it began; only how hard queries are is still learned."""
-SURE = 2.5
-"""How many standard errors better than staying, on held-out decisions, a log must be told before anything moves."""
+LEAST_GAIN_ERRORS = 2.5
+"""How many standard errors less than staying a ridge must lose on held-out decisions before anything moves."""
 RIDGES = (30.0, 100.0, 300.0, 1_000.0, STAY)
 """What a nightly training chooses from."""
 SHARPNESS_RIDGE = 5.0
@@ -34,8 +34,8 @@ NULL_RIDGE = 5.0
 """Pull of the empty slate's log odds towards where they begin, in decisions."""
 FEWEST_EMPTY = 10
 """Empty slates in a log from which on it says what one is worth."""
-BELOW = 1.0
-"""How far below the worst slate of the log an empty one begins: a few outcomes must not end all memory."""
+EMPTY_SLATE_MARGIN = 1.0
+"""How far below the worst slate of the log an empty one begins: a few outcomes must not make it win everywhere."""
 HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
@@ -72,7 +72,7 @@ def train(
     """Returns a head for each profile, trained from ``start``: the factory's, or a shared prior.
 
     A profile's head depends on its own examples, its seed, the plan and ``start`` alone, whoever else is in the
-    batch. ``progress`` is told how many more profiles are done. Profiles without examples keep ``start``.
+    batch. ``progress`` is called with how many more profiles are done. Profiles without examples keep ``start``.
     """
     heads: list[Head] = []
     for first in range(0, len(profiles), plan.batch):
@@ -87,9 +87,9 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
     """Returns each profile's ridge: the largest of the plan's that predicts its later decisions about as well as any.
 
     About as well: within one standard error, clustered by query, of the least loss on the held-out decisions. Where
-    the plan allows to STAY, only what is better than that by SURE standard errors comes into question: outcomes of
-    whole slates say little of single cases, and to follow their noise costs more than learning gains. A log too small
-    to hold anything out gets the largest ridge.
+    the plan allows to STAY, only what is better than that by LEAST_GAIN_ERRORS standard errors comes into question:
+    outcomes of whole slates say little of single cases, and to follow their noise costs more than learning gains. A log
+    too small to hold anything out gets the largest ridge.
 
     Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
     """
@@ -100,7 +100,9 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
         heads = _train_together(early, replace(plan, ridges=(ridge,) * len(early)), seeds, start)
         losses.append([_losses(head, e.take(later)) for head, e, later in zip(heads, profiles, held_out, strict=True)])
     return [
-        _pulled(np.stack([loss[p] for loss in losses]), examples.group[held_out[p]], sorted(plan.ridges))
+        _one_standard_error_rule(
+            np.stack([loss[p] for loss in losses]), examples.group[held_out[p]], sorted(plan.ridges)
+        )
         for p, examples in enumerate(profiles)
     ]
 
@@ -117,7 +119,7 @@ def _slates(head: Head, examples: Examples) -> np.ndarray:
     return np.asarray(prior + head.credited(examples.inputs, examples.credit))
 
 
-def _pulled(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
+def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
     """Returns the ridge, rising, that the losses (ridges, n) on held-out decisions speak for: see ``chosen_ridges``."""
     if not len(group):
         return ridges[-1]
@@ -131,7 +133,7 @@ def _pulled(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> f
 
     moving = [number for number, ridge in enumerate(ridges) if ridge != STAY]
     if STAY in ridges:
-        moving = [number for number in moving if better(number, len(ridges) - 1) > SURE]
+        moving = [number for number in moving if better(number, len(ridges) - 1) > LEAST_GAIN_ERRORS]
     if not moving:
         return STAY
     best = min(moving, key=lambda number: losses[number].mean())
@@ -199,7 +201,7 @@ def _begin(examples: Examples, seed: int, start: Head) -> Head:
     case = _standard(examples.inputs[row, place], examples.weight[row])
     scaled = _rescaled(start, case, _standard(examples.query, examples.weight))
     if examples.empty.sum() >= FEWEST_EMPTY:
-        scaled = replace(scaled, null=_worst(examples, scaled) - np.float32(BELOW))
+        scaled = replace(scaled, null=_worst(examples, scaled) - np.float32(EMPTY_SLATE_MARGIN))
     if scaled.hidden.any() or not scaled.hidden.size:
         return scaled
     spread = 1 / np.sqrt(scaled.centre.size)

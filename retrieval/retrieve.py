@@ -13,7 +13,7 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
-from retrieval.procedures.find import Wanted, find, terms
+from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import answer
@@ -21,7 +21,7 @@ from retrieval.ranking.decisions import log_decision
 from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
 from retrieval.ranking.slate import Question, Retrieved, SearchResult
-from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, plans, words_of
+from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.search.candidates import BankRow, Filters, Measured, Search, candidates, vectors
 from retrieval.search.reuse_history import Reuse, reuse_history
@@ -34,7 +34,7 @@ CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to promp
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class ProcedureQuestion:
     """Which procedures to look for in one profile, at most ``limit``; an attribute of None lets everything through.
 
     Attributes:
@@ -52,7 +52,7 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ProcedureAnswer:
     """The procedures found, the best first, from which similarity on, and what was missing."""
 
     procedures: Sequence[Procedure]
@@ -112,37 +112,37 @@ class Reader:
         _count(answered)
         return answered
 
-    async def procedures(self, user_sub: str, authorised_at: datetime, lookup: Lookup) -> Looked:
+    async def procedures(self, user_sub: str, authorised_at: datetime, question: ProcedureQuestion) -> ProcedureAnswer:
         """Returns the procedures that a caller looks for; none of an unknown agent, or of one whose memory is off.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
         """
-        search, degraded = Search(lookup.agent_key, lookup.text or ""), list[str]()
-        if lookup.text is not None:
+        search, degraded = Search(question.agent_key, question.text or ""), list[str]()
+        if question.text is not None:
             search, degraded = await self._embed(search)
         async with self.database.fast(user_sub, authorised_at) as connection:
-            rows = await connection.all(*terms(lookup.agent_key))
+            rows = await connection.all(*profile_terms(question.agent_key))
             threshold = self._threshold(rows[0].procedure_similarity if rows else None, None)
-            if lookup.least is not None:
-                threshold = Threshold(lookup.least, "request")
+            if question.least is not None:
+                threshold = Threshold(question.least, "request")
             if not rows or not rows[0].enabled:
-                return Looked([], threshold, degraded)
-            wanted = Wanted(
+                return ProcedureAnswer([], threshold, degraded)
+            wanted = ProcedureSearch(
                 agent_key=search.agent_key,
-                text=lookup.text,
+                text=question.text,
                 vector=search.vector,
                 model=search.model,
                 floor=threshold.similarity,
-                filters=lookup.filters,
-                task_type=lookup.task_type,
-                domain=lookup.domain,
-                look=lookup.limit,
+                filters=question.filters,
+                task_type=question.task_type,
+                domain=question.domain,
+                look=question.limit,
             )
             found = await find(connection, wanted, pgvector=self.pgvector)
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
-        return Looked(found, threshold, degraded)
+        return ProcedureAnswer(found, threshold, degraded)
 
     async def _procedures(
         self, connection: FastConnection, search: Search, rows: Sequence[BankRow], min_similarity: float | None
@@ -151,7 +151,7 @@ class Reader:
         if not rows or not (rows[0].enabled and rows[0].has_procedures and rows[0].procedures):
             return ProceduresFound()
         threshold = self._threshold(rows[0].procedure_similarity, min_similarity)
-        wanted = Wanted(
+        wanted = ProcedureSearch(
             agent_key=search.agent_key,
             text=search.query,
             vector=search.vector,
@@ -171,10 +171,12 @@ class Reader:
         """Returns the question with what is to be searched for, and what was missing for it."""
         if self.rewriting is None:
             return question, []
-        said = question.search.query
-        rewritten = await self.rewriting.rewrite(asker, said, question.rewrite)
-        if rewritten.query != said:
-            question = replace(question, search=replace(question.search, query=rewritten.query), said=said)
+        original = question.search.query
+        rewritten = await self.rewriting.rewrite(asker, original, question.rewrite)
+        if rewritten.query != original:
+            question = replace(
+                question, search=replace(question.search, query=rewritten.query), original_query=original
+            )
         return question, ["rewriter"] if rewritten.degraded else []
 
     async def _pool(self, connection: FastConnection, search: Search, found: SearchResult) -> Pool:
@@ -183,10 +185,10 @@ class Reader:
         uses: Sequence[Reuse] = []
         if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
             uses = await connection.all(*reuse_history(search))
-        done = plans([*rows, *uses])
-        self._tools.want(done)
+        counts = tool_counts([*rows, *uses])
+        self._tools.want(counts)
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
-        return pool(rows, uses, done, query, self._tools)
+        return pool(rows, uses, counts, query, self._tools)
 
     async def _embed(self, search: Search) -> tuple[Search, list[str]]:
         """Embeds the query, and beside it what else needs vectors: tools' names, and once what calibrates the model."""

@@ -37,8 +37,8 @@ from retrieval.schema import case_tools
 FORMS = 10
 FAILURES = 100
 """Pairs of a cause and its fix, the most frequent first."""
-TOLD_TOOLS = 3
-TOLD_FIXES = 2
+SHOWN_TOOLS = 3
+SHOWN_FIXES = 2
 LEAST_RATE = 0.05
 """Share of calls that fail from which on a tool is worth a line in a prompt."""
 
@@ -120,8 +120,8 @@ class ToolTrouble(Protocol):
 def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
     """Returns the statement for the tools of the cases that fail most, and its parameters.
 
-    It answers at most TOLD_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
-    first, each with its TOLD_FIXES most frequent pairs of cause and fix; a tool without any has one row with NULL.
+    It answers at most SHOWN_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
+    first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without any has one row with NULL.
     """
     return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids)}
 
@@ -132,7 +132,7 @@ def _troubles() -> FastStatement[ToolTrouble]:
     # an array, for a join might look each row of the profile up among the chosen ones
     names = select(chosen.c.tool).distinct().where(chosen.c.user_sub == USER_SUB, chosen.c.case_id == any_(ids))
     calls, errors = (cast(func.sum(case_tools.c[name]), Integer) for name in ("calls", "errors"))
-    told = (
+    worst = (
         select(case_tools.c.tool, calls.label("calls"), errors.label("errors"))
         .where(
             case_tools.c.user_sub == USER_SUB,
@@ -142,8 +142,8 @@ def _troubles() -> FastStatement[ToolTrouble]:
         .group_by(case_tools.c.tool)
         .having(errors >= calls * literal_column(str(LEAST_RATE)), errors > literal_column("0"))
         .order_by(errors.desc(), case_tools.c.tool)
-        .limit(literal_column(str(TOLD_TOOLS)))
-        .cte("told")
+        .limit(literal_column(str(SHOWN_TOOLS)))
+        .cte("worst")
         .prefix_with("MATERIALIZED")
     )
     run = case_tools.alias("run")
@@ -154,19 +154,19 @@ def _troubles() -> FastStatement[ToolTrouble]:
         .where(
             run.c.user_sub == USER_SUB,
             run.c.agent_key == AGENT_KEY,
-            run.c.tool == told.c.tool,
+            run.c.tool == worst.c.tool,
             failure.c.fix.is_not(None),
         )
         .group_by(failure.c.cause, failure.c.fix)
         .order_by(literal_column("times").desc(), failure.c.cause, failure.c.fix)
-        .limit(literal_column(str(TOLD_FIXES)))
+        .limit(literal_column(str(SHOWN_FIXES)))
         .lateral("fixes")
     )
     statement = (
-        select(*told.c, fixes.c.cause, fixes.c.fix)
-        .select_from(told.outerjoin(fixes, true()))
+        select(*worst.c, fixes.c.cause, fixes.c.fix)
+        .select_from(worst.outerjoin(fixes, true()))
         .where(may_enter())
-        .order_by(told.c.errors.desc(), told.c.tool, fixes.c.times.desc(), fixes.c.cause, fixes.c.fix)
+        .order_by(worst.c.errors.desc(), worst.c.tool, fixes.c.times.desc(), fixes.c.cause, fixes.c.fix)
     )
     return FastStatement.of(statement)
 

@@ -23,7 +23,7 @@ from retrieval.kinds import ProcedureKind
 from retrieval.procedures.compare import difference
 from retrieval.procedures.found import Procedure
 from retrieval.procedures.threshold import Threshold
-from retrieval.retrieve import Lookup
+from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
 from writer.privacy.redact import redact_text
 from writer.procedures import pinning
@@ -37,7 +37,7 @@ Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 @router.post("/search")
 async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
     """Returns active procedures whose trigger is near enough, the best first; attributes narrow the choice."""
-    lookup = Lookup(
+    question = ProcedureQuestion(
         agent_key=asked.agent,
         text=None if asked.trigger is None else redact_text(asked.trigger)[0],  # the embedder sees no secret
         task_type=asked.task_type,
@@ -46,7 +46,7 @@ async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> Proc
         least=asked.min_similarity,
         limit=asked.limit,
     )
-    found = await parts.reader.procedures(caller.user_sub, caller.authorised_at, lookup)
+    found = await parts.reader.procedures(caller.user_sub, caller.authorised_at, question)
     return ProcedureSearchOut(
         procedures=[told(each) for each in found.procedures],
         threshold=threshold(found.threshold),

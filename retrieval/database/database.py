@@ -52,7 +52,7 @@ class Database:
             UserErased: the user was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke.
         """
-        with _errors():
+        with _TranslatedErrors():
             async with self.engine.begin() as connection:
                 await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": authorised_at})
                 yield connection
@@ -67,7 +67,7 @@ class Database:
             UserErased: the user was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke; nobody can say whether the statement was done.
         """
-        with _errors():
+        with _TranslatedErrors():
             async with self.pool.acquire() as driver:
                 try:
                     yield FastConnection(driver, user_sub, authorised_at)
@@ -86,7 +86,7 @@ class Database:
             UserErased: one of them was.
             DatabaseUnavailable: no connection, or it broke.
         """
-        with _errors():
+        with _TranslatedErrors():
             async with self.engine.begin() as connection:
                 for user_sub, since in (unerased or {}).items():
                     await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": since})
@@ -100,7 +100,7 @@ class Database:
         Raises:
             DatabaseUnavailable: no connection, or it broke, or the user's other transactions would not end.
         """
-        with _errors():
+        with _TranslatedErrors():
             async with self.engine.begin() as connection:
                 await connection.execute(_ERASE, {"user_sub": user_sub})
                 yield connection
@@ -112,7 +112,7 @@ _LOST_COUNT = asyncpg.InternalClientError
 _NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, _LOST_COUNT)
 
 
-class _errors:  # noqa: N801 - reads as a statement: with _errors()
+class _TranslatedErrors:
     """Turns a broken connection and the database's own refusals into casebank's errors."""
 
     def __enter__(self) -> None:

@@ -50,7 +50,7 @@ FEWEST_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProcedureSearch:
     """What procedures to look for in one profile; an attribute of None lets everything through.
 
     Attributes:
@@ -95,46 +95,46 @@ class TriggerVector(Protocol):
     embedding: list[float]
 
 
-class Terms(Protocol):
+class ProfileTerms(Protocol):
     """Whether the profile's memory is on, and the threshold that it sets."""
 
     enabled: bool
     procedure_similarity: float | None
 
 
-async def find(connection: FastConnection, wanted: Wanted, *, pgvector: bool) -> list[Procedure]:
-    """Returns the active procedures that pass, the nearest first, at most ``wanted.look``.
+async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[Procedure]:
+    """Returns the active procedures that pass, the nearest first, at most ``search.look``.
 
     Those with a vector in the text's space count by similarity, and the others by common words.
     """
     parameters: dict[str, object] = {
-        "agent_key": wanted.agent_key,
-        "text": wanted.text,
-        "floor": wanted.floor,
-        "look": wanted.look,
-        "task_type": wanted.task_type,
-        "domain": wanted.domain,
-        "tags": list(wanted.filters.tags),
-        "kinds": list(wanted.filters.kinds),
-        "outcomes": list(wanted.filters.outcomes),
+        "agent_key": search.agent_key,
+        "text": search.text,
+        "floor": search.floor,
+        "look": search.look,
+        "task_type": search.task_type,
+        "domain": search.domain,
+        "tags": list(search.filters.tags),
+        "kinds": list(search.filters.kinds),
+        "outcomes": list(search.filters.outcomes),
     }
     nearness = Nearness.UNKNOWN
-    if wanted.vector is not None:
+    if search.vector is not None:
         nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
-        parameters |= {"model": wanted.model, "vector": wanted.vector}
+        parameters |= {"model": search.model, "vector": search.vector}
     if nearness is Nearness.MEASURED:
-        parameters |= await _measured(connection, wanted)
+        parameters |= await _measured(connection, search)
     rows = await connection.all(_STATEMENTS[nearness], parameters)
     return [_procedure(row) for row in rows]
 
 
-async def _measured(connection: FastConnection, wanted: Wanted) -> dict[str, object]:
+async def _measured(connection: FastConnection, search: ProcedureSearch) -> dict[str, object]:
     """Computes the similarities that the database cannot."""
-    rows = await connection.all(_VECTORS, {"agent_key": wanted.agent_key, "model": wanted.model})
+    rows = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
     if not rows:
         return {"ids": [], "similarities": []}
     triggers = np.array([row.embedding for row in rows], dtype=np.float32)  # (procedures, dimension)
-    similarities = triggers @ np.array(wanted.vector, dtype=np.float32)
+    similarities = triggers @ np.array(search.vector, dtype=np.float32)
     return {"ids": [row.id for row in rows], "similarities": similarities.tolist()}
 
 
@@ -272,12 +272,12 @@ def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
     return FastStatement.of(statement)
 
 
-def terms(agent_key: str) -> tuple[FastStatement[Terms], dict[str, object]]:
+def profile_terms(agent_key: str) -> tuple[FastStatement[ProfileTerms], dict[str, object]]:
     """Returns the statement for whether the profile's memory is on, and the threshold that it sets."""
     return _TERMS, {"agent_key": agent_key}
 
 
-def _terms() -> FastStatement[Terms]:
+def _terms() -> FastStatement[ProfileTerms]:
     profile = select(profiles.c.enabled, profiles.c.procedure_similarity)
     return FastStatement.of(
         profile.where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)

@@ -1,6 +1,6 @@
 """From which similarity on two texts mean the same, by one embedding model: measured on sentences of our own.
 
-Models differ: what one calls 0.7 another calls 0.4 (SOURCES row B2). Each sentence stands beside one that asks for
+Models differ: what one calls 0.7 another calls 0.4. Each sentence stands beside one that asks for
 the same, of other things or in other words, and one that shares words or matter with it and asks for something else.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from retrieval.ports import Vector
 
 SOURCE_THRESHOLD = 0.7
-"""What stands in for a model that could not be measured (SOURCES row B2)."""
+"""What stands in for a model that could not be measured."""
 
 TRIPLES = (
     ("Add an email column to the customers table", "Add a phone column to the suppliers table",

@@ -43,7 +43,7 @@ def answer(
         degraded=degraded,
         procedures=procedures,
         threshold=found.procedures.threshold,
-        rewritten=question.search.query if question.said is not None else None,
+        rewritten=question.search.query if question.original_query is not None else None,
         why_empty=_why_empty(decision),
     )
     return answered, _entry(question, answered, pool, decision, k)
@@ -54,7 +54,7 @@ def _entry(question: Question, answered: Retrieved, pool: Pool, decision: Decisi
     return LoggedDecision(
         id=answered.retrieval_id,
         agent_key=search.agent_key,
-        query=search.query if question.said is None else question.said,
+        query=search.query if question.original_query is None else question.original_query,
         rewritten=answered.rewritten,
         mode=answered.mode,
         degraded=answered.degraded,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from policy import evidence, experience, features
 from policy.features import Features
 from retrieval.ranking.near_duplicates import groups
-from retrieval.ranking.tool_counts import Plans, ToolVectors
+from retrieval.ranking.tool_counts import ToolCounts, ToolVectors
 from retrieval.search.candidates import Candidate
 from retrieval.search.reuse_history import Reuse
 
@@ -38,13 +38,15 @@ class Query:
     vector: NDArray[np.float32] | None
 
 
-def pool(rows: Sequence[Candidate], uses: Sequence[Reuse], done: Plans, query: Query, names: ToolVectors) -> Pool:
+def pool(
+    rows: Sequence[Candidate], uses: Sequence[Reuse], counts: ToolCounts, query: Query, names: ToolVectors
+) -> Pool:
     """Returns the candidates in the rows with their features.
 
-    ``uses`` are the rows of ``search.reuse_history``, ``done`` the plans of both, one after the other, and ``names``
-    holds the vectors of tools' names that are known.
+    ``uses`` are the rows of ``search.reuse_history``, ``counts`` the tool counts of rows and uses, one after the other,
+    and ``names`` holds the vectors of tools' names that are known.
     """
-    effects, used = done.counts[: len(rows)], done.counts[len(rows) :]
+    effects, used = counts.counts[: len(rows)], counts.counts[len(rows) :]
     own = features.own(rows)
     cases = evidence.Cases(
         similarity=_own(own, "similarity"),
@@ -55,7 +57,7 @@ def pool(rows: Sequence[Candidate], uses: Sequence[Reuse], done: Plans, query: Q
         errors=_own(own, "error_count"),
     )
     place = {row.id: index for index, row in enumerate(rows)}
-    past = experience.Past(
+    history = experience.ReuseHistory(
         similarity=np.array([use.similarity for use in uses], dtype=np.float64),
         reward=np.array([use.reward for use in uses], dtype=np.float64),
         credit=np.array([use.credit for use in uses], dtype=np.float64),
@@ -64,8 +66,8 @@ def pool(rows: Sequence[Candidate], uses: Sequence[Reuse], done: Plans, query: Q
     )
     seen = features.matrix(
         own,
-        evidence.features(cases, cases, _tools(done, query, names)),
-        experience.features(cases, past),
+        evidence.features(cases, cases, _tools(counts, query, names)),
+        experience.features(cases, history),
     )
     return Pool([row.id for row in rows], seen, groups(rows), _numbered([row.source for row in rows]))
 
@@ -76,14 +78,14 @@ def _numbered(names: Sequence[str]) -> NDArray[np.int16]:
     return np.array([first[name] for name in names], dtype=np.int16)
 
 
-def _tools(done: Plans, query: Query, names: ToolVectors) -> evidence.Tools:
-    count = done.counts.shape[1]
-    if not done.are_tools or query.vector is None:
+def _tools(counts: ToolCounts, query: Query, names: ToolVectors) -> evidence.Tools:
+    count = counts.counts.shape[1]
+    if not counts.are_tools or query.vector is None:
         return evidence.Tools(np.zeros((count, 0)), np.zeros(0), np.zeros(count))
     asked = _stems(query.text)
-    stems = [_stems(name) for name in done.items]
+    stems = [_stems(name) for name in counts.items]
     overlap = np.array([len(words & asked) / max(len(words), 1) for words in stems])
-    vectors = np.stack([names.of(name, len(query.vector)) for name in done.items])
+    vectors = np.stack([names.of(name, len(query.vector)) for name in counts.items])
     return evidence.Tools(vectors.astype(np.float64), query.vector.astype(np.float64), overlap)
 
 

@@ -32,7 +32,7 @@ class Question:
     """Whether the context says which tools of its cases fail often, and what put that right."""
     rewrite: Rewrite | None = None
     """Who turns the query into what is searched for; None: whoever the profile says."""
-    said: str | None = None
+    original_query: str | None = None
     """The query as it came, where ``search`` has another in its place."""
 
 

@@ -17,7 +17,7 @@ AT_ONCE = 32
 """Names of tools that are embedded beside one query."""
 
 
-class Done(Protocol):
+class RunRecord(Protocol):
     """A row of a case, as far as it says what was done in it."""
 
     effects: list[str]
@@ -25,7 +25,7 @@ class Done(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plans:
+class ToolCounts:
     """What was done in each case, as counts of items: tools, or the steps of plans where all cases used one tool.
 
     Attributes:
@@ -39,18 +39,18 @@ class Plans:
     are_tools: bool
 
 
-def plans(rows: Sequence[Done]) -> Plans:
-    """Returns the plans of the rows' cases, from ``effects`` or ``plan``."""
-    told = [row.effects for row in rows]
-    are_tools = len({name for names in told for name in names}) > 1
+def tool_counts(rows: Sequence[RunRecord]) -> ToolCounts:
+    """Returns what was done in the rows' cases, from ``effects`` or ``plan``."""
+    items = [row.effects for row in rows]
+    are_tools = len({name for names in items for name in names}) > 1
     if not are_tools:  # an agent with one tool says what it did by its plan
-        told = [[folded(step) for step in row.plan] for row in rows]
-    column = {name: index for index, name in enumerate(dict.fromkeys(name for names in told for name in names))}
+        items = [[folded(step) for step in row.plan] for row in rows]
+    column = {name: index for index, name in enumerate(dict.fromkeys(name for names in items for name in names))}
     counts = np.zeros((len(rows), max(len(column), 1)))
-    for index, names in enumerate(told):
+    for index, names in enumerate(items):
         for name in names:
             counts[index, column[name]] += 1
-    return Plans(list(column), counts, are_tools)
+    return ToolCounts(list(column), counts, are_tools)
 
 
 class ToolVectors:
@@ -61,10 +61,10 @@ class ToolVectors:
         self._known: dict[str, NDArray[np.float32]] = {}
         self._wanted: dict[str, None] = {}
 
-    def want(self, done: Plans) -> None:
+    def want(self, counts: ToolCounts) -> None:
         """Asks for the vectors of tools that are not known; where the items are steps there are none."""
-        if done.are_tools:
-            self._wanted |= dict.fromkeys(name for name in done.items if name not in self._known and words_of(name))
+        if counts.are_tools:
+            self._wanted |= dict.fromkeys(name for name in counts.items if name not in self._known and words_of(name))
 
     def wanted(self) -> list[str]:
         """Returns the names whose vectors are asked for, some at a time."""

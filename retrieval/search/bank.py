@@ -1,4 +1,4 @@
-"""The cases that a retrieval ranks, and the settings of their profile: parts of one statement, see ``queries``."""
+"""The cases that a retrieval ranks, and the settings of their profile: parts of one statement, see ``candidates``."""
 
 from enum import Enum, auto
 

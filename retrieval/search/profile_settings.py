@@ -42,7 +42,7 @@ SETTINGS = (
 
 STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward", "has_procedures")
 """What else stands there: version and time of the live policies, the mean reward of the LATEST decisions, and
-whether there is a procedure to tell.
+whether there is a procedure to show.
 """
 LATEST = 100
 

@@ -91,15 +91,15 @@ def test_the_evidence_is_finite_and_within_its_bounds_whatever_is_unknown(world:
     assert seen.shape == (len(candidates.steps), len(evidence.NAMES))
     assert seen.dtype == np.float32
     assert np.isfinite(seen).all()
-    within = seen[:, [evidence.COLUMN[name] for name in BOUNDED]]
+    within = seen[:, [evidence.NAMES.index(name) for name in BOUNDED]]
     assert ((within >= 0) & (within <= 1 + 1e-6)).all()
-    gap = seen[:, evidence.COLUMN["similarity_gap"]]
+    gap = seen[:, evidence.NAMES.index("similarity_gap")]
     assert ((gap >= 0) & (gap <= 2)).all()
 
 
 def column(name: str, candidates: Cases, peers: Cases, tools: Tools | None = None) -> np.ndarray:
     known = tools or nameless(candidates.effects.shape[1])
-    return features(candidates, peers, known)[:, evidence.COLUMN[name]]
+    return features(candidates, peers, known)[:, evidence.NAMES.index(name)]
 
 
 TWO_PLANS = np.array([[1.0, 0], [0, 1]])

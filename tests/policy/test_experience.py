@@ -8,27 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy.evidence import Cases
-from policy.experience import NAMES, Past, features, nothing
+from policy.experience import NAMES, ReuseHistory, features, no_history
 from tests.policy.builders import any_cases, cases, plans, unhurried
 
 PLANS = np.array([[1.0, 0], [0, 1]])
 ODDS = ("past_odds", "past_odds_wide", "past_odds_case")
 
 
-def uses(*places: int, similarity: object = 0.6, reward: object = 1.0, credit: object = 1.0) -> Past:
+def uses(*places: int, similarity: object = 0.6, reward: object = 1.0, credit: object = 1.0) -> ReuseHistory:
     """Uses of the candidates in these places."""
     n = len(places)
     column = [np.array(np.broadcast_to(np.asarray(value, float), n)) for value in (similarity, reward, credit)]
-    return Past(*column, PLANS[list(places)], np.array(places, dtype=np.int64))
+    return ReuseHistory(*column, PLANS[list(places)], np.array(places, dtype=np.int64))
 
 
-def told(past: Past, name: str, candidates: Cases | None = None) -> list[float]:
+def told(past: ReuseHistory, name: str, candidates: Cases | None = None) -> list[float]:
     column: list[float] = features(candidates or cases(PLANS), past)[:, NAMES.index(name)].tolist()
     return column
 
 
 @st.composite
-def pasts(draw: st.DrawFn, tools: int, candidates: int) -> Past:
+def pasts(draw: st.DrawFn, tools: int, candidates: int) -> ReuseHistory:
     effects = draw(plans(tools))
     n = len(effects)
 
@@ -36,11 +36,11 @@ def pasts(draw: st.DrawFn, tools: int, candidates: int) -> Past:
         return np.array(draw(st.lists(st.floats(low, high), min_size=n, max_size=n)), dtype=np.float64)
 
     places = draw(st.lists(st.integers(-1, max(candidates - 1, -1)), min_size=n, max_size=n))
-    return Past(column(-1, 1), column(0, 1), column(0, 1), effects, np.array(places, dtype=np.int64))
+    return ReuseHistory(column(-1, 1), column(0, 1), column(0, 1), effects, np.array(places, dtype=np.int64))
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[Cases, Past]:
+def worlds(draw: st.DrawFn) -> tuple[Cases, ReuseHistory]:
     tools = draw(st.integers(0, 3))
     candidates = draw(any_cases(tools))
     return candidates, draw(pasts(tools, len(candidates.steps)))
@@ -48,7 +48,7 @@ def worlds(draw: st.DrawFn) -> tuple[Cases, Past]:
 
 @unhurried
 @given(worlds())
-def test_experience_is_finite_and_votes_lie_between_minus_one_and_one(world: tuple[Cases, Past]):
+def test_experience_is_finite_and_votes_lie_between_minus_one_and_one(world: tuple[Cases, ReuseHistory]):
     candidates, past = world
     seen = features(candidates, past)
     assert seen.shape == (len(candidates.steps), len(NAMES))
@@ -62,29 +62,29 @@ def test_experience_is_finite_and_votes_lie_between_minus_one_and_one(world: tup
 @unhurried
 @given(any_cases(2))
 def test_without_a_past_only_the_candidates_vote(candidates: Cases):
-    seen = features(candidates, nothing(2))
+    seen = features(candidates, no_history(2))
     for name in (*ODDS, "past_mass"):
         assert not seen[:, NAMES.index(name)].any()
 
 
 def test_without_a_past_the_vote_of_a_candidate_is_that_of_its_plans_mates():
     candidates = cases(np.array([[1.0, 0], [1, 0], [1, 0], [0, 1]]))
-    seen = told(nothing(2), "past_vote", candidates)
+    seen = told(no_history(2), "past_vote", candidates)
     assert seen == pytest.approx([2 / 3.05, 2 / 3.05, 2 / 3.05, 0])
 
 
 @unhurried
 @given(worlds())
-def test_credit_zero_counts_nothing(world: tuple[Cases, Past]):
+def test_credit_zero_counts_nothing(world: tuple[Cases, ReuseHistory]):
     candidates, past = world
     unused = replace(past, credit=np.zeros(len(past.credit)))
-    none = nothing(candidates.effects.shape[1])
+    none = no_history(candidates.effects.shape[1])
     assert np.array_equal(features(candidates, unused), features(candidates, none))
 
 
 @pytest.mark.parametrize("name", [*ODDS, "past_vote", "past_vote_wide"])
 def test_a_rewarded_use_speaks_for_its_plan_and_a_failed_one_against_it(name: str):
-    none, won, lost = (told(past, name) for past in (nothing(2), uses(0), uses(0, reward=0.0)))
+    none, won, lost = (told(past, name) for past in (no_history(2), uses(0), uses(0, reward=0.0)))
     assert won[0] > none[0] > lost[0]
     assert won[1] == none[1] == lost[1] == 0
 
@@ -132,8 +132,8 @@ def test_a_case_that_is_no_candidate_any_more_still_speaks_for_its_plan():
 
 @unhurried
 @given(worlds(), st.randoms(use_true_random=False))
-def test_the_order_of_the_past_does_not_matter(world: tuple[Cases, Past], random: "object"):
+def test_the_order_of_the_past_does_not_matter(world: tuple[Cases, ReuseHistory], random: "object"):
     candidates, past = world
     shuffle = np.random.default_rng(random.getrandbits(32)).permutation(len(past.reward))
-    shuffled = Past(*(getattr(past, name)[shuffle] for name in Past.__slots__))
+    shuffled = ReuseHistory(*(getattr(past, name)[shuffle] for name in ReuseHistory.__slots__))
     assert features(candidates, shuffled) == pytest.approx(features(candidates, past), abs=1e-5)

@@ -8,38 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy.explore import Lottery, certain, explored, mixture
-from policy.slate import DEPTH, Field, choose, contenders, fits, order
-
-World = tuple[Field, np.ndarray]
-
-
-@st.composite
-def fields(draw: st.DrawFn) -> World:
-    size = draw(st.integers(0, 20))
-    column = st.lists(st.integers(0, 4), min_size=size, max_size=size)
-    group = np.array(draw(column), dtype=np.int16)
-    failed = np.array(draw(column), dtype=np.int16) == 0
-    allowed = np.array(draw(column), dtype=np.int16) > 0
-    scores = np.array(draw(st.lists(st.floats(-5, 5, width=32), min_size=size, max_size=size)), dtype=np.float32)
-    return Field(group, failed, allowed), scores
-
-
-@given(fields(), st.integers(0, 6))
-def test_a_slate_has_no_repeats_one_failure_at_most_and_nothing_that_is_not_allowed(world: World, k: int):
-    field, scores = world
-    slate = choose(field, order(field, scores), k)
-    assert len(slate) <= k
-    assert len(set(field.group[list(slate)])) == len(slate)
-    assert field.failed[list(slate)].sum() <= 1
-    assert field.allowed[list(slate)].all()
-
-
-@given(fields(), st.integers(1, 6))
-def test_a_slate_is_short_only_when_nobody_else_fits(world: World, k: int):
-    field, scores = world
-    slate = choose(field, order(field, scores), k)
-    if len(slate) < k:
-        assert not any(fits(field, slate, index) for index in order(field, scores))
+from policy.slate import DEPTH, Field, choose, contenders, order
+from tests.policy.fields import World, fields
 
 
 @given(fields(), st.integers(1, 6), st.floats(0, 1))

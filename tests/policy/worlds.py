@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from policy.evaluate import Estimates, Plan, difference_columns, estimate, value_columns
 from policy.gate import Contest
 from policy.logged import Logged, Target, mixture_propensity
 
@@ -23,3 +24,13 @@ def two_arms(n: int = 1000, uplift: float = 0.3, share: float = 0.25, agree: flo
     default = Target(by_default)
     candidate = Target(by_candidate, predicted=0.4 + uplift * differs)
     return logged, Contest(candidate, default, default)
+
+
+def value(logged: Logged, target: Target, plan: Plan) -> Estimates:
+    """What the target would have earned per decision."""
+    return estimate({"": value_columns(logged, target, plan)}, logged.group, plan)[""]
+
+
+def difference(logged: Logged, target: Target, other: Target, plan: Plan) -> Estimates:
+    """value(target) - value(other) per decision."""
+    return estimate({"": difference_columns(logged, target, other, plan)}, logged.group, plan)[""]

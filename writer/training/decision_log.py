@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
-from policy.decide import FARTHEST_ODDS, Policy, preferred, score
+from policy.decide import LARGEST_LOG_ODDS, Policy, preferred, score
 from policy.examples import Examples, importance, shared_credit
 from policy.features import Features
 from policy.inputs import CASE, QUERY, Inputs, inputs_of
@@ -218,4 +218,4 @@ def _predicted_reward(policy: Policy | None, entry: LoggedDecision) -> float:
     parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
     slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
     odds = policy.head.log_odds(seen.query, slate, np.array([not chosen])).mean()
-    return float(1 / (1 + np.exp(-np.clip(odds, -FARTHEST_ODDS, FARTHEST_ODDS))))
+    return float(1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))))

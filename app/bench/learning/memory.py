@@ -85,10 +85,10 @@ class Memory:
         own[:, _PROVEN] = np.maximum(own[:, _PROVEN], own[:, _TOTAL] >= REUSED_WELL)
         return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
-    def _past(self, scene: Scene) -> experience.Past:
+    def _past(self, scene: Scene) -> experience.ReuseHistory:
         """The uses on the NEAREST of the RECENT decisions, as the service's own statement finds them."""
         if not self._rewards:
-            return experience.nothing(self._effects.shape[1])
+            return experience.no_history(self._effects.shape[1])
         first = max(0, len(self._rewards) - RECENT)
         recent = np.arange(first, len(self._rewards))
         similarity = (self._vectors[: len(recent)] @ scene.vector)[recent % RECENT]
@@ -98,7 +98,7 @@ class Memory:
         used = np.concatenate(slates).astype(np.int64)
         place = np.full(len(self._effects), -1, np.int64)
         place[scene.case] = np.arange(len(scene.case))
-        return experience.Past(
+        return experience.ReuseHistory(
             similarity=np.repeat(similarity[near], sizes),
             reward=np.repeat(np.array(self._rewards[first:])[near], sizes),
             credit=np.repeat(1 / np.maximum(sizes, 1), sizes),

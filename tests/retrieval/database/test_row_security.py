@@ -202,7 +202,7 @@ async def test_the_user_of_a_transaction_is_forgotten_when_it_ends(filled: str):
             assert await connection.scalar(count) == 0
 
 
-async def test_the_user_of_a_hot_statement_is_forgotten_when_it_ends(filled: str):
+async def test_the_user_of_a_fast_statement_is_forgotten_when_it_ends(filled: str):
     async with service_database(filled, pool_size=1) as database:
         question = Question(Search(agent_key="gardener", query="garden"))
         assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices

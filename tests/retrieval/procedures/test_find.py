@@ -23,7 +23,7 @@ from retrieval.ports import Embedder, Vectors
 from retrieval.procedures.found import Procedure, compose
 from retrieval.procedures.threshold import TRIPLES, Calibrations, Threshold, calibrated, sentences
 from retrieval.ranking.slate import Question, Retrieved
-from retrieval.retrieve import Lookup, Reader
+from retrieval.retrieve import ProcedureQuestion, Reader
 from retrieval.schema import decisions, procedures, profiles
 from retrieval.search.candidates import Filters, Search
 from tests.conftest import new_database
@@ -274,7 +274,7 @@ async def test_a_profile_that_is_off_or_unknown_tells_nothing(bank: Bank):
     await bank.set(enabled=False)
     slate = await bank.ask()
     assert (slate.mode, list(slate.procedures), slate.context.text) == ("off", [], "")
-    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), Lookup(AGENT, TASK))
+    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, TASK))
     assert found.procedures == []
 
 
@@ -283,7 +283,9 @@ async def test_nobody_is_told_another_users_procedures(bank: Bank):
     other = replace(bank, user=f"{bank.user}-b")
     await other.keep(FAR)
     assert await other.told(min_similarity=-1) == []
-    found = await bank.runtime.reader.procedures(other.user, datetime.now(UTC), Lookup(AGENT, TASK, least=-1))
+    found = await bank.runtime.reader.procedures(
+        other.user, datetime.now(UTC), ProcedureQuestion(AGENT, TASK, least=-1)
+    )
     assert [each.trigger.startswith("Translate") for each in found.procedures] == [True]
 
 
@@ -344,7 +346,7 @@ async def test_without_an_embedder_words_find_procedures_and_the_answer_says_so(
     assert [(each.trigger, each.similarity) for each in slate.procedures] == [(TASK, None)]
     assert await bank.told("server", reader=reader) == []  # one common word is no reason
     assert await bank.told("cook a soup for the whole family", reader=reader) == []
-    found = await reader.procedures(bank.user, datetime.now(UTC), Lookup(AGENT, "restart our web server"))
+    found = await reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, "restart our web server"))
     assert (found.degraded, [each.trigger for each in found.procedures]) == (["embedder"], [TASK])
 
 

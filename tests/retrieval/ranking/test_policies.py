@@ -26,7 +26,7 @@ from retrieval.errors import EmbedderRefused
 from retrieval.ports import Vectors
 from retrieval.ranking.pool import Query, pool
 from retrieval.ranking.slate import Question, Retrieved
-from retrieval.ranking.tool_counts import ToolVectors, plans, words_of
+from retrieval.ranking.tool_counts import ToolVectors, tool_counts, words_of
 from retrieval.retrieve import Reader
 from retrieval.schema import cases, decision_slots, decisions, profiles
 from retrieval.search.candidates import Search, candidates
@@ -363,7 +363,7 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
         uses = await connection.all(*reuse_history(search))
     assert len(uses) == 4
     names = ToolVectors()
-    done = plans([*rows, *uses])
+    done = tool_counts([*rows, *uses])
     names.want(done)
     assert set(names.wanted()) == set(tools)
     vectors = await EMBEDDER.embed([words_of(name) for name in tools])

@@ -1,15 +1,10 @@
 """Queries by rule: whatever is said, a search comes out that says the same, and nothing personal."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
-from retrieval.ports import Reply, Rewritten
-from retrieval.rewriting.choice import KNOWN_FOR_S, Rewriting, known_choices
-from retrieval.rewriting.llm import LlmRewriter, Query
+from retrieval.ports import Rewritten
 from retrieval.rewriting.rules import LONGEST_PREFIX, RuleRewriter, by_rule
 
 SAID = [
@@ -50,7 +45,11 @@ FRAGMENTS = st.sampled_from([
     "add", "Delete", "error", "cannot", "my name is Bob", "a@b.co", "()", "[REDACTED:email]", ",", ".", "!", "-", "'",
     "\n", "\u00a0", "is", "and", "docker", "E11000", "sql.execute", "日本語", "\U0001f600",
 ])  # fmt: skip
+
+
 UNHURRIED = settings(deadline=None)
+
+
 QUERIES = st.one_of(
     st.text(min_size=1, max_size=200),
     st.lists(FRAGMENTS, min_size=1, max_size=12).map(" ".join),
@@ -85,66 +84,3 @@ def test_a_whole_document_stays_as_it_is():
 
 async def test_the_rules_say_that_they_wrote_it():
     assert await RuleRewriter().rewrite("please pay") == Rewritten("How to pay", "rules")
-
-
-# By a model
-
-
-class Says:
-    def __init__(self, outcome: Any) -> None:
-        self.outcome = outcome
-
-    async def ask(self, _instructions: str, _material: Any, answer: Any) -> Any:
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return Reply(answer.model_validate({"query": self.outcome}), Tokens(1, 1))
-
-
-async def test_a_model_writes_one_line():
-    rewritten = await LlmRewriter(Says(" How to \n pay ")).rewrite("please pay")
-    assert rewritten == Rewritten("How to pay", "llm")
-
-
-@pytest.mark.parametrize("error", [ModelUnavailable, ModelRefused, ModelMisbehaved, ModelBudgetSpent])
-async def test_a_model_that_fails_leaves_the_query_and_says_so(error: type[Exception]):
-    assert await LlmRewriter(Says(error("no"))).rewrite("please pay") == Rewritten("please pay", degraded=True)
-
-
-@pytest.mark.parametrize("said", ["", " \n ", "…!", "x" * 1_000])
-def test_a_model_must_say_something_and_not_too_much(said: str):
-    with pytest.raises(ValueError, match="query"):
-        Query.model_validate({"query": said})
-
-
-# What profiles have chosen
-
-NOWHERE: Any = None  # remembering needs no database
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_a_choice_is_known_for_a_while_and_forgotten_on_request():
-    clock = Clock()
-    known = known_choices(timer=clock)
-    rewriting = Rewriting(NOWHERE, _known=known)
-    rewriting.learn("ada", "agent", "rules")
-    assert known.get(("ada", "agent")) == "rules"
-    assert known.get(("bob", "agent")) is None
-    clock.now = KNOWN_FOR_S
-    assert known.get(("ada", "agent")) is None
-    rewriting.learn("ada", "agent", "llm")
-    rewriting.learn("ada", "agent", None)
-    assert known.get(("ada", "agent")) is None
-
-
-def test_only_the_latest_choices_are_remembered():
-    known = known_choices(capacity=2, timer=Clock())
-    rewriting = Rewriting(NOWHERE, _known=known)
-    for user in ("ada", "bob", "ada", "eve"):
-        rewriting.learn(user, "agent", "rules")
-    assert [known.get((user, "agent")) for user in ("ada", "bob", "eve")] == ["rules", None, "rules"]

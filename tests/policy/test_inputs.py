@@ -1,0 +1,101 @@
+"""What the network takes of the candidates: finite, in its place, and the same whoever stands beside it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from policy import evidence, experience, features, inputs
+from policy.network import CLIP_SD
+from tests.policy.builders import pool, unhurried, wild
+
+HALF = np.finfo(np.float16)
+
+
+FACTORY_INPUTS = ("log_agreement", "log_rrf")
+
+
+@unhurried
+@given(wild())
+def test_the_inputs_are_finite_whatever_was_logged(seen: features.Features):
+    case, query = inputs.inputs_of(seen).case, inputs.inputs_of(seen).query
+    assert case.shape == (len(seen), len(inputs.CASE))
+    assert query.shape == (1, len(inputs.QUERY))
+    assert inputs.inputs_of(seen).prior.shape == (len(seen),)
+    assert all(part.dtype == np.float32 for part in (case, query, inputs.inputs_of(seen).prior))
+    assert all(np.isfinite(part).all() for part in (case, query, inputs.inputs_of(seen).prior))
+
+
+@pytest.mark.parametrize("number", [0.0, np.nan, -1.0, -2.0, float(HALF.max), float(HALF.min)])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_the_inputs_are_finite_where_all_features_are_the_same(number: float, count: int):
+    seen = np.full((count, len(features.NAMES)), number, np.float32)
+    for part in (inputs.inputs_of(seen).case, inputs.inputs_of(seen).query, inputs.inputs_of(seen).prior):
+        assert np.isfinite(part).all()
+
+
+def test_every_input_has_one_place():
+    assert len(set(inputs.CASE)) == len(inputs.CASE)
+    assert len(set(inputs.QUERY)) == len(inputs.QUERY)
+
+
+def test_the_inputs_of_this_feature_version_are_these():
+    # weights know an input by its place alone
+    assert inputs.CASE[:14] == (
+        "log_rrf",
+        "log_agreement",
+        "log_posterior",
+        "log_semantic_rank",
+        "log_keyword_rank",
+        "similarity",
+        "log_age",
+        "log_idle",
+        "log_occurrences",
+        "log_reuses",
+        "log_plan_steps",
+        "tag_count",
+        "whole_task",
+        "reward_unknown",
+    )
+    assert inputs.CASE[14:] == (*evidence.NAMES[1:], *experience.NAMES)
+
+
+def test_an_unknown_reward_is_told_from_a_reward_of_zero():
+    seen = pool(np.random.default_rng(1), 2)
+    seen[:, features.COLUMN["reward"]] = [np.nan, 0]
+    case = inputs.inputs_of(seen).case
+    assert case[:, inputs.CASE.index("reward_unknown")].tolist() == [1, 0]
+    posterior = case[:, inputs.CASE.index("log_posterior")]
+    assert posterior[0] > posterior[1]
+
+
+def test_a_case_that_is_in_no_half_of_the_search_stands_behind_all_that_are():
+    seen = pool(np.random.default_rng(1), 3)
+    seen[:, features.COLUMN["semantic_rank"]] = [1, 64, np.nan]
+    place = inputs.inputs_of(seen).case[:, inputs.CASE.index("log_semantic_rank")]
+    assert place[0] < place[1] < place[2]
+
+
+def test_a_candidates_inputs_do_not_depend_on_the_order_of_the_others():
+    seen = pool(np.random.default_rng(2), 9)
+    shuffled = np.random.default_rng(3).permutation(9)
+    assert np.array_equal(inputs.inputs_of(seen).case[shuffled], inputs.inputs_of(seen[shuffled]).case)
+    assert inputs.inputs_of(seen).query == pytest.approx(inputs.inputs_of(seen[shuffled]).query)
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_the_factory_head_looks_at_its_two_inputs_alone(hidden: int):
+    rng = np.random.default_rng(4)
+    head = inputs.factory(members=2, hidden=hidden)
+    for place, name in enumerate(inputs.CASE):
+        before = rng.uniform(-1, 1, (5, len(inputs.CASE))).astype(np.float32)
+        after = before.copy()
+        after[:, place] += 1
+        moved = head.case_part(after) - head.case_part(before)
+        assert (np.abs(moved) > 0.5).all() == (name in FACTORY_INPUTS)
+        assert moved.any() == (name in FACTORY_INPUTS)
+
+
+def test_the_factory_head_begins_inside_the_range_that_counts():
+    case = inputs.inputs_of(pool(np.random.default_rng(5), 64)).case
+    for name in FACTORY_INPUTS:
+        assert np.abs(case[:, inputs.CASE.index(name)]).max() < CLIP_SD

@@ -1,0 +1,108 @@
+"""Where training begins, how far it moves, and when it stays."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from policy.network import Head
+from policy.train import RIDGES, Plan, train
+from tests.policy.builders import QUICK, logged, start, toy
+from tests.policy.trained import PROBE, moved, residual, rng
+
+
+def begun(hidden: int) -> Head:
+    """A head that has something to say already."""
+    (head,) = train([logged(rng(9), 400)], QUICK, [1], start(hidden=hidden))
+    return head
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_without_examples_a_profile_keeps_what_training_starts_from(hidden: int):
+    for begin in (start(hidden=hidden), begun(hidden)):
+        (head,) = train([logged(rng(), 0)], QUICK, [1], begin)
+        assert np.array_equal(PROBE.learned(head), PROBE.learned(begin))
+
+
+def test_nobody_to_train_is_nothing_to_do():
+    assert train([], QUICK, [], start()) == []
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_training_begins_with_what_the_start_computes_whatever_the_units_of_the_profile(hidden: int):
+    rows, begin = logged(rng(10), 50), begun(hidden)
+    shifted = replace(rows, inputs=rows.inputs * 1.5 + 0.3, query=rows.query - 2)
+    (head,) = train([shifted], replace(QUICK, steps=0), [1], begin)
+    assert residual(head, PROBE) == pytest.approx(residual(begin, PROBE), abs=1e-4)
+    asked = rng(30).uniform(-2, 2, (9, 1)).astype(np.float32)
+    assert head.query_part(asked) == pytest.approx(begin.query_part(asked), abs=1e-4)
+    assert not np.array_equal(head.centre, begin.centre)
+    assert not np.array_equal(head.query_scale, begin.query_scale)
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_the_harder_the_pull_the_less_training_moves(hidden: int):
+    rows, begin = logged(rng(11), 300), start(hidden=hidden)
+    plans = [replace(QUICK, ridge=ridge, steps=200) for ridge in (1.0, 30.0, 1_000.0, 100_000.0)]
+    distances = [moved(train([rows], plan, [1], begin)[0], begin, PROBE) for plan in plans]
+    assert distances == sorted(distances, reverse=True)
+    assert distances[0] > 0.5
+    assert distances[-1] < 0.01
+
+
+def test_the_more_decisions_there_are_the_farther_training_moves():
+    rows = logged(rng(12), 1_000)
+    heads = [train([rows.take(np.arange(size))], Plan(), [1], start())[0] for size in (20, 200, 1_000)]
+    distances = [moved(head, start(), PROBE) for head in heads]
+    assert distances == sorted(distances)
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+@pytest.mark.parametrize("reward", [0.0, 0.5, 1.0])
+def test_rewards_that_are_all_equal_leave_the_order_nearly_alone(hidden: int, reward: float):
+    rows = logged(rng(13), 400)
+    (head,) = train([replace(rows, reward=np.full(400, reward, np.float32))], Plan(), [1], start(hidden=hidden))
+    assert all(np.isfinite(array).all() for array in head.arrays().values())
+    # the default's own opinion is all there is to unlearn: its spread is a half
+    assert moved(head, start(hidden=hidden), PROBE) < 0.25
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_rewards_of_chance_move_the_order_less_than_rewards_that_mean_something(hidden: int):
+    rows = logged(rng(14), 1_000)
+    rows = replace(rows, prior=np.zeros_like(rows.prior))  # else chance would rightly unlearn the default's opinion
+    shuffled = replace(rows, reward=rng(15).permutation(rows.reward))
+    real, chance = train([rows, shuffled], Plan(), [1, 1], start(hidden=hidden))
+    bank = toy(rng(16), 200)
+    assert moved(chance, start(hidden=hidden), bank) < 0.5 * moved(real, start(hidden=hidden), bank)
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_a_head_leaves_where_it_began_only_when_its_later_decisions_clearly_say_so(hidden: int):
+    rows = logged(rng(14), 1_000)
+    rows = replace(rows, prior=np.zeros_like(rows.prior))
+    shuffled = replace(rows, reward=rng(15).permutation(rows.reward))
+    real, chance = train([rows, shuffled], Plan(ridges=RIDGES, steps=100), [1, 1], start(hidden=hidden))
+    assert moved(chance, start(hidden=hidden), PROBE) < 1e-5
+    assert moved(real, start(hidden=hidden), PROBE) > 0.1
+
+
+@pytest.mark.parametrize(("without", "declines"), [(0.95, 1.0), (0.05, 0.0)])
+def test_memory_that_does_worse_than_none_is_declined_and_memory_that_helps_is_not(without: float, declines: float):
+    rows = logged(rng(18), 800)
+    rows = replace(rows, query=np.zeros_like(rows.query), reward=(rng(19).random(800) < 0.5).astype(np.float32))
+    empty = np.arange(800) % 20 == 0
+    reward = np.where(empty, rng(20).random(800) < without, rows.reward).astype(np.float32)
+    rows = replace(rows, empty=empty, reward=reward, credit=np.where(empty[:, None], 0, rows.credit))
+    (head,) = train([rows], Plan(ridges=RIDGES), [1], start(members=5))
+    bank = toy(rng(21), 200)
+    gain = head.shown(bank.prior[:, :4].mean(axis=1)) - head.null[:, None]
+    assert (gain.mean(axis=0) + gain.std(axis=0) < 0).mean() == pytest.approx(declines, abs=0.02)
+
+
+def test_a_log_with_too_few_empty_slates_says_nothing_of_them():
+    rows = logged(rng(18), 400)
+    empty = np.arange(400) < 5
+    rows = replace(rows, empty=empty, reward=np.where(empty, 1, rows.reward).astype(np.float32))
+    (head,) = train([rows], Plan(), [1], start())
+    assert head.null.tolist() == start().null.tolist()

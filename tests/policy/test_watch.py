@@ -1,0 +1,41 @@
+"""The watch over a promoted policy: seldom a false alarm, and soon a true one."""
+
+import numpy as np
+import pytest
+
+from policy.logged import NotFinite
+from policy.watch import watch
+
+
+def test_live_rewards_as_promised_are_seldom_rolled_back_however_often_one_asks():
+    alarms = sum(watch((np.random.default_rng(n).random(3000) < 0.5).astype(float), 0.5).roll_back for n in range(400))
+    assert alarms / 400 <= 0.02
+
+
+def test_live_rewards_below_the_interval_are_rolled_back_and_the_decision_is_named():
+    rewards = (np.random.default_rng(0).random(2000) < 0.35).astype(float)
+    found = watch(rewards, 0.55)
+    assert found.roll_back
+    assert watch(rewards[: found.at], 0.55).roll_back
+    assert not watch(rewards[: found.at - 1], 0.55).roll_back
+
+
+def test_missing_live_rewards_are_left_out():
+    rewards = np.tile([0.0, np.nan], 20)
+    found = watch(rewards, 0.9)
+    assert (found.decisions, found.mean) == (20, 0.0)
+    assert not watch(np.full(50, np.nan), 0.9).roll_back
+
+
+@pytest.mark.parametrize("floor", [-0.5, 0.0, 1.0, 1.2])
+def test_the_watch_stands_floors_at_and_beyond_the_ends_of_the_range(floor: float):
+    found = watch(np.tile([0.0, 1.0], 5000), floor)
+    assert np.isfinite(found.evidence)
+    assert found.roll_back == (floor >= 1)
+
+
+def test_a_floor_or_live_reward_that_is_no_number_is_a_named_error():
+    with pytest.raises(NotFinite):
+        watch(np.ones(3), np.nan)
+    with pytest.raises(NotFinite):
+        watch(np.array([np.inf]), 0.5)
