@@ -4,15 +4,15 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import openai
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from app.providers.wire import Breaker, NoAnswer, Patience, again, client, may_pass, retry_after_s
+from app.providers.wire import Breaker, NoAnswer, Patience, client, is_retryable, retry_after_s, with_retries
 from retrieval.context import count_tokens
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Answer, Reply
@@ -139,16 +139,16 @@ class OpenAIModel:
         try:
             return _parsed(said, answer)
         except _Unusable as fault:
-            told = f"That cannot be used: {fault}. Answer again, with nothing but the JSON object."
+            correction = f"That cannot be used: {fault}. Answer again, with nothing but the JSON object."
             talk.messages.append({"role": "assistant", "content": said.text[:MOST_CHARS] or "(nothing)"})
-            talk.messages.append({"role": "user", "content": told})
+            talk.messages.append({"role": "user", "content": correction})
         try:
             return _parsed(await self._say(talk), answer)
         except _Unusable as fault:
             raise ModelMisbehaved(f"{self.name} was told what was wrong, and still: {fault}") from None
 
     async def _say(self, talk: _Talk) -> _Said:
-        return await again(partial(self._request, talk), self._patience)
+        return await with_retries(partial(self._request, talk), self._patience)
 
     async def _request(self, talk: _Talk) -> _Said:
         """Returns what the model says, asked for in a way that its server understands.
@@ -187,7 +187,7 @@ class OpenAIModel:
         talk.tokens = before + (cost or estimate)
         return said
 
-    def _options(self, answer: type[BaseModel], dialect: _Dialect) -> dict[str, Any]:
+    def _options(self, answer: type[BaseModel], dialect: _Dialect) -> dict[str, Any]:  # of the client's overloads
         options: dict[str, Any] = {dialect.limit: self._endpoint.max_output_tokens}
         if dialect.schema:
             options["response_format"] = {"type": "json_schema", "json_schema": _form(answer)}
@@ -199,7 +199,7 @@ class OpenAIModel:
         message = f"{self.name} answered HTTP {status}: {CHECK.get(status, 'see the log of its server')}"
         if status in THE_REQUESTS_FAULT:
             return ModelRefused(message)
-        if not may_pass(status):
+        if not is_retryable(status):
             return ModelUnavailable(message)
         wait_s = retry_after_s(error)
         if wait_s is not None and asyncio.get_running_loop().time() + wait_s >= ends_at:
@@ -217,19 +217,21 @@ def _simpler(dialect: _Dialect, error: openai.APIStatusError) -> _Dialect | None
 
 
 @cache
-def _form(answer: type[BaseModel]) -> dict[str, Any]:
+def _form(answer: type[BaseModel]) -> dict[str, JsonValue]:
     """Returns the answer's schema as the wire format has it: strict, and without what some servers refuse."""
-    strict = openai.pydantic_function_tool(answer)["function"]["parameters"]
+    strict = cast("JsonValue", openai.pydantic_function_tool(answer)["function"]["parameters"])
     name = re.sub(r"\W+", "_", answer.__name__)[:60]
     return {"name": name, "strict": True, "schema": _plain(strict)}
 
 
-def _plain(schema: Any) -> Any:
+def _plain(schema: JsonValue) -> JsonValue:
+    """Returns the schema without the unsupported keywords; a property may well be called like one."""
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    names = {name: _plain(item) for name, item in schema.get("properties", {}).items()}
+    properties = schema.get("properties")
+    names = {name: _plain(item) for name, item in properties.items()} if isinstance(properties, dict) else {}
     rest = {name: _plain(item) for name, item in schema.items() if name not in UNSUPPORTED}
     return rest | {"properties": names} if names else rest
 
@@ -246,7 +248,7 @@ class _Choice(BaseModel):
 
 class _Completion(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
-    usage: Any = None
+    usage: object = None
 
 
 class _Usage(BaseModel):
@@ -254,7 +256,7 @@ class _Usage(BaseModel):
     completion_tokens: int = Field(ge=0, le=100_000_000)
 
 
-async def _bounded(chunks: Any) -> bytes:
+async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
     body = bytearray()
     try:
         async for chunk in chunks:
@@ -285,12 +287,12 @@ def _read(body: bytes) -> tuple[_Said, Tokens | None]:
     return _Said(choice.message.content or "", choice.finish_reason == "length"), _cost(completion.usage)
 
 
-def _cost(usage: Any) -> Tokens | None:
+def _cost(usage: object) -> Tokens | None:
     try:
-        told = _Usage.model_validate(usage)
+        counted = _Usage.model_validate(usage)
     except ValidationError:
         return None
-    return Tokens(told.prompt_tokens, told.completion_tokens)
+    return Tokens(counted.prompt_tokens, counted.completion_tokens)
 
 
 def _parsed(said: _Said, answer: type[Answer]) -> Answer:
