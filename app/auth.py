@@ -12,10 +12,10 @@ import asyncio
 import math
 import time
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypeGuard
 
 import jwt
 import structlog
@@ -186,11 +186,11 @@ class TokenVerifier:
             raise NotAllowed(f"acting for another user needs the scope {ACT_AS}")
         return Identity(user, actor, issued_at)
 
-    async def _verified(self, token: str) -> dict[str, Any]:
+    async def _verified(self, token: str) -> dict[str, object]:
         """Return the token's claims; its signature, times, issuer and audience are good."""
         try:
             key = await self.keys.find(jwt.get_unverified_header(token).get("kid"))
-            return jwt.decode(
+            claims: dict[str, object] = jwt.decode(
                 token,
                 key,
                 algorithms=[self.keys.algorithm],
@@ -202,6 +202,7 @@ class TokenVerifier:
         except jwt.PyJWTError as error:
             # The cause is cut off: its text can quote what the caller sent.
             raise NotAuthenticated(_reason(error)) from None
+        return claims
 
 
 def issue_token(  # noqa: PLR0913 - each is a claim
@@ -219,7 +220,7 @@ def issue_token(  # noqa: PLR0913 - each is a claim
     return jwt.encode(claims, SharedSecret(secret).secret, algorithm=SharedSecret.algorithm)
 
 
-def is_user(name: object) -> bool:
+def is_user(name: object) -> TypeGuard[str]:
     """Return whether a user may be called so: 1 to 255 characters, all of them storable and printable in a log."""
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_USER_CHARS:
         return False
@@ -249,7 +250,7 @@ def _named(acting_for: str) -> str:
     return name
 
 
-def _scopes(claims: Mapping[str, Any]) -> list[Any]:
+def _scopes(claims: Mapping[str, object]) -> Sequence[object]:
     """Return the scopes granted, from a list or, as RFC 8693 has it, a string with spaces."""
     scope = claims.get("scope")
     if isinstance(scope, str):
@@ -257,9 +258,10 @@ def _scopes(claims: Mapping[str, Any]) -> list[Any]:
     return scope if isinstance(scope, list) else []
 
 
-def _issued_at(claims: Mapping[str, Any]) -> datetime:
+def _issued_at(claims: Mapping[str, object]) -> datetime:
+    seconds = claims["iat"]
     try:
-        return datetime.fromtimestamp(int(claims["iat"]), UTC)
+        return datetime.fromtimestamp(int(seconds if isinstance(seconds, int | float) else str(seconds)), UTC)
     except (ValueError, OverflowError, OSError):  # long before the first year there is
         raise NotAuthenticated("the token's time of issue is not a time") from None
 

@@ -3,18 +3,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
 import uvicorn
 import uvloop
 from rich.console import Console
 from rich.table import Table
+from sqlalchemy import RowMapping
 from tqdm import tqdm
 
 from app import logs
@@ -32,12 +33,13 @@ from app.runtime import Runtime, owner_url, running
 from app.settings import Settings
 from retrieval.errors import CasebankError
 from writer.author import Author
+from writer.retain.backfill import Backfilled
 from writer.retain.backfill import backfill as backfill_runs
-from writer.rights.erase import erase
+from writer.rights.erase import Receipt, erase
 from writer.rights.export import export as export_rows
 from writer.training.lifecycle import roll_back, versions
 from writer.upkeep.hnsw import index_all
-from writer.upkeep.prune import prune_all
+from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
 from writer.worker import queue
 
@@ -57,9 +59,10 @@ PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
 
 LARGEST_SLATE = 50
 Agent = Annotated[str, typer.Option("--agent", help="which assistant")]
+Result = TypeVar("Result")
 
 
-def _run(work: Coroutine[Any, Any, Any]) -> Any:
+def _run(work: Coroutine[object, None, Result]) -> Result:
     """Runs the work to its end; an error that casebank expects is one line and exit status 1."""
     try:
         return uvloop.run(work)
@@ -162,7 +165,7 @@ def token(
 def prune() -> None:
     """Take out of every bank what its window, time limit and worth leave no room for; index what is very large."""
 
-    async def work() -> Any:
+    async def work() -> Pruned:
         async with _parts() as runtime:
             kept = timedelta(days=runtime.settings.pruned_kept_days)
             pruned = await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
@@ -184,7 +187,7 @@ def purge(
     if not yes:
         typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
 
-    async def work() -> Any:
+    async def work() -> Receipt:
         async with _parts() as runtime:
             return await erase(runtime.database, user)
 
@@ -254,15 +257,15 @@ def rollback(user: User, agent: Agent) -> None:
 def show(user: User, agent: Agent) -> None:
     """Show the versions of a profile's policy, and the gate's reasons."""
 
-    async def work() -> Any:
+    async def work() -> Sequence[RowMapping]:
         async with _parts() as runtime, runtime.database.as_user(_checked(user), datetime.now(UTC)) as connection:
-            return (await connection.execute(versions(user, agent))).all()
+            return (await connection.execute(versions(user, agent))).mappings().all()
 
     table = Table("policy", "status", "decisions", "blend", "trained", "why")
     for row in _run(work()):
-        why = "\n".join(row.verdict["reasons"]) if row.verdict else ""
-        blend = f"{row.blend:.2f}"
-        table.add_row(f"q-{row.version}", row.status, str(row.decisions), blend, f"{row.created_at:%F %R}", why)
+        why = "\n".join(row["verdict"]["reasons"]) if row["verdict"] else ""
+        trained = f"{row['created_at']:%F %R}"
+        table.add_row(f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}", trained, why)
     out.print(table)
 
 
@@ -274,7 +277,7 @@ def backfill(
 ) -> None:
     """Retain old runs from a file; running it again adds only what is missing."""
 
-    async def work() -> Any:
+    async def work() -> Backfilled:
         author = Author(_checked(user), "backfill", datetime.now(UTC))
         with file.open("rb") as lines, tqdm(unit=" runs", desc=file.name, disable=None) as bar:
             async with _parts() as runtime:
@@ -292,7 +295,7 @@ def backfill(
 def reembed() -> None:
     """Bring every bank over to the embedder in the settings; each one switches at once when it is done."""
 
-    async def work() -> Any:
+    async def work() -> int:
         async with _parts() as runtime:
             with tqdm(unit=" cases", desc="reembed", disable=None) as bar:
                 return await reembed_all(runtime.database, runtime.embedder, progress=bar.update)

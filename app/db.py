@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import asyncpg
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -20,7 +19,7 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
     Up to ``pool_size`` connections for transactions and as many for fast statements are opened as they are
     needed, none before; ``timeout_s`` limits every wait: for a connection, and for the answer to a statement.
     """
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "command_timeout": timeout_s,
         "timeout": timeout_s,
         "server_settings": {"role": SERVICE_ROLE, "application_name": "casebank", "jit": "off"},

@@ -52,18 +52,19 @@ class JobRecords:
 
     async def started(self, name: str) -> None:
         """Notes that the job begins."""
-        await self._note(change(name).values(last_started=func.now()))
+        await self._note(name, change(name).values(last_started=func.now()))
 
     async def succeeded(self, name: str) -> None:
         """Notes that the job ended well."""
-        await self._note(change(name).values(last_succeeded=func.now(), failures=0, last_error=None))
+        await self._note(name, change(name).values(last_succeeded=func.now(), failures=0, last_error=None))
 
     async def failed(self, name: str, error: str) -> None:
         """Notes that the job ended with an error of this type."""
-        await self._note(change(name).values(failures=jobs.c.failures + 1, last_error=error))
+        await self._note(name, change(name).values(failures=jobs.c.failures + 1, last_error=error))
 
-    async def _note(self, statement: Update) -> None:
+    async def _note(self, name: str, statement: Update) -> None:
         async with self.database.as_worker() as connection:
+            await connection.execute(first_known(name))
             await connection.execute(statement)
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -30,7 +29,7 @@ class Problem(BaseModel):
     errors: list[dict[str, str]] = Field(default=[], description="of an invalid request: each field and its fault")
 
 
-DOCUMENTED: dict[int | str, dict[str, Any]] = {
+DOCUMENTED: dict[int | str, dict[str, object]] = {
     "default": {
         "description": "A problem document (RFC 9457)",
         "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},

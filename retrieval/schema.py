@@ -340,7 +340,9 @@ procedures = Table(
     Column("pinned", Boolean, nullable=False, server_default=text("false"), comment="by hand: nothing replaces it"),
     Column("parent_version", Integer, comment="the version that this one revises"),
     Column("case_id", Uuid, comment="the run whose words it is made of; null once that was pruned"),
-    Column("record", JSONB, nullable=False, comment="procedure_name, semantic_description, …: SOURCES row A2"),
+    Column(
+        "record", JSONB, nullable=False, comment="procedure_name, semantic_description, …: the learned-procedure record"
+    ),
     Column("task_type", Text, nullable=False, server_default=text("''")),
     Column("trigger", Text, nullable=False, server_default=text("''"), comment="one sentence: when to use it"),
     Column("domain", Text, nullable=False, server_default=text("''")),

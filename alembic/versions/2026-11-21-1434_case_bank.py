@@ -325,7 +325,7 @@ def upgrade() -> None:
             "record",
             postgresql.JSONB(astext_type=sa.Text()),
             nullable=False,
-            comment="procedure_name, semantic_description, …: SOURCES row A2",
+            comment="procedure_name, semantic_description, …: the learned-procedure record",
         ),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.ForeignKeyConstraint(

@@ -22,6 +22,11 @@ ACCESS = (
     "GRANT SELECT, INSERT, UPDATE ON jobs TO casebank_worker",
 )
 
+# A bank of an earlier version has a comment that names a file which nobody has.
+RECORD = (
+    "COMMENT ON COLUMN procedures.record IS 'procedure_name, semantic_description, …: the learned-procedure record'"
+)
+
 
 def upgrade() -> None:
     op.create_table(
@@ -37,7 +42,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name", name=op.f("jobs_pkey")),
         comment="what the service does by the clock; no user_sub, for nothing of any user may stand here",
     )
-    for statement in ACCESS:
+    for statement in (*ACCESS, RECORD):
         op.execute(statement)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import openai
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from app.providers.wire import Breaker, NoAnswer, Patience, again, client, may_pass, retry_after_s
+from app.providers.wire import Breaker, NoAnswer, Patience, client, is_retryable, retry_after_s, with_retries
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 
@@ -104,7 +104,7 @@ class OpenAIEmbedder:
         async def asked() -> Vectors:
             return _vectors(await self._request(inputs), len(inputs), self.dimension)
 
-        return await again(asked, self._patience)
+        return await with_retries(asked, self._patience)
 
     async def _request(self, inputs: list[str]) -> bytes:
         """Returns the body of one answer.
@@ -132,7 +132,7 @@ class OpenAIEmbedder:
         if status in THE_TEXTS_FAULT:
             return EmbedderRefused(message)
         wait_s = retry_after_s(error)
-        if not may_pass(status):
+        if not is_retryable(status):
             return EmbedderUnavailable(message)
         if wait_s is not None and wait_s >= self._patience.budget_s:
             return EmbedderUnavailable(f"{message}; it asks to wait {wait_s:.0f} s")

@@ -87,7 +87,7 @@ def client(base_url: str, api_key: str, patience: Patience) -> openai.AsyncOpenA
     return openai.AsyncOpenAI(base_url=base_url, api_key=key or "none", timeout=patience.timeout_s, max_retries=0)
 
 
-def may_pass(status: int) -> bool:
+def is_retryable(status: int) -> bool:
     """Returns whether the same request may succeed a little later."""
     return status in RETRYABLE or status >= 500  # noqa: PLR2004 - 5xx
 
@@ -105,7 +105,7 @@ def retry_after_s(error: openai.APIStatusError) -> float | None:
     return float(header) if header.isdecimal() else None
 
 
-async def again(request: Callable[[], Awaitable[Answer]], patience: Patience) -> Answer:
+async def with_retries(request: Callable[[], Awaitable[Answer]], patience: Patience) -> Answer:
     """Returns what the request answers, after as many tries as the patience allows.
 
     Raises:

@@ -1,10 +1,11 @@
 """The bank as its owner sees it: cases, profiles, audit."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
-from sqlalchemy import Row
+from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
@@ -41,22 +42,22 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     only = {"agent_key": agent, "status": None if status == "any" else status, "parent_case_id": parent}
     statement = listing.page_of_cases(caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(statement)).all()
-    return CasesOut(cases=[CaseOut(**_shown(row)) for row in rows], next_cursor=_next(rows, limit))
+        rows = (await connection.execute(statement)).mappings().all()
+    return CasesOut(cases=[CaseOut.model_validate(_shown(row)) for row in rows], next_cursor=_next(rows, limit))
 
 
 @router.get("/cases/{case_id}")
 async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     """Returns one case with its tool traces, turns, prompt snapshot and learned procedure."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).one_or_none()
+        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one_or_none()
         key = await parts.keyring.find(connection, caller.user_sub)
         learned = await connection.scalar(listing.procedure_of(caller.user_sub, case_id))
     if row is None or key is None:
         raise NotFound("no such case")
-    sealed: dict[str, Any] = unseal(row.payload, key.key, user_sub=caller.user_sub, case_id=case_id)
+    sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)
     procedure = {"status": "procedure_learned", "data": learned} if learned else sealed.pop("procedure")
-    return WholeCaseOut(**_shown(row), **{**sealed, "procedure": procedure})
+    return WholeCaseOut.model_validate({**_shown(row), **sealed, "procedure": procedure})
 
 
 @router.patch("/cases/{case_id}")
@@ -65,8 +66,8 @@ async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Call
     tags, _ = redact(patch.tags)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await set_tags(connection, caller, case_id, tags)
-        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).one()
-    return CaseOut(**_shown(row))
+        row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one()
+    return CaseOut.model_validate(_shown(row))
 
 
 @router.delete("/cases/{case_id}", status_code=204)
@@ -80,12 +81,12 @@ async def remove_case(case_id: UUID, parts: Parts, caller: Caller) -> None:
 async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> ProfileOut:
     """Returns a profile's settings and how many cases it has."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(listing.one_profile(caller.user_sub, agent))).one_or_none()
+        row = (await connection.execute(listing.one_profile(caller.user_sub, agent))).mappings().one_or_none()
         counts = (await connection.execute(listing.cases_by_status(caller.user_sub, agent))).all()
     if row is None:
         raise NotFound("no such profile")
     numbers = {count.status: count.cases for count in counts}
-    return ProfileOut(agent=row.agent_key, cases=numbers, **_without(row, "user_sub", "agent_key"))
+    return ProfileOut.model_validate({**_without(row, "user_sub", "agent_key"), "agent": agent, "cases": numbers})
 
 
 @router.put("/profiles/{agent}")
@@ -111,20 +112,23 @@ async def list_audit(
     """Returns who changed what, the newest first, a page at a time."""
     statement = listing.page_of_audit(caller.user_sub, agent, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(statement)).all()
-    entries = [AuditEntry(agent=row.agent_key, **_without(row, "user_sub", "agent_key")) for row in rows]
+        rows = (await connection.execute(statement)).mappings().all()
+    entries = [
+        AuditEntry.model_validate({**_without(row, "user_sub", "agent_key"), "agent": row["agent_key"]}) for row in rows
+    ]
     return AuditOut(entries=entries, next_cursor=_next(rows, limit))
 
 
-def _shown(row: Row[Any]) -> dict[str, Any]:
+def _shown(row: RowMapping) -> dict[str, object]:
     """Returns the columns of a case under the names of the API."""
     columns = _without(row, "id", "agent_key", "used_case_ids", "payload")
-    return {"case_id": row.id, "agent": row.agent_key, "reference_case_ids": row.used_case_ids or [], **columns}
+    renamed = {"case_id": row["id"], "agent": row["agent_key"], "reference_case_ids": row["used_case_ids"] or []}
+    return {**renamed, **columns}
 
 
-def _without(row: Row[Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in row._mapping.items() if name not in names}  # noqa: SLF001 - SQLAlchemy's own
+def _without(row: RowMapping, *names: str) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name not in names}
 
 
-def _next(rows: "list[Row[Any]] | Any", limit: int) -> str | None:
-    return str(rows[-1].id) if len(rows) == limit else None
+def _next(rows: Sequence[RowMapping], limit: int) -> str | None:
+    return str(rows[-1]["id"]) if len(rows) == limit else None

@@ -1,6 +1,6 @@
 """What language models do for a profile: rewrite a query on request, and what they were asked at its expense."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
@@ -35,7 +35,6 @@ async def get_usage(
     left = token_budget.left(caller.user_sub, agent, parts.settings.llm_tokens_per_day)
     by_day = token_budget.by_day(caller.user_sub, agent, days)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        tokens_left: Any = (await connection.execute(left)).scalar_one()
-        rows = (await connection.execute(by_day)).all()
-    shown = [UsageOut(**row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's own
-    return UsagesOut(tokens_left_today=tokens_left, usage=shown)
+        tokens_left = int((await connection.execute(left)).scalar_one())
+        rows = (await connection.execute(by_day)).mappings().all()
+    return UsagesOut(tokens_left_today=tokens_left, usage=[UsageOut.model_validate(row) for row in rows])

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
-from app.routes.procedures import threshold, told
+from app.routes.procedures import procedure_out, threshold_out
 from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
@@ -54,8 +54,8 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
     return RetrieveOut(
         retrieval_id=slate.retrieval_id,
         cases=[_slot(choice, explain=question.explain) for choice in slate.choices],
-        procedures=[told(each) for each in slate.procedures],
-        procedure_threshold=None if slate.threshold is None else threshold(slate.threshold),
+        procedures=[procedure_out(each) for each in slate.procedures],
+        procedure_threshold=None if slate.threshold is None else threshold_out(slate.threshold),
         memory_context=slate.context.text,
         tokens=slate.context.tokens,
         policy_version=slate.policy_version,

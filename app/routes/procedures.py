@@ -48,8 +48,8 @@ async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> Proc
     )
     found = await parts.reader.procedures(caller.user_sub, caller.authorised_at, question)
     return ProcedureSearchOut(
-        procedures=[told(each) for each in found.procedures],
-        threshold=threshold(found.threshold),
+        procedures=[procedure_out(each) for each in found.procedures],
+        threshold=threshold_out(found.threshold),
         degraded=found.degraded,
     )
 
@@ -67,9 +67,9 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     """Returns the newest procedures, a page at a time: the active version of each, or else the newest one."""
     wanted = listing.ProcedurePage(agent, kind, active_only=status == "active", before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(listing.page_of_procedures(caller.user_sub, wanted))).all()
+        rows = (await connection.execute(listing.page_of_procedures(caller.user_sub, wanted))).mappings().all()
     found = [ProcedureOut.of(row) for row in rows]
-    return ProceduresOut(procedures=found, next_cursor=str(rows[-1].id) if len(rows) == limit else None)
+    return ProceduresOut(procedures=found, next_cursor=str(found[-1].id) if len(found) == limit else None)
 
 
 @router.get("/{procedure_id}")
@@ -122,19 +122,19 @@ async def retire(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureO
     return await get_procedure(procedure_id, parts, caller, version)
 
 
-def told(procedure: Procedure) -> ToldProcedureOut:
+def procedure_out(procedure: Procedure) -> ToldProcedureOut:
     """Returns the procedure as retrieve and search answer it."""
     return ToldProcedureOut.model_validate(procedure, from_attributes=True)
 
 
-def threshold(least: Threshold) -> ThresholdOut:
+def threshold_out(least: Threshold) -> ThresholdOut:
     """Returns the threshold as retrieve and search answer it."""
     return ThresholdOut.model_validate(least, from_attributes=True)
 
 
 async def _versions(procedure_id: UUID, parts: Parts, caller: Caller) -> VersionsOut:
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(listing.versions_of(caller.user_sub, procedure_id))).all()
+        rows = (await connection.execute(listing.versions_of(caller.user_sub, procedure_id))).mappings().all()
     if not rows:
         raise NotFound("no such procedure")
     return VersionsOut(versions=[ProcedureOut.of(row) for row in rows])

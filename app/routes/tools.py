@@ -1,11 +1,12 @@
 """Tool memory: what each tool did in the runs of an agent, how it fails, and what put that right."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from sqlalchemy import Row
+from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
 from app.problems import DOCUMENTED
@@ -28,8 +29,8 @@ Name = Annotated[str, Path(min_length=1, max_length=200, description="as in the 
 async def list_tools(agent: Agent, parts: Parts, caller: Caller, limit: Limit = 50) -> ToolsOut:
     """Returns the tools that the agent called most, with how often they failed."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(tools.tools_of(caller.user_sub, agent, limit))).all()
-    return ToolsOut(tools=[ToolOut(**_counted(row)) for row in rows])
+        rows = (await connection.execute(tools.tools_of(caller.user_sub, agent, limit))).mappings().all()
+    return ToolsOut(tools=[ToolOut.model_validate(_counted(row)) for row in rows])
 
 
 @router.get("/{name:path}/memory")
@@ -38,27 +39,37 @@ async def get_tool_memory(name: Name, agent: Agent, parts: Parts, caller: Caller
     tool = tool_name(redact_text(name)[0])  # as the worker wrote it
     which = caller.user_sub, agent, tool
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(tools.one_tool(*which))).one_or_none()
+        row = (await connection.execute(tools.one_tool(*which))).mappings().one_or_none()
         forms = (await connection.execute(tools.forms_of(*which))).all()
-        failures = (await connection.execute(tools.failures_of(*which))).all()
+        failures = [_Met(*each) for each in await connection.execute(tools.failures_of(*which))]
     if row is None:
         raise NotFound("no such tool")
     arguments = [FormOut(form=found.form, runs=found.runs) for found in forms]
-    return ToolMemoryOut(**_counted(row), arguments=arguments, failures=_by_cause(failures))
+    memory = {**_counted(row), "arguments": arguments, "failures": _by_cause(failures)}
+    return ToolMemoryOut.model_validate(memory)
 
 
-def _counted(row: Row[Any]) -> dict[str, Any]:
-    interval = wilson(row.errors, row.calls)
-    return {**row._mapping, "error_rate": row.errors / row.calls, "error_rate_interval": interval}  # noqa: SLF001 - SQLAlchemy's own
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """How often a cause and its fix came together; a fix of None is none."""
+
+    cause: str
+    fix: str | None
+    times: int
 
 
-def _by_cause(rows: Sequence[Row[Any]]) -> list[ToolFailureOut]:
+def _counted(row: RowMapping) -> dict[str, object]:
+    errors, calls = int(row["errors"]), int(row["calls"])
+    return {**row, "error_rate": errors / calls, "error_rate_interval": wilson(errors, calls)}
+
+
+def _by_cause(rows: Sequence[_Met]) -> list[ToolFailureOut]:
     """Returns the causes, the most frequent first, each with its fixes in the order of the rows."""
     causes = groupby(sorted(rows, key=lambda row: row.cause), key=lambda row: row.cause)
     return sorted((_failure(cause, list(group)) for cause, group in causes), key=lambda each: -each.count)
 
 
-def _failure(cause: str, rows: Sequence[Any]) -> ToolFailureOut:
+def _failure(cause: str, rows: Sequence[_Met]) -> ToolFailureOut:
     return ToolFailureOut(
         cause=cause,
         count=sum(row.times for row in rows),

@@ -1,7 +1,6 @@
 """The bodies that show and change a bank: cases, profiles, the audit."""
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -43,10 +42,10 @@ class CaseOut(BaseModel):
 class WholeCaseOut(CaseOut):
     """A case with what was sealed."""
 
-    prompt_snapshot: Any
-    tool_traces: list[dict[str, Any]]
-    turns: list[dict[str, Any]]
-    procedure: dict[str, Any] | None
+    prompt_snapshot: object
+    tool_traces: list[dict[str, object]]
+    turns: list[dict[str, object]]
+    procedure: dict[str, object] | None
 
 
 class CasesOut(BaseModel):
@@ -129,7 +128,7 @@ class AuditEntry(BaseModel):
     actor: str
     action: str
     subject_id: UUID | None
-    payload: dict[str, Any]
+    payload: dict[str, object]
     created_at: datetime
 
 

@@ -176,7 +176,7 @@ class FeedbackOut(BaseModel):
 
 
 class HybridSearchIn(Strict):
-    """The body of the hosted-Postgres flow (SOURCES row A4); ``agent`` is casebank's addition."""
+    """The body of the hosted-Postgres flow that casebank can stand in for; ``agent`` is casebank's addition."""
 
     model_config = ConfigDict(
         extra="forbid",

@@ -1,7 +1,7 @@
 """The bodies about learned policies."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,8 +17,8 @@ class PolicyOut(BaseModel):
     feature_version: int
     blend: float = Field(description="weight of the learned part in the order: n / (n + n0)")
     decisions: int = Field(description="rewarded decisions that it was trained on")
-    metrics: dict[str, Any]
-    verdict: dict[str, Any] | None = Field(description="of the gate: every number and every reason")
+    metrics: dict[str, object]
+    verdict: dict[str, object] | None = Field(description="of the gate: every number and every reason")
     prior_version: int | None
     created_at: datetime
     promoted_at: datetime | None

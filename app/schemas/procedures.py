@@ -1,10 +1,11 @@
 """The bodies of the registry of procedures."""
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from sqlalchemy import RowMapping
 
 from app.schemas.fields import K, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
@@ -58,7 +59,7 @@ class ProcedureOut(BaseModel):
     task_type: str
     trigger: str
     domain: str
-    record: dict[str, Any] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
+    record: dict[str, object] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
     case_id: UUID | None = Field(description="the run whose words it is made of; null once that was pruned")
     source_case_ids: list[UUID]
     occurrences: int
@@ -68,10 +69,9 @@ class ProcedureOut(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, row: Any) -> Self:
+    def of(cls, row: RowMapping) -> Self:
         """Returns the version in a row of the registry."""
-        columns = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's own
-        return cls(agent=columns.pop("agent_key"), **columns)
+        return cls.model_validate({"agent" if name == "agent_key" else name: value for name, value in row.items()})
 
 
 class ProceduresOut(BaseModel):
@@ -91,8 +91,8 @@ class FieldChangeOut(BaseModel):
     """A field that differs between two versions."""
 
     field: str
-    before: Any
-    after: Any
+    before: object
+    after: object
 
 
 class StepChangeOut(BaseModel):

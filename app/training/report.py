@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from policy.gate import Verdict
 from writer.training.nightly import TrainingResult
 
 
-def as_json(learnt: TrainingResult) -> dict[str, Any]:
+def as_json(learnt: TrainingResult) -> dict[str, object]:
     """Returns everything that is known of the training, as plain JSON values."""
     verdict = learnt.verdict.as_json() if learnt.verdict else None
     return {**asdict(learnt), "verdict": verdict}
@@ -43,7 +43,7 @@ def _draw_curve(learnt: TrainingResult, file: Path) -> Path:
     return file
 
 
-def _pyplot() -> Any:
+def _pyplot() -> ModuleType:
     import matplotlib as mpl  # noqa: PLC0415 - an extra that a server lacks
 
     mpl.use("Agg")

@@ -42,3 +42,8 @@ async def test_every_job_is_listed_by_name(records: JobRecords):
         names = [record.name for record in await all_records(connection)]
     assert names == sorted(names)
     assert {"z-listed", "a-listed"} <= set(names)
+
+
+async def test_what_a_job_did_is_remembered_though_nobody_had_asked_for_its_record_before(records: JobRecords):
+    await records.succeeded("unasked")
+    assert (await records.of("unasked")).since_success is not None

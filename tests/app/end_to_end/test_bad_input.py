@@ -1,40 +1,17 @@
 """What nobody should send: a clear problem document, nothing of the value in it, and the queue keeps moving."""
 
-import importlib
-import json
-import pkgutil
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
 
-import app
-import policy
-import retrieval
-import writer
-from app.problems import KINDS, kind_of
-from retrieval.errors import CasebankError
+from tests.app.bad_input import CANARY, is_problem, queue_moves, raw, run, send
 from tests.app.conftest import AGENT, User
-
-CANARY = "wibblewobble"
-"""Stands in every bad value; an answer that repeats it could repeat a secret."""
-
-KNOWN_MB = 10
-
-
-def run(**more: Any) -> dict[str, Any]:
-    return {"agent": AGENT, "task": "water the garden", "outcome": "success", **more}
 
 
 def trace(output: Any) -> dict[str, Any]:
     return run(tool_traces=[{"tool": "hose", "output": output}])
-
-
-def raw(body: Any) -> bytes:
-    """The JSON with whatever Python would write into it: NaN, and surrogates as escapes."""
-    return json.dumps(body).encode()
 
 
 BAD_RUNS = {
@@ -90,28 +67,6 @@ BAD_BYTES = {
 }
 
 
-def is_problem(answer: httpx.Response) -> dict[str, Any]:
-    """The problem document, which is of the form of RFC 9457 and repeats nothing of what was sent."""
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert CANARY not in answer.text
-    problem = answer.json()
-    assert problem["type"].startswith("urn:casebank:problem:")
-    assert problem["status"] == answer.status_code
-    assert problem["title"]
-    assert problem["detail"]
-    return problem
-
-
-async def send(user: User, path: str, content: Any, **headers: str) -> httpx.Response:
-    return await user.http.post(path, content=content, headers={"Content-Type": "application/json", **headers})
-
-
-async def queue_moves(user: User) -> None:
-    case_id = await user.retain(f"water the garden {uuid4()}")
-    await user.settle()
-    assert (await user.case(case_id))["status"] == "ready"
-
-
 @pytest.mark.parametrize("name", BAD_RUNS)
 async def test_a_bad_run_is_refused_and_stores_nothing(name: str, alice: User):
     answer = await send(alice, "/v1/retain", raw(BAD_RUNS[name]))
@@ -135,32 +90,6 @@ async def test_a_body_that_does_not_say_it_is_json_is_refused(alice: User):
     answer = await send(alice, "/v1/retain", raw(run()), **{"Content-Type": "text/plain"})
     assert answer.status_code == 422
     is_problem(answer)
-
-
-@pytest.mark.parametrize("field", ["task", "prompt_snapshot", "agent"])
-async def test_ten_megabytes_are_refused_whole(field: str, alice: User):
-    answer = await send(alice, "/v1/retain", raw(run(**{field: CANARY * ((KNOWN_MB << 20) // len(CANARY))})))
-    assert answer.status_code == 413
-    assert is_problem(answer)["max_bytes"] == 4 << 20
-    assert await alice.cases(status="any") == []
-    await queue_moves(alice)
-
-
-async def test_ten_megabytes_without_a_length_are_refused_too(alice: User):
-    async def pieces() -> Any:
-        for _ in range(KNOWN_MB):
-            yield b" " * (1 << 20)
-
-    answer = await send(alice, "/v1/retain", pieces())
-    assert answer.status_code == 413
-    is_problem(answer)
-
-
-async def test_what_just_fits_is_kept_whole(alice: User):
-    output = "0123456789abcde\n" * (3 << 16)
-    case_id = await alice.retain("water the garden", tool_traces=[{"tool": "hose", "output": output}])
-    await alice.settle()
-    assert (await alice.case(case_id))["tool_traces"][0]["output"] == output
 
 
 @pytest.mark.parametrize("depth", [100, 200, 240, 250, 260, 300, 500, 900, 1_500, 20_000])
@@ -412,24 +341,3 @@ async def test_a_run_on_a_retrieval_of_ones_own_says_that_it_is_joined_to_it(ali
         headers = {"Idempotency-Key": "the same"}
         answer = await alice.http.post("/v1/retain", json=run(retrieval_id=known), headers=headers)
         assert answer.json()["retrieval_id"] == known
-
-
-def _all_modules() -> None:
-    for package in (app, policy, retrieval, writer):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
-
-
-def _below(cls: type[CasebankError]) -> Iterator[type[CasebankError]]:
-    for sub in cls.__subclasses__():
-        yield sub
-        yield from _below(sub)
-
-
-def test_every_error_of_casebank_is_a_problem_of_some_kind():
-    _all_modules()
-    errors = set(_below(CasebankError))
-    assert len(errors) >= len(KINDS)
-    unmapped = {error.__name__ for error in errors if not set(error.__mro__) & set(KINDS)}
-    assert unmapped == set()
-    assert all(kind_of(error.__new__(error)).status >= 400 for error in errors)

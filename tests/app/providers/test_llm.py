@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.providers.llm import MOST_BYTES, ModelEndpoint, OpenAIModel
+from app.providers.completions import MOST_BYTES
+from app.providers.llm import ModelEndpoint, OpenAIModel
 from app.providers.wire import Patience
 from retrieval.context import count_tokens
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens

@@ -2,7 +2,6 @@
 
 import math
 import re
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,47 +11,8 @@ from hypothesis import strategies as st
 
 from policy import features
 from retrieval.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
-from tests.app.conftest import AGENT, Service, User
-from tests.policies import stored
-from writer.training import lifecycle
-
-STEPS = ["open the valve", "wait", "close the valve"]
-TASKS = [
-    "restart the web server after a configuration change",
-    "rotate the database password and tell the team",
-    "export last month's invoices as a spreadsheet",
-    "find out why the nightly backup failed",
-    "translate the release notes into French",
-    "book a meeting room for the design review",
-]
-LESSON = {
-    "procedure_name": "name the type",
-    "semantic_description": "a column needs a data type",
-    "initial_failure_summary": "syntax error",
-    "identified_root_cause": "the type was missing",
-    "successful_intervention": "added the type",
-    "learned_procedure_steps": ["find the type", "write it behind the name"],
-    "critical_contextual_cues": ["ADD COLUMN"],
-    "example_scenario_abstract": "adding a column to a table",
-}
-
-
-async def fill(user: User, tasks: list[str] | None = None, **more: Any) -> list[str]:
-    """Retains a case for each task and returns their ids once all are ready."""
-    ids = [await user.retain(task, **more) for task in tasks or TASKS]
-    await user.settle()
-    assert len(await user.cases()) >= len(set(ids))
-    return ids
-
-
-def ids(answer: dict[str, Any]) -> list[str]:
-    return [slot["case_id"] for slot in answer["cases"]]
-
-
-async def reuse(user: User, case_id: str) -> tuple[float, float]:
-    case = await user.case(case_id)
-    return case["reuse_count"], case["reuse_reward"]
-
+from tests.app.conftest import AGENT, User
+from tests.app.routes.conftest import STEPS, TASKS, fill, ids, reuse
 
 # Retain, retrieve, reward
 
@@ -269,7 +229,7 @@ async def test_the_profile_sets_the_length_of_the_slate_and_the_request_may_over
 
 
 def rrf(slot: dict[str, Any], full_text_weight: float, semantic_weight: float, rrf_k: float) -> float:
-    """SOURCES row A3, by hand."""
+    """Weight over (constant + rank), summed over the searches, by hand."""
     terms = [(full_text_weight, slot["keyword_rank"]), (semantic_weight, slot["semantic_rank"])]
     return sum(weight / (rrf_k + rank) for weight, rank in terms if rank is not None)
 
@@ -448,158 +408,3 @@ def test_the_context_is_as_long_as_the_budget_allows(cases: list[Remembered]):
     assert whole.text.count(" Reward: ") >= len(cases)
     assert memory_context(cases, whole.tokens) == whole
     assert memory_context(cases, whole.tokens - 1).tokens < whole.tokens
-
-
-# The bank as its owner sees it
-
-
-async def test_pages_have_no_gaps_and_no_repeats(alice: User):
-    wanted = [await alice.retain(f"task number {number}") for number in range(11)]
-    await alice.settle()
-    for limit in (1, 4, 11, 200):
-        seen: list[str] = []
-        query: dict[str, Any] = {"status": "any", "limit": limit}
-        for _ in range(len(wanted) + 1):
-            page = (await alice.http.get("/v1/cases", params=query)).json()
-            assert len(page["cases"]) <= limit
-            seen += [case["case_id"] for case in page["cases"]]
-            if page["next_cursor"] is None:
-                break
-            query["cursor"] = page["next_cursor"]
-        assert seen == wanted[::-1]
-
-
-async def test_cases_are_listed_by_agent_and_status(alice: User):
-    one, two = await alice.retain("water", agent="one"), await alice.retain("mow", agent="two")
-    await alice.settle()
-    twin = await alice.retain("water", agent="one")
-    await alice.settle()
-    for query, expected in [
-        ({"agent": "one"}, {one}),
-        ({"agent": "two"}, {two}),
-        ({}, {one, two}),
-        ({"status": "any"}, {one, two, twin}),
-        ({"status": "merged"}, {twin}),
-        ({"status": "dead"}, set()),
-        ({"agent": "three"}, set()),
-    ]:
-        assert {case["case_id"] for case in await alice.cases(**query)} == expected
-    assert (await alice.http.get("/v1/profiles/one")).json()["cases"] == {"merged": 1, "ready": 1}
-
-
-async def test_every_change_is_in_the_audit_with_its_actor(alice: User):
-    case_id = await alice.retain("water the garden")
-    await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["green"]})
-    await alice.feedback(case_id=case_id, thumb="up")
-    await alice.http.put(f"/v1/profiles/{AGENT}", json={"k": 2})
-    await alice.http.delete(f"/v1/cases/{case_id}")
-    entries, cursor = [], None
-    for _ in range(5):
-        page = (await alice.http.get("/v1/audit", params={"limit": 1} | ({"cursor": cursor} if cursor else {}))).json()
-        entries += page["entries"]
-        cursor = page["next_cursor"]
-    actions = [(entry["action"], entry["subject_id"]) for entry in reversed(entries)]
-    assert actions == [
-        ("insert_case", case_id),
-        ("update_case", case_id),
-        ("reward", case_id),
-        ("update_profile", None),
-        ("delete_case", case_id),
-    ]
-    assert {(entry["actor"], entry["agent"]) for entry in entries} == {(alice.name, AGENT)}
-    assert (await alice.http.get("/v1/audit", params={"agent": "another"})).json()["entries"] == []
-
-
-async def test_new_tags_are_searched_and_old_ones_are_not(alice: User):
-    case_id = (await fill(alice, ["water the garden", "mow the lawn"], tags=["zebra"]))[0]
-    answer = await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["quagga"]})
-    assert answer.json()["tags"] == ["quagga"]
-    keyword_ranks = {slot["case_id"]: slot["keyword_rank"] for slot in (await alice.retrieve("quagga"))["cases"]}
-    assert [case for case, rank in keyword_ranks.items() if rank] == [case_id]
-    assert ids(await alice.retrieve("lawn", filters={"tags": ["quagga"]})) == [case_id]
-
-
-async def test_a_deleted_case_is_gone_from_everywhere(alice: User):
-    (case_id,) = await fill(alice, ["water the garden"], procedure={"data": LESSON})
-    await alice.feedback(case_id=case_id, thumb="up")
-    assert (await alice.http.delete(f"/v1/cases/{case_id}")).status_code == 204
-    for method in ("GET", "DELETE"):
-        assert (await alice.http.request(method, f"/v1/cases/{case_id}")).status_code == 404
-    assert await alice.cases(status="any") == []
-    assert ids(await alice.retrieve("water")) == []
-    for table in ("cases", "case_embeddings", "procedures", "rewards"):
-        assert await alice.rows(f"SELECT 1 FROM {table} WHERE user_sub = :user_sub") == []  # noqa: S608
-
-
-async def test_what_a_run_was_told_with_comes_back_whole(alice: User):
-    told = {
-        "plan": STEPS,
-        "tool_traces": [
-            {"tool": "sql", "input": {"statement": "SELECT 1"}, "output": [1], "status": "ok", "duration_ms": 2.5},
-        ],
-        "turns": [{"role": "user", "content": "is it up?"}],
-        "prompt_snapshot": {"system": "be brief"},
-        "tags": ["a"],
-    }
-    case = await alice.case(await alice.retain("ask the database", **told))
-    assert {name: case[name] for name in told} == told
-    assert (case["tools"], case["step_count"], case["error_count"]) == (["sql"], 1, 0)
-
-
-async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(alice: User):
-    learned = {"status": "procedure_learned", "data": LESSON}
-    case_id = await alice.retain("add a column", procedure={"data": LESSON})
-    assert (await alice.case(case_id))["procedure"] == learned  # before the worker has it, too
-    await alice.settle()
-    assert (await alice.case(case_id))["procedure"] == learned
-    rows = await alice.rows("SELECT case_id, version, record FROM procedures WHERE user_sub = :user_sub")
-    assert [(str(row.case_id), row.version, row.record) for row in rows] == [(case_id, 1, LESSON)]
-    plain = await alice.retain("remove a column")
-    assert (await alice.case(plain))["procedure"] is None
-
-
-# The documentation
-
-
-def _operations(service: Service) -> list[tuple[str, dict[str, Any]]]:
-    paths = service.app.openapi()["paths"]
-    return [(f"{method} {path}", operation) for path, methods in paths.items() for method, operation in methods.items()]
-
-
-def test_every_operation_is_described(service: Service):
-    assert [name for name, operation in _operations(service) if not operation.get("description")] == []
-
-
-def test_every_body_has_an_example_and_refuses_unknown_fields(service: Service):
-    schemas = service.app.openapi()["components"]["schemas"]
-    for name, operation in _operations(service):
-        if "requestBody" in operation:
-            reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-            schema = schemas[reference.rpartition("/")[2]]
-            assert schema["examples"], name
-            assert schema["additionalProperties"] is False, name
-
-
-async def test_the_examples_of_the_documentation_work(service: Service, alice: User):
-    schemas = service.app.openapi()["components"]["schemas"]
-    case_id = await alice.retain("water the garden", plan=STEPS)
-    await alice.settle()
-    (learned,) = await alice.rows("SELECT id FROM procedures WHERE user_sub = :user_sub")
-    named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT}
-    async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-        await lifecycle.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
-    for name, operation in _operations(service):
-        if "requestBody" in operation:
-            reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-            method, path = name.split(" ")
-            for example in schemas[reference.rpartition("/")[2]]["examples"]:
-                body = example | ({"case_id": case_id} if "case_id" in example else {})
-                answer = await alice.http.request(method, path.format(**named), json=body)
-                assert answer.status_code < 300, (name, answer.text)
-
-
-def test_every_closed_operation_documents_its_problems_and_its_token(service: Service):
-    for name, operation in _operations(service):
-        if "/v1/" in name:
-            assert list(operation["responses"]["default"]["content"]) == ["application/problem+json"], name
-            assert operation["security"], name

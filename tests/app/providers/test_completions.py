@@ -1,0 +1,94 @@
+"""Chat completions: the answer in them is found whatever stands around it, and nothing else is taken for one."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from app.providers.completions import MOST_BYTES, NoCompletion, Said, Unusable, bounded, form_of, parsed, read
+from retrieval.errors import ModelMisbehaved, ModelRefused, Tokens
+
+
+class Verdict(BaseModel):
+    """An answer with a field that is called like a keyword."""
+
+    title: str = Field(min_length=1)
+    kind: Literal["good", "bad"] = "good"
+
+
+GOOD = '{"title": "fine", "kind": "good"}'
+
+
+@pytest.mark.parametrize("text", [GOOD, f"<think>{{no}}</think>{GOOD}", f"```json\n{GOOD}\n```", f"Here: {GOOD} Bye."])
+def test_the_outermost_object_is_the_answer(text: str):
+    assert parsed(Said(text, cut=False), Verdict) == Verdict(title="fine")
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        (Said("no", cut=False), "no JSON object"),
+        (Said('{"title": "secret', cut=True), "be shorter"),
+        (Said('{"title": ""}', cut=False), "title: string_too_short"),
+        (Said('{"title": "secret", "kind": "secret"}', cut=False), "kind: literal_error"),
+    ],
+)
+def test_what_is_no_answer_says_what_is_wrong_and_quotes_nothing(said: Said, fault: str):
+    with pytest.raises(Unusable, match=fault) as caught:
+        parsed(said, Verdict)
+    assert "secret" not in str(caught.value)
+
+
+def completion(**more: Any) -> bytes:
+    return json.dumps({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], **more}).encode()
+
+
+def test_what_was_said_and_what_it_cost_are_read():
+    said, cost = read(completion(usage={"prompt_tokens": 3, "completion_tokens": 2}))
+    assert (said, cost) == (Said("hi", cut=False), Tokens(3, 2))
+
+
+@pytest.mark.parametrize("usage", [None, "much", {"prompt_tokens": -1, "completion_tokens": 2}])
+def test_a_server_that_does_not_count_is_believed_nothing(usage: object):
+    assert read(completion(usage=usage))[1] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"<html>", ModelMisbehaved),
+        (completion(choices=[]), ModelMisbehaved),
+        (completion(choices=[{"message": {"refusal": "never"}}]), ModelRefused),
+        (completion(choices=[{"message": {}, "finish_reason": "content_filter"}]), ModelRefused),
+    ],
+)
+def test_what_is_no_completion_or_a_refusal_is_an_error(body: bytes, error: type[Exception]):
+    with pytest.raises(error):
+        read(body)
+
+
+def test_the_form_is_strict_and_drops_keywords_but_no_field_of_that_name():
+    form: Any = form_of(Verdict)
+    assert form["strict"] is True
+    assert form["schema"]["required"] == ["title", "kind"]
+    assert form["schema"]["properties"] == {
+        "title": {"type": "string"},
+        "kind": {"enum": ["good", "bad"], "type": "string"},
+    }
+
+
+async def chunks(count: int, *, breaks: bool = False) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield b"x" * 1024
+    if breaks:
+        raise OSError("the connection, with words of the server")
+
+
+async def test_a_body_is_bounded_and_one_that_breaks_off_is_no_answer():
+    assert len(await bounded(chunks(3))) == 3072
+    with pytest.raises(ModelMisbehaved, match=str(MOST_BYTES)):
+        await bounded(chunks(MOST_BYTES // 1024 + 1))
+    with pytest.raises(NoCompletion, match=r"OSError\)$"):
+        await bounded(chunks(1, breaks=True))

@@ -1,0 +1,42 @@
+"""Runs to retain, and what is read of the answers."""
+
+from typing import Any
+
+from tests.app.conftest import User
+
+STEPS = ["open the valve", "wait", "close the valve"]
+TASKS = [
+    "restart the web server after a configuration change",
+    "rotate the database password and tell the team",
+    "export last month's invoices as a spreadsheet",
+    "find out why the nightly backup failed",
+    "translate the release notes into French",
+    "book a meeting room for the design review",
+]
+LESSON = {
+    "procedure_name": "name the type",
+    "semantic_description": "a column needs a data type",
+    "initial_failure_summary": "syntax error",
+    "identified_root_cause": "the type was missing",
+    "successful_intervention": "added the type",
+    "learned_procedure_steps": ["find the type", "write it behind the name"],
+    "critical_contextual_cues": ["ADD COLUMN"],
+    "example_scenario_abstract": "adding a column to a table",
+}
+
+
+async def fill(user: User, tasks: list[str] | None = None, **more: Any) -> list[str]:
+    """Retains a case for each task and returns their ids once all are ready."""
+    ids = [await user.retain(task, **more) for task in tasks or TASKS]
+    await user.settle()
+    assert len(await user.cases()) >= len(set(ids))
+    return ids
+
+
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [slot["case_id"] for slot in answer["cases"]]
+
+
+async def reuse(user: User, case_id: str) -> tuple[float, float]:
+    case = await user.case(case_id)
+    return case["reuse_count"], case["reuse_reward"]

@@ -1,0 +1,111 @@
+"""The bank as its owner sees it: pages, tags, deletions, the audit."""
+
+from typing import Any
+
+from tests.app.conftest import AGENT, User
+from tests.app.routes.conftest import LESSON, STEPS, fill, ids
+
+
+async def test_pages_have_no_gaps_and_no_repeats(alice: User):
+    wanted = [await alice.retain(f"task number {number}") for number in range(11)]
+    await alice.settle()
+    for limit in (1, 4, 11, 200):
+        seen: list[str] = []
+        query: dict[str, Any] = {"status": "any", "limit": limit}
+        for _ in range(len(wanted) + 1):
+            page = (await alice.http.get("/v1/cases", params=query)).json()
+            assert len(page["cases"]) <= limit
+            seen += [case["case_id"] for case in page["cases"]]
+            if page["next_cursor"] is None:
+                break
+            query["cursor"] = page["next_cursor"]
+        assert seen == wanted[::-1]
+
+
+async def test_cases_are_listed_by_agent_and_status(alice: User):
+    one, two = await alice.retain("water", agent="one"), await alice.retain("mow", agent="two")
+    await alice.settle()
+    twin = await alice.retain("water", agent="one")
+    await alice.settle()
+    for query, expected in [
+        ({"agent": "one"}, {one}),
+        ({"agent": "two"}, {two}),
+        ({}, {one, two}),
+        ({"status": "any"}, {one, two, twin}),
+        ({"status": "merged"}, {twin}),
+        ({"status": "dead"}, set()),
+        ({"agent": "three"}, set()),
+    ]:
+        assert {case["case_id"] for case in await alice.cases(**query)} == expected
+    assert (await alice.http.get("/v1/profiles/one")).json()["cases"] == {"merged": 1, "ready": 1}
+
+
+async def test_every_change_is_in_the_audit_with_its_actor(alice: User):
+    case_id = await alice.retain("water the garden")
+    await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["green"]})
+    await alice.feedback(case_id=case_id, thumb="up")
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"k": 2})
+    await alice.http.delete(f"/v1/cases/{case_id}")
+    entries, cursor = [], None
+    for _ in range(5):
+        page = (await alice.http.get("/v1/audit", params={"limit": 1} | ({"cursor": cursor} if cursor else {}))).json()
+        entries += page["entries"]
+        cursor = page["next_cursor"]
+    actions = [(entry["action"], entry["subject_id"]) for entry in reversed(entries)]
+    assert actions == [
+        ("insert_case", case_id),
+        ("update_case", case_id),
+        ("reward", case_id),
+        ("update_profile", None),
+        ("delete_case", case_id),
+    ]
+    assert {(entry["actor"], entry["agent"]) for entry in entries} == {(alice.name, AGENT)}
+    assert (await alice.http.get("/v1/audit", params={"agent": "another"})).json()["entries"] == []
+
+
+async def test_new_tags_are_searched_and_old_ones_are_not(alice: User):
+    case_id = (await fill(alice, ["water the garden", "mow the lawn"], tags=["zebra"]))[0]
+    answer = await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["quagga"]})
+    assert answer.json()["tags"] == ["quagga"]
+    keyword_ranks = {slot["case_id"]: slot["keyword_rank"] for slot in (await alice.retrieve("quagga"))["cases"]}
+    assert [case for case, rank in keyword_ranks.items() if rank] == [case_id]
+    assert ids(await alice.retrieve("lawn", filters={"tags": ["quagga"]})) == [case_id]
+
+
+async def test_a_deleted_case_is_gone_from_everywhere(alice: User):
+    (case_id,) = await fill(alice, ["water the garden"], procedure={"data": LESSON})
+    await alice.feedback(case_id=case_id, thumb="up")
+    assert (await alice.http.delete(f"/v1/cases/{case_id}")).status_code == 204
+    for method in ("GET", "DELETE"):
+        assert (await alice.http.request(method, f"/v1/cases/{case_id}")).status_code == 404
+    assert await alice.cases(status="any") == []
+    assert ids(await alice.retrieve("water")) == []
+    for table in ("cases", "case_embeddings", "procedures", "rewards"):
+        assert await alice.rows(f"SELECT 1 FROM {table} WHERE user_sub = :user_sub") == []  # noqa: S608
+
+
+async def test_what_a_run_was_told_with_comes_back_whole(alice: User):
+    told = {
+        "plan": STEPS,
+        "tool_traces": [
+            {"tool": "sql", "input": {"statement": "SELECT 1"}, "output": [1], "status": "ok", "duration_ms": 2.5},
+        ],
+        "turns": [{"role": "user", "content": "is it up?"}],
+        "prompt_snapshot": {"system": "be brief"},
+        "tags": ["a"],
+    }
+    case = await alice.case(await alice.retain("ask the database", **told))
+    assert {name: case[name] for name in told} == told
+    assert (case["tools"], case["step_count"], case["error_count"]) == (["sql"], 1, 0)
+
+
+async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(alice: User):
+    learned = {"status": "procedure_learned", "data": LESSON}
+    case_id = await alice.retain("add a column", procedure={"data": LESSON})
+    assert (await alice.case(case_id))["procedure"] == learned  # before the worker has it, too
+    await alice.settle()
+    assert (await alice.case(case_id))["procedure"] == learned
+    rows = await alice.rows("SELECT case_id, version, record FROM procedures WHERE user_sub = :user_sub")
+    assert [(str(row.case_id), row.version, row.record) for row in rows] == [(case_id, 1, LESSON)]
+    plain = await alice.retain("remove a column")
+    assert (await alice.case(plain))["procedure"] is None

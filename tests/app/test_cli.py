@@ -1,0 +1,97 @@
+"""The commands: what they print, what they refuse, and an expected error as one line."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.auth import ACT_AS, TokenVerifier
+from app.cli import cli
+from app.settings import Settings
+
+NOWHERE = "postgresql://127.0.0.1:1/nowhere"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CASEBANK_HOME", str(tmp_path))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    return tmp_path
+
+
+def casebank(*words: str, given: str = "") -> Result:
+    return CliRunner().invoke(cli, words, input=given)
+
+
+async def test_a_token_is_signed_with_the_secret_of_the_home_and_says_what_it_may(home: Path):
+    verifier = TokenVerifier.hs256(Settings(home=home).signing_secret, "casebank", "casebank")
+    plain, service = (casebank("token", "--user", "alice", *more).stdout.strip() for more in ((), ("--service",)))
+    identity = await verifier.identify(f"Bearer {plain}", None)
+    assert (identity.user_sub, identity.actor) == ("alice", "alice")
+    assert identity.issued_at <= datetime.now(UTC)
+    assert (await verifier.identify(f"Bearer {service}", "bob")).user_sub == "bob"
+    assert ACT_AS not in plain
+
+
+def test_no_token_is_made_where_an_identity_provider_makes_them(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CASEBANK_JWKS_URL", "https://issuer.example/jwks.json")
+    refused = casebank("token", "--user", "alice")
+    assert refused.exit_code == 2
+    assert "CASEBANK_JWKS_URL is set" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("token", "--user", ""),
+        ("purge", "--yes", "--user", "a\nb"),
+        ("bench", "nothing-like-it"),
+        ("experiment", "--env", "nowhere"),
+        ("experiment", "--k", "1,two"),
+        ("experiment", "--k", "51"),
+        ("policy", "show", "--user", "alice"),
+        ("backfill", "no-such-file", "--user", "alice", "--agent", "a"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_done(home: Path, words: tuple[str, ...]):
+    assert casebank(*words).exit_code == 2
+    assert not (home / "postgres").exists()
+
+
+def test_an_error_that_casebank_expects_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DATABASE_URL", NOWHERE)
+    failed = casebank("migrate")
+    assert failed.exit_code == 1
+    assert failed.stderr.startswith("casebank: ")
+    assert "Traceback" not in failed.output
+
+
+def test_a_user_is_not_erased_without_being_asked(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DATABASE_URL", NOWHERE)
+    asked = casebank("purge", "--user", "alice", given="n\n")
+    assert asked.exit_code == 1
+    assert "cannot be undone" in asked.output
+
+
+def test_the_commands_do_their_work_on_the_bank_of_the_settings(
+    database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    runs = home / "runs.jsonl"
+    runs.write_text('{"agent": "a", "task": "water the plants", "outcome": "success"}\n{"no": "run"}\n')
+    filled = casebank("backfill", str(runs), "--user", "alice", "--agent", "a")
+    assert filled.exit_code == 1  # for the line that is none
+    assert "1 retained, 0 known before, 1 refused" in filled.stdout
+    types = [json.loads(line)["type"] for line in casebank("export", "--user", "alice").stdout.splitlines()]
+    assert types.count("cases") == 1
+    assert "0 cases taken out of their banks, 0 deleted for good" in casebank("prune").stdout
+    assert "0 cases queued again" in casebank("requeue").stdout
+    assert "0 cases embedded" in casebank("reembed").stdout
+    assert casebank("policy", "show", "--user", "alice", "--agent", "a").exit_code == 0
+    nothing_serves = casebank("policy", "rollback", "--user", "alice", "--agent", "a")
+    assert (nothing_serves.exit_code, nothing_serves.stderr[:10]) == (1, "casebank: ")
+    assert casebank("doctor").exit_code == 0
+    receipt = json.loads(casebank("purge", "--user", "alice", "--yes", "--json").stdout)
+    assert (receipt["rows"]["cases"], receipt["clean"]) == (1, True)

@@ -1,0 +1,53 @@
+"""The app as a whole: every route is described, with examples that work."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.app.conftest import AGENT, Service, User
+from tests.app.routes.conftest import STEPS
+from tests.policies import stored
+from writer.training import lifecycle
+
+
+def _operations(service: Service) -> list[tuple[str, dict[str, Any]]]:
+    paths = service.app.openapi()["paths"]
+    return [(f"{method} {path}", operation) for path, methods in paths.items() for method, operation in methods.items()]
+
+
+def test_every_operation_is_described(service: Service):
+    assert [name for name, operation in _operations(service) if not operation.get("description")] == []
+
+
+def test_every_body_has_an_example_and_refuses_unknown_fields(service: Service):
+    schemas = service.app.openapi()["components"]["schemas"]
+    for name, operation in _operations(service):
+        if "requestBody" in operation:
+            reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            schema = schemas[reference.rpartition("/")[2]]
+            assert schema["examples"], name
+            assert schema["additionalProperties"] is False, name
+
+
+async def test_the_examples_of_the_documentation_work(service: Service, alice: User):
+    schemas = service.app.openapi()["components"]["schemas"]
+    case_id = await alice.retain("water the garden", plan=STEPS)
+    await alice.settle()
+    (learned,) = await alice.rows("SELECT id FROM procedures WHERE user_sub = :user_sub")
+    named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT}
+    async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await lifecycle.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
+    for name, operation in _operations(service):
+        if "requestBody" in operation:
+            reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            method, path = name.split(" ")
+            for example in schemas[reference.rpartition("/")[2]]["examples"]:
+                body = example | ({"case_id": case_id} if "case_id" in example else {})
+                answer = await alice.http.request(method, path.format(**named), json=body)
+                assert answer.status_code < 300, (name, answer.text)
+
+
+def test_every_closed_operation_documents_its_problems_and_its_token(service: Service):
+    for name, operation in _operations(service):
+        if "/v1/" in name:
+            assert list(operation["responses"]["default"]["content"]) == ["application/problem+json"], name
+            assert operation["security"], name

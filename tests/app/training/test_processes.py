@@ -1,0 +1,33 @@
+"""Trainings: processes of their own, one a user, ended with the service."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+from app.training.processes import TrainingFailed, Trainings
+
+
+def trainings(home: Path, url: str) -> Trainings:
+    return Trainings(Settings(home=home, database_url=url))
+
+
+async def test_a_user_trains_once_at_a_time_and_another_may_wait(database_url: str, tmp_path: Path):
+    under_way = trainings(tmp_path, database_url)
+    assert under_way.start("alice", "a") == "started"
+    assert under_way.start("alice", "b") == "running"
+    assert under_way.start("bob", "a") == "started"
+    await under_way.close()
+    await asyncio.sleep(0)
+    assert under_way.start("alice", "a") == "started"
+    await under_way.close()
+
+
+async def test_a_training_of_every_profile_ends_well_where_there_is_nothing_to_learn(database_url: str, tmp_path: Path):
+    await trainings(tmp_path, database_url).train_all()
+
+
+async def test_a_training_that_cannot_reach_the_bank_says_that_it_failed(tmp_path: Path):
+    with pytest.raises(TrainingFailed, match="casebank train"):
+        await trainings(tmp_path, "postgresql://127.0.0.1:1/nowhere").train_all()
