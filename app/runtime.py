@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy import text
 
@@ -23,8 +22,8 @@ from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.rewriting.llm import LlmRewriter
 from writer.privacy.keys import Keyring
-from writer.procedures.learn_from_run import by_rule
-from writer.procedures.llm.learners import LlmTeachers
+from writer.procedures.learn_from_run import rule_learners
+from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
 from writer.worker.worker import Pace, Worker
@@ -78,12 +77,12 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
-    sizes: dict[str, Any] = {"pool_size": settings.pool_size, "timeout_s": settings.database_timeout_s}
     async with AsyncExitStack() as stack:
         embedder = make_embedder(settings)
-        if isinstance(embedder, OpenAIEmbedder):
-            stack.push_async_callback(embedder.aclose)
-        database = await stack.enter_async_context(service_database(url, **sizes))
+        stack.push_async_callback(embedder.aclose)
+        database = await stack.enter_async_context(
+            service_database(url, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
+        )
         rewriting, teachers = Rewriting(database), None
         if settings.llm == "openai":
             patient, quick = make_model(settings), make_model(settings, settings.llm_rewrite_budget_s)
@@ -91,7 +90,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             stack.push_async_callback(quick.aclose)
             account = Account(database, settings.llm_tokens_per_day)
             rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
-            teachers = LlmTeachers(patient, account, by_rule())
+            teachers = LlmLearners(patient, account, rule_learners())
         keyring = Keyring(settings.master_key_bytes)
         pgvector = await _has_pgvector(database)
         yield Runtime(
@@ -134,6 +133,8 @@ def make_embedder(settings: Settings) -> Embedder:
         api_key=settings.openai_api_key.get_secret_value(),
         model=settings.openai_embedding_model,
         dimension=settings.openai_embedding_dimension,
+        ask_dimension=settings.openai_ask_dimension,
+        max_chars=settings.openai_max_chars,
     )
     return OpenAIEmbedder(
         endpoint, Patience(timeout_s=settings.embedder_timeout_s, budget_s=settings.embedder_budget_s)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
+from pydantic import JsonValue
 from sqlalchemy import Select, Table, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from retrieval.database.rows import Rows
 from retrieval.schema import audit, cases, procedures, profiles
 
 SHOWN = (
@@ -39,15 +40,13 @@ SHOWN = (
 """The columns of a case that are shown as they are; the sealed payload and the search vector are not."""
 
 
-def one_case(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
+def one_case(user_sub: str, case_id: UUID) -> Rows:
     """Returns the statement for a case with its sealed payload."""
     columns = [cases.c[name] for name in (*SHOWN, "payload")]
     return select(*columns).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
 
 
-def page_of_cases(
-    user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int
-) -> Select[*tuple[Any, ...]]:
+def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` cases older than ``before``; ids rise with time (UUIDv7).
 
     ``only`` has the values that columns must have; None lets everything through.
@@ -57,7 +56,7 @@ def page_of_cases(
     return _page(statement.where(*wanted), cases, before, limit)
 
 
-def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Select[*tuple[Any, ...]]:
+def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` audit entries older than ``before``."""
     statement = select(audit).where(audit.c.user_sub == user_sub)
     if agent_key is not None:
@@ -65,15 +64,13 @@ def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, 
     return _page(statement, audit, before, limit)
 
 
-def _page(
-    statement: Select[*tuple[Any, ...]], table: Table, before: UUID | None, limit: int
-) -> Select[*tuple[Any, ...]]:
+def _page(statement: Rows, table: Table, before: UUID | None, limit: int) -> Rows:
     if before is not None:
         statement = statement.where(table.c.id < before)
     return statement.order_by(table.c.id.desc()).limit(limit)
 
 
-def one_profile(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+def one_profile(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for a profile's settings."""
     return select(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
 
@@ -124,7 +121,7 @@ class ProcedurePage:
     limit: int
 
 
-def page_of_procedures(user_sub: str, page: ProcedurePage) -> Select[*tuple[Any, ...]]:
+def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
     """Returns the statement for the newest procedures: each one's active version, or else its newest one."""
     active = (procedures.c.status == "active").desc()
     first = (
@@ -144,7 +141,7 @@ def page_of_procedures(user_sub: str, page: ProcedurePage) -> Select[*tuple[Any,
     return statement if page.before is None else statement.where(one.c.id < page.before)
 
 
-def versions_of(user_sub: str, procedure_id: UUID) -> Select[*tuple[Any, ...]]:
+def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
     """Returns the statement for every version of a procedure, the newest first."""
     return (
         select(*(procedures.c[name] for name in _VERSION))
@@ -153,8 +150,8 @@ def versions_of(user_sub: str, procedure_id: UUID) -> Select[*tuple[Any, ...]]:
     )
 
 
-def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, Any]]:
-    """Returns the statement for the fix that was learned in a case (SOURCES row A2); a script is no such record."""
+def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, JsonValue]]:
+    """Returns the statement for the record of the fix that was learned in a case; a script is no such record."""
     return (
         select(procedures.c.record)
         .where(

@@ -5,14 +5,16 @@ A run counts until its case is deleted for good: one that was merged or pruned c
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
+    ColumnElement,
     Float,
     FromClause,
     Integer,
     Select,
+    TableValuedAlias,
     Text,
     Uuid,
     any_,
@@ -27,8 +29,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.database.rows import Rows
 from retrieval.schema import case_tools
 
 FORMS = 10
@@ -40,7 +43,7 @@ LEAST_RATE = 0.05
 """Share of calls that fail from which on a tool is worth a line in a prompt."""
 
 
-def tools_of(user_sub: str, agent_key: str, limit: int) -> Select[*tuple[Any, ...]]:
+def tools_of(user_sub: str, agent_key: str, limit: int) -> Rows:
     """Returns the statement for the tools that were called most, with their counts."""
     return (
         _counts()
@@ -50,7 +53,7 @@ def tools_of(user_sub: str, agent_key: str, limit: int) -> Select[*tuple[Any, ..
     )
 
 
-def one_tool(user_sub: str, agent_key: str, tool: str) -> Select[*tuple[Any, ...]]:
+def one_tool(user_sub: str, agent_key: str, tool: str) -> Rows:
     """Returns the statement for the counts of one tool; no row where it was never called."""
     return _counts().where(*_of(user_sub, agent_key, tool))
 
@@ -68,7 +71,7 @@ def forms_of(user_sub: str, agent_key: str, tool: str) -> Select[str, int]:
     )
 
 
-def failures_of(user_sub: str, agent_key: str, tool: str) -> Select[*tuple[Any, ...]]:
+def failures_of(user_sub: str, agent_key: str, tool: str) -> Rows:
     """Returns the statement for each cause and fix with how often they met; a fix of NULL is none."""
     failure = _failures(case_tools)
     return (
@@ -81,7 +84,7 @@ def failures_of(user_sub: str, agent_key: str, tool: str) -> Select[*tuple[Any, 
     )
 
 
-def _counts() -> Select[*tuple[Any, ...]]:
+def _counts() -> Rows:
     timed = case((case_tools.c.duration_ms.is_not(None), case_tools.c.calls))
     return select(
         case_tools.c.tool,
@@ -93,18 +96,28 @@ def _counts() -> Select[*tuple[Any, ...]]:
     ).group_by(case_tools.c.tool)
 
 
-def _of(user_sub: str, agent_key: str, tool: str) -> tuple[Any, ...]:
+def _of(user_sub: str, agent_key: str, tool: str) -> tuple[ColumnElement[bool], ...]:
     return case_tools.c.user_sub == user_sub, case_tools.c.agent_key == agent_key, case_tools.c.tool == tool
 
 
-def _failures(table: FromClause) -> Any:
+def _failures(table: FromClause) -> TableValuedAlias:
     columns = column("cause", Text), column("fix", Text)
     return (
         func.jsonb_to_recordset(table.c.failures).table_valued(*columns, name="failure").render_derived(with_types=True)
     )
 
 
-def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[HotStatement, dict[str, Any]]:
+class ToolTrouble(Protocol):
+    """A tool that fails often, with one pair of a cause and what put it right, if there is any."""
+
+    tool: str
+    calls: int
+    errors: int
+    cause: str | None
+    fix: str | None
+
+
+def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
     """Returns the statement for the tools of the cases that fail most, and its parameters.
 
     It answers at most TOLD_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
@@ -113,7 +126,7 @@ def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[HotStatement, di
     return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids)}
 
 
-def _troubles() -> HotStatement:
+def _troubles() -> FastStatement[ToolTrouble]:
     ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
     chosen = case_tools.alias("chosen")
     # an array, for a join might look each row of the profile up among the chosen ones
@@ -155,13 +168,13 @@ def _troubles() -> HotStatement:
         .where(may_enter())
         .order_by(told.c.errors.desc(), told.c.tool, fixes.c.times.desc(), fixes.c.cause, fixes.c.fix)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
 _TROUBLES = _troubles()
 
 
-def lines(rows: Sequence[Any]) -> Iterator[str]:
+def lines(rows: Sequence[ToolTrouble]) -> Iterator[str]:
     """Yields a line for each tool in the rows of ``troubles``."""
     for tool, group in groupby(rows, key=lambda row: row.tool):
         found = list(group)

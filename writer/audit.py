@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Self
 from uuid import UUID
 
 import uuid_utils.compat as uuids
@@ -21,6 +22,21 @@ class Change:
     action: str
     subject_id: UUID | None = None
     payload: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, owner: tuple[str, str | None], actor: str, action: str, subject_id: UUID | None = None, **payload: object
+    ) -> Self:
+        """Returns the change of a subject that belongs to this user and agent, with its details as the payload."""
+        user_sub, agent_key = owner
+        return cls(
+            user_sub=user_sub,
+            agent_key=agent_key,
+            actor=actor,
+            action=action,
+            subject_id=subject_id,
+            payload=payload,
+        )
 
 
 async def note(connection: AsyncConnection, *changes: Change) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 import httpx
 
 from app.agents.world import Adapter, EnvironmentMissing
-from app.bench.bank import empty
+from app.bench.bank import empty, settings_of
 from app.bench.measure import Measurement
-from app.bench.service import service
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.paired import Difference
 from app.experiment.report import ArmSummary, Report, summary
 from app.experiment.run import run_experiment
+from app.own_service import own_service
 
 STEPS, SUCCESS, WRONG_FAMILY = -0.50, 0.10, -0.02
 """Aims: change of steps, share of tasks won, and share won (so: lost) with memory of a wrong family."""
@@ -22,7 +22,7 @@ async def experiments(home: Path) -> list[Measurement]:
     """Returns what memory changed in each environment; says so where one cannot run here."""
     url = await empty(home, "experiment")
     rows: list[Measurement] = []
-    async with service(home, url) as running:
+    async with own_service(settings_of(home, url)) as running:
         for name, make in ENVIRONMENTS.items():
             headers = running.headers(f"experiment-{name}")
             async with httpx.AsyncClient(base_url=running.base_url, headers=headers, timeout=30) as client:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx
 
-from app.bench.bank import WARM_UP, Bank, filled
+from app.bench.bank import WARM_UP, Bank, filled, settings_of
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50, p95, timed_ms
-from app.bench.service import service
+from app.own_service import own_service
 from retrieval.ranking.slate import Question
 from retrieval.search.candidates import Search, candidates
 
@@ -69,7 +69,7 @@ async def growth(home: Path) -> list[Measurement]:
 
 async def http(home: Path) -> list[Measurement]:
     """Measures retrieve over HTTP with 16 clients at once, its p95 against its p50."""
-    async with filled(home, MIDDLE) as bank, service(home, bank.url) as running:
+    async with filled(home, MIDDLE) as bank, own_service(settings_of(home, bank.url)) as running:
         queries = list(tasks(4, REQUESTS_PER_CLIENT))
 
         async def one_client(client: httpx.AsyncClient, number: int) -> list[float]:

@@ -22,7 +22,7 @@ from policy.examples import Examples
 from policy.network import Head
 from policy.train import RIDGES, Plan, train
 from writer.profiles import Profile
-from writer.training.nightly import Demand, Fit, Learnt, learn
+from writer.training.nightly import Demand, Fit, TrainingResult, learn
 
 Engine = Literal["local", "ray"]
 
@@ -49,7 +49,7 @@ def engine(name: Engine, device: str) -> Fit:
     return OnRay(plan)
 
 
-async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[Learnt]:
+async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
     """Trains and judges, and returns what became of each profile."""
     demand = Demand(hidden=settings.hidden_units)
     async with running(settings) as runtime:
@@ -81,7 +81,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
             sys.stdout.write(f"{file}\n")
 
 
-def as_table(learnt: Sequence[Learnt]) -> Table:
+def as_table(learnt: Sequence[TrainingResult]) -> Table:
     """Returns what became of each profile, with the gate's reasons."""
     table = Table("user", "agent", "policy", "decisions", "outcome", "why")
     for each in learnt:

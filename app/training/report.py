@@ -6,32 +6,32 @@ from pathlib import Path
 from typing import Any
 
 from policy.gate import Verdict
-from writer.training.nightly import Learnt
+from writer.training.nightly import TrainingResult
 
 
-def as_json(learnt: Learnt) -> dict[str, Any]:
+def as_json(learnt: TrainingResult) -> dict[str, Any]:
     """Returns everything that is known of the training, as plain JSON values."""
     verdict = learnt.verdict.as_json() if learnt.verdict else None
     return {**asdict(learnt), "verdict": verdict}
 
 
-def draw(learnt: Sequence[Learnt], folder: Path) -> list[Path]:
+def draw(learnt: Sequence[TrainingResult], folder: Path) -> list[Path]:
     """Writes a picture of each learning curve, and of each verdict's uplift and calibration; returns the files.
 
     Their names begin with the place in the list: versions of different profiles have the same numbers.
     """
     files = []
     for place, each in enumerate(learnt):
-        if "learning_curve" in each.metrics:
+        if each.learning_curve:
             files.append(_draw_curve(each, folder / f"curve-{place}-q-{each.version}.png"))
         if each.verdict and each.verdict.estimates:
             files.append(_draw(each, each.verdict, folder / f"verdict-{place}-q-{each.version}.png"))
     return files
 
 
-def _draw_curve(learnt: Learnt, file: Path) -> Path:
+def _draw_curve(learnt: TrainingResult, file: Path) -> Path:
     plt = _pyplot()
-    points = learnt.metrics["learning_curve"]
+    points = learnt.learning_curve
     figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
     axes.plot([point["decisions"] for point in points], [point["log_loss_gain"] for point in points], "o-")
     axes.axhline(0, color="grey", linewidth=0.8)
@@ -52,7 +52,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _draw(learnt: Learnt, verdict: Verdict, file: Path) -> Path:
+def _draw(learnt: TrainingResult, verdict: Verdict, file: Path) -> Path:
     plt = _pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     names = [name for name in verdict.estimates if " - " in name]

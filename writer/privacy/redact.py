@@ -8,12 +8,12 @@ A text is scanned once by the set of all rules, and only a rule that the set rep
 import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Protocol, TypeVar, cast
 
 import phonenumbers
 import re2
@@ -21,7 +21,9 @@ from detect_secrets import plugins
 from detect_secrets.plugins.base import RegexBasedDetector
 from stdnum import iban, luhn
 
-MOST_LOOKS = 10_000  # candidates of one rule in one text; what comes after them is cut, not trusted
+Json = TypeVar("Json")
+
+MOST_CANDIDATES = 10_000  # candidates of one rule in one text; what comes after them is cut, not trusted
 MOST_PASSES = 8  # a replacement may uncover a neighbour; a text that needs more than this was made to
 MOST_DEPTH = 250  # orjson writes no deeper value
 SHORTEST = 6  # no rule matches less: a@b.co
@@ -111,6 +113,30 @@ _DIGIT, _LETTER = re.compile(rb"\d"), re.compile(rb"[a-zA-Z]")
 _QUOTES = {b'"', b"'"}
 
 
+class _Match(Protocol):
+    def span(self, group: int = 0, /) -> tuple[int, int]: ...
+    def start(self, group: int = 0, /) -> int: ...
+    def end(self, group: int = 0, /) -> int: ...
+
+
+class _Regex(Protocol):
+    """An expression of RE2, which ships no types."""
+
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def groups(self) -> int: ...
+    def search(self, data: bytes, start: int = 0, /) -> _Match | None: ...
+
+
+class _Set(Protocol):
+    """A set of RE2's expressions, scanned together."""
+
+    def Match(self, data: bytes, /) -> list[int]:  # noqa: N802 - RE2's name
+        """The places of the expressions that match."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Redaction:
     """How many finds of one kind were taken out."""
@@ -127,20 +153,23 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     data = plain.encode("utf-8", "surrogatepass")
     if not _ALL.Match(data):  # as good as every text: one scan, and nothing else
         return text, Counter()
-    data, found = _settle(data)
+    data, found = _redacted(data)
     return (data.decode("utf-8", "surrogatepass") if found else text), found
 
 
-def redact(value: Any) -> tuple[Any, list[Redaction]]:
-    """The JSON value with its strings and keys redacted, and the finds by kind, in the order of their names."""
+def redact(value: Json) -> tuple[Json, list[Redaction]]:
+    """The JSON value with its strings and keys redacted, and the finds by kind, in the order of their names.
+
+    It keeps its shape; only an integer that is a password becomes a text.
+    """
     if _is_clean(value):
         return value, []
     found: Counter[str] = Counter()
     clean = _walk(value, "", found, MOST_DEPTH)
-    return clean, [Redaction(kind, count) for kind, count in sorted(found.items())]
+    return cast("Json", clean), [Redaction(kind, count) for kind, count in sorted(found.items())]
 
 
-def _is_clean(value: Any) -> bool:
+def _is_clean(value: object) -> bool:
     """Whether one scan of all the strings together shows that there is nothing to take out; most runs are so."""
     strings = _strings(value)
     if strings is None:
@@ -149,12 +178,12 @@ def _is_clean(value: Any) -> bool:
     return "\\u00" not in text and "\\/" not in text and not _ALL.Match(text.encode("utf-8", "surrogatepass"))
 
 
-def _strings(value: Any) -> list[str] | None:
+def _strings(value: object) -> list[str] | None:
     """The value's strings and keys; None if its depth or a key asks for a closer look."""
     strings: list[str] = []
     level = [value]
     for _ in range(MOST_DEPTH):
-        below: list[Any] = []
+        below: list[object] = []
         for item in level:
             if isinstance(item, str):
                 strings.append(item)
@@ -171,21 +200,21 @@ def _strings(value: Any) -> list[str] | None:
     return None
 
 
-def _walk(value: Any, sensitive: str, found: Counter[str], depth: int) -> Any:
+def _walk(value: object, sensitive: str, found: Counter[str], depth: int) -> object:
     if isinstance(value, str):
         return _clean(value, sensitive, found)
     if not depth and isinstance(value, dict | list):
-        return _take_out("too-deep", found)
+        return _mark("too-deep", found)
     if isinstance(value, dict):
         return _walk_dict(value, found, depth)
     if isinstance(value, list):
         return [_walk(item, sensitive, found, depth - 1) for item in value]
-    return _take_out(sensitive, found) if sensitive == "password" and type(value) is int else value
+    return _mark(sensitive, found) if sensitive == "password" and type(value) is int else value
 
 
-def _walk_dict(value: dict[str, Any], found: Counter[str], depth: int) -> dict[str, Any]:
+def _walk_dict(value: Mapping[str, object], found: Counter[str], depth: int) -> dict[str, object]:
     named = _sensitive(value.get("name"))  # {"name": "DB_PASSWORD", "value": "..."}
-    clean: dict[str, Any] = {}
+    clean: dict[str, object] = {}
     for key, item in value.items():
         name = free = _clean(key, "", found)
         copy = 1
@@ -196,7 +225,7 @@ def _walk_dict(value: dict[str, Any], found: Counter[str], depth: int) -> dict[s
     return clean
 
 
-def _sensitive(key: Any) -> str:
+def _sensitive(key: object) -> str:
     """The kind of secret that a key of this name holds, or an empty string."""
     return _sensitive_name(key) if isinstance(key, str) else ""
 
@@ -210,14 +239,14 @@ def _sensitive_name(key: str) -> str:
 def _clean(text: str, sensitive: str, found: Counter[str]) -> str:
     data = text.encode("utf-8", "surrogatepass") if sensitive else b""
     if data.strip() and not _PATH.fullmatch(data) and _is_real(data, 0, len(data)):
-        return _take_out(sensitive, found)
+        return _mark(sensitive, found)
     clean, finds = redact_text(text)
     if finds:
         found.update(finds)
     return clean
 
 
-def _take_out(kind: str, found: Counter[str]) -> str:
+def _mark(kind: str, found: Counter[str]) -> str:
     found[kind] += 1
     return f"[REDACTED:{kind}]"
 
@@ -228,7 +257,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return match[0] if char in "\"'\\\x7f" else char
 
 
-def _settle(data: bytes) -> tuple[bytes, Counter[str]]:
+def _redacted(data: bytes) -> tuple[bytes, Counter[str]]:
     """The bytes after redacting until nothing more is found, so that a second call changes nothing."""
     found: Counter[str] = Counter()
     for _ in range(MOST_PASSES):
@@ -249,13 +278,13 @@ def _pass(data: bytes) -> tuple[bytes, Counter[str]]:
     return data, found
 
 
-def _finds(kind: str, regex: Any, data: bytes) -> Iterator[tuple[int, int, str]]:
+def _finds(kind: str, regex: _Regex, data: bytes) -> Iterator[tuple[int, int, str]]:
     """The start, end and kind of each find, in bytes; a rejected quoted value is searched again inside."""
     check = _CHECKS.get(kind, _is_real)
-    position = looks = 0
+    position = candidates = 0
     while match := regex.search(data, position):
-        looks += 1
-        if looks > MOST_LOOKS:
+        candidates += 1
+        if candidates > MOST_CANDIDATES:
             yield match.start(), len(data), "unread"
             return
         start, end = next((match.span(i) for i in range(1, regex.groups + 1) if match.end(i) > 0), match.span())
@@ -278,7 +307,7 @@ def _replace(data: bytes, spans: list[tuple[int, int, str]], found: Counter[str]
     pieces: list[bytes] = []
     kept = 0
     for start, end, kind in runs:
-        pieces += data[kept:start], _take_out(kind, found).encode()
+        pieces += data[kept:start], _mark(kind, found).encode()
         kept = end
     return b"".join([*pieces, data[kept:]])
 
@@ -306,7 +335,7 @@ def _is_mixed(value: bytes) -> bool:
 
 
 def _is_password(data: bytes, start: int, end: int) -> bool:
-    """Whether it is one, and not a word of prose or code; quoted or right behind `=` a plain word is one, too."""
+    """Whether it is a password, and no word of prose or code; quoted or right behind `=` a plain word is one, too."""
     value, before = data[start:end], data[start - 1 : start]
     if _PATH.fullmatch(value) or not _is_real(data, start, end):
         return False
@@ -356,7 +385,7 @@ def _library_rules() -> Iterator[tuple[str, str]]:
                 yield kind, f"(?i){rule.pattern}" if rule.flags & re.IGNORECASE else rule.pattern
 
 
-def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, Any]]:
+def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, _Regex]]:
     """The kind and the RE2 expression of each pattern that RE2 can run; it has no look-around."""
     options = re2.Options()
     options.log_errors, options.never_capture = False, not capture
@@ -365,7 +394,7 @@ def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator
             yield kind, re2.compile(pattern, options)
 
 
-def _set_of(rules: list[tuple[str, Any]]) -> Any:
+def _set_of(rules: Sequence[tuple[str, _Regex]]) -> _Set:
     """The set that tells in one scan which of the rules match a text, by their places in the list."""
     options = re2.Options()
     options.max_mem = SET_MEMORY_BYTES
@@ -373,7 +402,7 @@ def _set_of(rules: list[tuple[str, Any]]) -> Any:
     for _, regex in rules:
         rules_set.Add(regex.pattern)
     rules_set.Compile()
-    return rules_set
+    return cast("_Set", rules_set)
 
 
 _CHECKS = {

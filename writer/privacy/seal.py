@@ -43,7 +43,7 @@ class PayloadTooLarge(CasebankError):
     """The payload is larger than `MAX_UNSEALED_BYTES`."""
 
 
-def seal(payload: Any, key: bytes, *, user_sub: str, case_id: UUID) -> bytes:
+def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID) -> bytes:
     """The JSON payload, sealed for this user and case.
 
     Raises:
@@ -57,7 +57,7 @@ def seal(payload: Any, key: bytes, *, user_sub: str, case_id: UUID) -> bytes:
     return _encrypt(data, key, encoding, _payload_owner(user_sub, case_id))
 
 
-def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID) -> Any:
+def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID) -> Any:  # JSON of whatever shape the caller sealed
     """The JSON payload that was sealed for this user and case.
 
     Raises:
@@ -115,7 +115,7 @@ def _decrypt(blob: bytes, key: bytes, owner: bytes) -> tuple[int, bytes]:
         raise SealBroken("the sealed bytes were changed, or belong to another user, case or key") from None
 
 
-def _dump(payload: Any) -> tuple[int, bytes]:
+def _dump(payload: object) -> tuple[int, bytes]:
     """The encoding's flag for the kind of JSON, and the JSON."""
     try:
         return _RAW, orjson.dumps(payload)

@@ -1,4 +1,4 @@
-"""The analyst that needs no model: it finds failures by rule and says by what it judged."""
+"""The rule-based analyst: finds the failures of a run, and writes the lesson of the most instructive one."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from writer.procedures.ports import Analysis
 
 @dataclass(frozen=True, slots=True)
 class RuleAnalyst:
-    """Reads a run's calls and turns; pure, deterministic, linear in their number."""
+    """Analyses a run's calls and turns; pure, deterministic, linear in their number."""
 
     async def analyse(self, run: StoredRun) -> Analysis:
         """Returns what the run teaches, worked out beside the event loop."""
@@ -20,22 +20,25 @@ class RuleAnalyst:
 
 
 def explain(run: StoredRun) -> Analysis:
-    """Returns the lesson of the run: of its most telling fix, or else of a failure that nothing put right."""
+    """Returns the run's failures, with the lesson of its most instructive fix, or else of a failure without one."""
     found = find(run.calls, run.turns, succeeded=run.outcome == "success")
     if found.recovered:
-        told = min(found.recovered, key=_least_telling)
-        return Analysis("learned_fix", learned_fix(run, found, told), told, found.recovered, found.lost)
+        subject = min(found.recovered, key=_fix_order)
+        return Analysis("learned_fix", learned_fix(run, found, subject), subject, found.recovered, found.lost)
     if found.lost:
-        told = max(found.lost, key=lambda failure: (len(failure.failed), failure.failed[-1]))
-        return Analysis("failure_lesson", failure_lesson(run, found, told), told, (), found.lost)
+        subject = max(found.lost, key=lambda failure: (len(failure.failed), failure.failed[-1]))
+        return Analysis("failure_lesson", failure_lesson(run, found, subject), subject, (), found.lost)
     return Analysis()
 
 
-_KINDS = ("args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "same_args_retry")
+_KINDS_BY_VALUE = ("args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "same_args_retry")
 
 
-def _least_telling(failure: Failure) -> tuple[int | bool, ...]:
-    """Smaller of what teaches more: hard evidence, other arguments, a call that changes something, few differences."""
+def _fix_order(failure: Failure) -> tuple[int | bool, ...]:
+    """Returns a sort key, smaller for what teaches more.
+
+    In this order: hard evidence, changed arguments, a call that changes something, few differences, an early failure.
+    """
     soft = failure.evidence in {"complaint", "empty_output"}
-    kind = _KINDS.index(failure.kind or "same_args_retry")
+    kind = _KINDS_BY_VALUE.index(failure.kind or "same_args_retry")
     return soft, kind, not changes_state(failure.tool), len(failure.differences), failure.failed[0]

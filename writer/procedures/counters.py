@@ -3,20 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Select, Uuid, and_, any_, case, cast, func, literal, select, update
+from sqlalchemy import ARRAY, Uuid, and_, any_, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.credit import shared_credit
+from retrieval.database.rows import Rows
 from retrieval.schema import decisions, procedures
 from writer.audit import Change, note
-from writer.procedures.versions import one
+from writer.procedures.versions import version_update
 
-LEAST_USES = 5.0
-"""Of a version and of its parent, before one can be said to do worse than the other."""
-APART = 1.64
-"""Standard deviations between two posterior means from which they are clearly apart: one side, 95 %."""
+FEWEST_USES = 5.0
+"""Uses that a version and its parent need each before they are compared."""
+CLEAR_DIFFERENCE_SD = 1.64
+"""Standard deviations between two posterior means from which the difference is significant: one side, 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +41,19 @@ class Counters:
 def clearly_worse(version: Counters, parent: Counters) -> bool:
     """Returns whether the version does worse than its parent, and not by chance.
 
-    Both have LEAST_USES, and the posterior means differ by more than APART deviations of their difference.
+    Both have FEWEST_USES, and the posterior means differ by more than CLEAR_DIFFERENCE_SD standard deviations of their
+    difference.
     """
-    if min(version.uses, parent.uses) < LEAST_USES:
+    if min(version.uses, parent.uses) < FEWEST_USES:
         return False
-    return parent.mean - version.mean > APART * sqrt(parent.variance + version.variance)
+    return parent.mean - version.mean > CLEAR_DIFFERENCE_SD * sqrt(parent.variance + version.variance)
 
 
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
     """Recomputes the counters of every version of these procedures, then rolls back what does worse than its parent.
 
-    On each rewarded decision a version that the backend called used counts 1; where it did not say, those that were
-    told share the 1; one that it left out counts 0. From the log alone: repeating it changes nothing.
+    A version counts its share of each rewarded outcome, by the rule of ``policy.examples.shared_credit`` among the
+    procedures of the answer. From the log alone: repeating it changes nothing.
     """
     if not procedure_ids:
         return
@@ -70,40 +72,47 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
     await roll_back_worse(connection, user_sub, procedure_ids)
 
 
-def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the uses of each version of these procedures, and the sum of their rewards.
 
-    A version does not count decisions from before it was: its number may have been another one's, since deleted.
+    Decisions older than a version are not counted: its number may have belonged to another version, since deleted.
     """
-    told = (
+    shown = (
         func.unnest(decisions.c.procedure_ids, decisions.c.procedure_versions)
-        .table_valued("id", "version", name="told")
+        .table_valued("id", "version", name="shown")
         .render_derived()
         .lateral()
     )
-    used = decisions.c.used_procedure_ids
-    share = case(
-        (used.is_(None), 1.0 / func.cardinality(decisions.c.procedure_ids)),
-        (told.c.id == any_(used), 1.0),
-        else_=0.0,
-    )
-    version = and_(
-        procedures.c.user_sub == user_sub, procedures.c.id == told.c.id, procedures.c.version == told.c.version
-    )
-    return (
+    used = shown.c.id == any_(decisions.c.used_procedure_ids)
+    shares = (  # before the procedures are joined: a version that is gone has its share all the same
         select(
-            procedures.c.id,
-            procedures.c.version,
-            func.sum(share).label("uses"),
-            func.sum(share * decisions.c.reward).label("use_reward"),
+            shown.c.id,
+            shown.c.version,
+            decisions.c.reward,
+            decisions.c.created_at,
+            shared_credit(used, [decisions.c.id]).label("share"),
         )
-        .select_from(decisions.join(told, literal(True)).join(procedures, version))
+        .select_from(decisions.join(shown, literal(True)))
         .where(
             decisions.c.user_sub == user_sub,
             decisions.c.reward.is_not(None),
             decisions.c.procedure_ids.overlap(cast(list(procedure_ids), ARRAY(Uuid))),
-            decisions.c.created_at >= procedures.c.created_at,
+        )
+        .subquery()
+    )
+    version = and_(procedures.c.id == shares.c.id, procedures.c.version == shares.c.version)
+    return (
+        select(
+            procedures.c.id,
+            procedures.c.version,
+            func.sum(shares.c.share).label("uses"),
+            func.sum(shares.c.share * shares.c.reward).label("use_reward"),
+        )
+        .select_from(shares.join(procedures, version))
+        .where(
+            procedures.c.user_sub == user_sub,
             procedures.c.id.in_(procedure_ids),
+            shares.c.created_at >= procedures.c.created_at,
         )
         .group_by(procedures.c.id, procedures.c.version)
     )
@@ -114,23 +123,15 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
     for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
         version = Counters(row.uses, row.use_reward)
         if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
-            await connection.execute(one(user_sub, row.id, row.version).values(status="rolled_back"))
-            await connection.execute(one(user_sub, row.id, row.parent_version).values(status="active"))
-            payload = {"version": row.version, "to": row.parent_version}
+            await connection.execute(version_update(user_sub, row.id, row.version).values(status="rolled_back"))
+            await connection.execute(version_update(user_sub, row.id, row.parent_version).values(status="active"))
+            back = {"version": row.version, "to": row.parent_version}
             await note(
-                connection,
-                Change(
-                    user_sub=user_sub,
-                    agent_key=row.agent_key,
-                    actor="worker",
-                    action="roll_back_procedure",
-                    subject_id=row.id,
-                    payload=payload,
-                ),
+                connection, Change.of((user_sub, row.agent_key), "worker", "roll_back_procedure", row.id, **back)
             )
 
 
-def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions that superseded a parent, and the counters of both; locks them."""
     parent = procedures.alias("parent")
     superseded = and_(

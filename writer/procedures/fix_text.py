@@ -1,7 +1,7 @@
-"""The words of a lesson (SOURCES row A2): what failed, why, and what to do or to leave.
+"""The text of a learned-procedure record: what failed, why, and what to do or to avoid.
 
 Names, causes, interventions and steps are made of tool names, argument names, placeholders and the fixed list of
-causes; of a tool's output only the sanitised quotation in the summary is left.
+causes; a tool's output appears only in the summary, as a sanitised quotation.
 """
 
 from writer.analysis.calls import Call, StoredRun
@@ -13,9 +13,9 @@ from writer.run import ProcedureData
 
 TASK_CHARS = 240
 STEP_CHARS = 1_000
-PASSING = {"a rate-limit error", "an unavailable-service error"}
+PASSING_CAUSES = {"a rate-limit error", "an unavailable-service error"}
 
-_BY = {
+_EVIDENCE_TEXT = {
     "status": "its status",
     "output": "its output, though its status was ok",
     "empty_output": "its empty output and the next spelling that found something",
@@ -23,27 +23,27 @@ _BY = {
 }
 
 
-def learned_fix(run: StoredRun, found: Found, told: Failure) -> ProcedureData:
+def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData:
     """Returns the lesson of a failure that was put right."""
-    tool, cause = tool_name(told.tool), cause_of(told.message)
-    what = changed(told)
-    before = called_first(found, told)
-    failed, success = found.calls[told.failed[-1]], found.calls[told.succeeded or 0]
+    tool, cause = tool_name(failure.tool), cause_of(failure.message)
+    what = changed(failure)
+    before = called_first(found, failure)
+    failed, success = found.calls[failure.failed[-1]], found.calls[failure.succeeded or 0]
     shape, task = form(success.given), _task(run, failed, success)
     return ProcedureData(
-        procedure_name=clean(f"{tool}: {_name(told)} after {cause.name}", 200),
+        procedure_name=clean(f"{tool}: {_name(failure)} after {cause.name}", 200),
         semantic_description=clean(
             f"How to get {tool} to work when it answers with {cause.name}, in a task like: {task}. "
-            f"{_sentence(remedy_text(told, before, what))}",
+            f"{_sentence(remedy_text(failure, before, what))}",
             STEP_CHARS,
         ),
-        initial_failure_summary=_summary(told, failed, cause),
+        initial_failure_summary=_summary(failure, failed, cause),
         identified_root_cause=clean(
-            f"{_sentence(_root(told, cause, before, what))} Judged by the order of the calls.", STEP_CHARS
+            f"{_sentence(_root(failure, cause, before, what))} Judged by the order of the calls.", STEP_CHARS
         ),
-        successful_intervention=clean(_sentence(remedy_text(told, before, what)), STEP_CHARS),
-        learned_procedure_steps=_steps(told, cause, before, what, shape),
-        critical_contextual_cues=_cues(run, told, cause),
+        successful_intervention=clean(_sentence(remedy_text(failure, before, what)), STEP_CHARS),
+        learned_procedure_steps=_steps(failure, cause, before, what, shape),
+        critical_contextual_cues=_cues(run, failure, cause),
         example_scenario_abstract=clean(
             f"Task: {task}. {tool} called with {form(failed.given)} answers with {cause.name}; "
             f"called with {shape} it works.",
@@ -52,10 +52,10 @@ def learned_fix(run: StoredRun, found: Found, told: Failure) -> ProcedureData:
     )
 
 
-def failure_lesson(run: StoredRun, found: Found, told: Failure) -> ProcedureData:
+def failure_lesson(run: StoredRun, found: Found, failure: Failure) -> ProcedureData:
     """Returns the lesson of a failure that nothing put right: what not to do, and never a fix."""
-    tool, cause = tool_name(told.tool), cause_of(told.message)
-    failed = found.calls[told.failed[-1]]
+    tool, cause = tool_name(failure.tool), cause_of(failure.message)
+    failed = found.calls[failure.failed[-1]]
     shape = form(failed.given)
     went_on = run.outcome == "success"
     return ProcedureData(
@@ -65,7 +65,7 @@ def failure_lesson(run: StoredRun, found: Found, told: Failure) -> ProcedureData
             "and no later call of it in the run put that right.",
             STEP_CHARS,
         ),
-        initial_failure_summary=_summary(told, failed, cause),
+        initial_failure_summary=_summary(failure, failed, cause),
         identified_root_cause=clean(f"{_sentence(cause.means)} What would have helped is not known.", STEP_CHARS),
         successful_intervention="None: the failure was never recovered from."
         + (" The run reached its goal without this call." if went_on else ""),
@@ -78,10 +78,10 @@ def failure_lesson(run: StoredRun, found: Found, told: Failure) -> ProcedureData
             if went_on
             else "Look for another way, or say early that it does not work.",
         ],
-        critical_contextual_cues=["failure lesson", *_cues(run, told, cause)],
+        critical_contextual_cues=["failure lesson", *_cues(run, failure, cause)],
         example_scenario_abstract=clean(
             f"Task: {_task(run, failed)}. {tool} called with {shape} answers with {cause.name}"
-            f"{f', {len(told.failed)} times' if len(told.failed) > 1 else ''}, and the run never gets past it.",
+            f"{f', {len(failure.failed)} times' if len(failure.failed) > 1 else ''}, and the run never gets past it.",
             STEP_CHARS,
         ),
     )
@@ -93,51 +93,55 @@ def _task(run: StoredRun, *calls: Call) -> str:
     return clean(abstract(said, known), TASK_CHARS).rstrip(".!?…") or "one without words"
 
 
-def _name(told: Failure) -> str:
-    names = listed([item.path for item in told.differences])
+def _name(failure: Failure) -> str:
+    names = listed([item.path for item in failure.differences])
     return {
         "same_args_retry": "repeat the call unchanged",
         "same_args_after_other_tool": "repeat the call after another one",
         "args_changed": f"call again with other arguments ({names})",
         "args_changed_after_other_tool": f"look up and correct the arguments ({names})",
-    }[told.kind or "same_args_retry"]
+    }[failure.kind or "same_args_retry"]
 
 
-def _root(told: Failure, cause: Cause, before: list[str], what: str) -> str:
-    if told.kind == "same_args_retry":
+def _root(failure: Failure, cause: Cause, before: list[str], what: str) -> str:
+    if failure.kind == "same_args_retry":
         return f"{cause.means}; the arguments were right, for the same call worked when it was repeated"
-    if told.kind == "same_args_after_other_tool":
+    if failure.kind == "same_args_after_other_tool":
         helper = listed(before) or "another call"
         return f"{cause.means}; the arguments were right, and what was missing was done by {helper}"
     found_out = f", and what was right was found out with {listed(before)}" if before else ""
     return f"{cause.means}; the arguments were at fault{found_out}: {what}"
 
 
-def _steps(told: Failure, cause: Cause, before: list[str], what: str, shape: str) -> list[str]:
-    tool = tool_name(told.tool)
+def _steps(failure: Failure, cause: Cause, before: list[str], what: str, shape: str) -> list[str]:
+    tool = tool_name(failure.tool)
     steps = [f"Call {name}." for name in before]
-    if told.kind == "same_args_retry":
+    if failure.kind == "same_args_retry":
         steps += [f"When {tool} answers with {cause.name}, repeat the call with the same arguments."]
-        steps += ["Wait a little before each further repetition."] if cause.name in PASSING else []
-    elif told.kind == "same_args_after_other_tool":
+        steps += ["Wait a little before each further repetition."] if cause.name in PASSING_CAUSES else []
+    elif failure.kind == "same_args_after_other_tool":
         steps += [f"Call {tool} with {shape}."]
     else:
         steps += [f"Call {tool} with {shape}.", f"Check the arguments before the call; what put it right: {what}."]
     return [clean(step, STEP_CHARS) for step in steps]
 
 
-def _summary(told: Failure, failed: Call, cause: Cause) -> str:
-    said = quoted(told.message)
-    times = f", {len(told.failed)} times" if len(told.failed) > 1 else ""
+def _summary(failure: Failure, failed: Call, cause: Cause) -> str:
+    said = quoted(failure.message)
+    times = f", {len(failure.failed)} times" if len(failure.failed) > 1 else ""
     shape = form(failed.given)
-    quote = f' It said: "{said}".' if said and told.evidence in {"status", "output"} else ""
-    return clean(f"{tool_name(told.tool)} called with {shape} answered with {cause.name}{times}.{quote}", STEP_CHARS)
+    quote = f' It said: "{said}".' if said and failure.evidence in {"status", "output"} else ""
+    return clean(f"{tool_name(failure.tool)} called with {shape} answered with {cause.name}{times}.{quote}", STEP_CHARS)
 
 
-def _cues(run: StoredRun, told: Failure, cause: Cause) -> list[str]:
-    cues = [f"tool {tool_name(told.tool)}", f"answer: {cause.name}", f"failure told by {_BY[told.evidence]}"]
-    cues += [f"kind of fix: {told.kind}"] if told.kind else []
-    cues += [f"argument {item.path} {item.change}" for item in told.differences[:MOST_NAMED]]
+def _cues(run: StoredRun, failure: Failure, cause: Cause) -> list[str]:
+    cues = [
+        f"tool {tool_name(failure.tool)}",
+        f"answer: {cause.name}",
+        f"failure told by {_EVIDENCE_TEXT[failure.evidence]}",
+    ]
+    cues += [f"kind of fix: {failure.kind}"] if failure.kind else []
+    cues += [f"argument {item.path} {item.change}" for item in failure.differences[:MOST_NAMED]]
     cues += [f"outcome of the whole run: {clean(run.outcome, 20)}"] if run.outcome != "success" else []
     return [clean(cue, 500) for cue in cues]
 

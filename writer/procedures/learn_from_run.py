@@ -1,9 +1,9 @@
-"""What one finished run teaches: a fix, a warning, a script, and revisions of procedures that failed it."""
+"""What is learned from one finished run: a fix, a failure lesson, a script, revisions of procedures that it used."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 from uuid import UUID
 
 from retrieval.errors import DatabaseUnavailable, UserErased
@@ -14,7 +14,7 @@ from writer.analysis.placeholders import clean
 from writer.analysis.success_score import TRUSTED, success_score
 from writer.errors import LeaseLost
 from writer.procedures.analyst import RuleAnalyst
-from writer.procedures.ports import Analysis, Draft, Teachers
+from writer.procedures.ports import Analysis, Draft, Learners
 from writer.procedures.revise import RuleReviser
 from writer.procedures.script import RuleAbstractor, trigger
 from writer.procedures.steps import task_type
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the profile wants to be taught: scripts at this level, None for none, of runs that score no less."""
+    """Which runs of a profile become scripts: those of at least this success score, at this level; None: none."""
 
     level: AbstractionLevel | None = "hybrid"
     least_success: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedVersion:
     """A version of a procedure that a run used."""
 
     id: UUID
@@ -44,11 +44,11 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A run that is over: what it was, how it was rewarded, and what it brought along.
+class RunToLearnFrom:
+    """A finished run, how it was rewarded, and what the backend said of it.
 
     Attributes:
-        brought: a record of row A2 that the backend learned by itself.
+        supplied_record: a learned-procedure record that the backend made itself.
         used: the procedures that it said it used.
         tags: of the case; the first one is the domain.
     """
@@ -56,8 +56,8 @@ class Ended:
     run: StoredRun
     reward: float | None = None
     reward_source: str | None = None
-    brought: dict[str, Any] | None = None
-    used: Sequence[Used] = ()
+    supplied_record: Mapping[str, object] | None = None
+    used: Sequence[UsedVersion] = ()
     tags: Sequence[str] = ()
 
     @property
@@ -69,80 +69,99 @@ class Ended:
 
 
 @dataclass(slots=True)
-class Taught:
+class Lessons:
     """New procedures, and revisions of those that were used, each beside the version it revises."""
 
     drafts: list[Draft] = field(default_factory=list)
-    revisions: list[tuple[Used, Draft]] = field(default_factory=list)
+    revisions: list[tuple[UsedVersion, Draft]] = field(default_factory=list)
 
     def triggers(self) -> list[str]:
         """Returns the trigger of each draft and then of each revision."""
         return [draft.trigger for draft in (*self.drafts, *(revision for _, revision in self.revisions))]
 
 
-def by_rule() -> Teachers:
-    """Returns the teachers that need no model."""
-    return Teachers(RuleAnalyst(), RuleAbstractor(), RuleReviser())
+def rule_learners() -> Learners:
+    """Returns the learners that need no language model."""
+    return Learners(RuleAnalyst(), RuleAbstractor(), RuleReviser())
 
 
-async def _at_once() -> None:
+async def _nothing() -> None:
     """Waits for nothing."""
 
 
-async def teach(
-    ended: Ended, terms: Terms, teachers: Teachers, before_each: Callable[[], Awaitable[None]] = _at_once
-) -> Taught:
-    """Returns what the run teaches; a teacher that fails costs its own lesson and no other.
+@dataclass(frozen=True, slots=True)
+class _Attempts:
+    """Asks learners; one that fails is logged and gives None.
 
-    A run that brought a record has its own lesson, and is not abstracted. ``before_each`` is awaited before a teacher
-    is asked.
-
-    Raises:
-        UserErased, LeaseLost, DatabaseUnavailable: the case is no longer to be finished, or not now.
+    Attributes:
+        before_each: awaited before a learner is asked.
     """
 
-    async def ask(what: str, lesson: Callable[[], Awaitable[T | None]]) -> T | None:
-        await before_each()
+    before_each: Callable[[], Awaitable[None]]
+
+    async def ask(self, what: str, answer: Callable[[], Awaitable[T | None]]) -> T | None:
+        """Returns the learner's answer, or None where it raised an error that concerns this answer alone.
+
+        Raises:
+            UserErased, LeaseLost, DatabaseUnavailable: the case is no longer to be finished, or not now.
+        """
+        await self.before_each()
         try:
-            return await lesson()
+            return await answer()
         except (UserErased, LeaseLost, DatabaseUnavailable):
             raise
         except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
             log.warning(f"{what}.failed", error=type(error).__name__)
             return None
 
-    run, taught = ended.run, Taught()
-    revising = ended.failed and bool(ended.used)
+
+async def learn_from_run(
+    finished: RunToLearnFrom, terms: Terms, learners: Learners, before_each: Callable[[], Awaitable[None]] = _nothing
+) -> Lessons:
+    """Returns what is learned from the run; a learner that fails costs its own answer and no other.
+
+    A run with a supplied record has its own lesson, and is not abstracted. ``before_each`` is awaited before a learner
+    is asked.
+
+    Raises:
+        UserErased, LeaseLost, DatabaseUnavailable: the case is no longer to be finished, or not now.
+    """
+    attempts = _Attempts(before_each)
+    run, lessons = finished.run, Lessons()
+    revising = finished.failed and bool(finished.used)
     analysis = Analysis()
-    if ended.brought is None or revising:
-        analysis = await ask("analyse", partial(teachers.analyst.analyse, run)) or analysis
-    if ended.brought is not None:
-        taught.drafts.append(_brought(run, ended.brought))
+    if finished.supplied_record is None or revising:
+        analysis = await attempts.ask("analyse", partial(learners.analyst.analyse, run)) or analysis
+    if finished.supplied_record is not None:
+        lessons.drafts.append(_supplied_draft(run, finished.supplied_record))
     else:
-        taught.drafts += _lesson(run, analysis)
-        if terms.level is not None and success_score(run, ended.reward, ended.reward_source) >= terms.least_success:
-            draft = await ask("abstract", partial(teachers.abstractor.abstract, run, terms.level))
-            taught.drafts += [draft] if draft is not None else []
-    for used in ended.used if revising else ():
-        revision = await ask("revise", partial(teachers.reviser.revise, used.draft, run, analysis))
-        taught.revisions += [(used, revision)] if revision is not None else []
-    domain = clean(ended.tags[0], 100) if ended.tags else ""
-    taught.drafts = [replace(draft, domain=draft.domain or domain) for draft in taught.drafts]
-    return taught
+        lessons.drafts += _lesson(run, analysis)
+        if (
+            terms.level is not None
+            and success_score(run, finished.reward, finished.reward_source) >= terms.least_success
+        ):
+            draft = await attempts.ask("abstract", partial(learners.abstractor.abstract, run, terms.level))
+            lessons.drafts += [draft] if draft is not None else []
+    for used in finished.used if revising else ():
+        revision = await attempts.ask("revise", partial(learners.reviser.revise, used.draft, run, analysis))
+        lessons.revisions += [(used, revision)] if revision is not None else []
+    domain = clean(finished.tags[0], 100) if finished.tags else ""
+    lessons.drafts = [replace(draft, domain=draft.domain or domain) for draft in lessons.drafts]
+    return lessons
 
 
-def _brought(run: StoredRun, record: dict[str, Any]) -> Draft:
+def _supplied_draft(run: StoredRun, record: Mapping[str, object]) -> Draft:
     when = clean(str(record["semantic_description"]), 240) or _when(run)
-    return Draft("script", "run", ProcedureData.model_construct(**record), when)
+    return Draft("script", "run", ProcedureData.model_construct(None, **record), when)
 
 
 def _lesson(run: StoredRun, analysis: Analysis) -> list[Draft]:
-    """Returns the draft of the fix or of the warning that the analyst found, if any."""
+    """Returns the draft of the fix or of the failure lesson that the analyst found, if any."""
     if analysis.lesson is None:
         return []
     kind: Literal["script", "failure_lesson"] = "script" if analysis.kind == "learned_fix" else "failure_lesson"
-    told, calls = analysis.told, run.calls
-    about = [] if told is None else [calls[told.failed[-1] if told.succeeded is None else told.succeeded]]
+    failure, calls = analysis.subject, run.calls
+    about = [] if failure is None else [calls[failure.failed[-1] if failure.succeeded is None else failure.succeeded]]
     return [Draft(kind, analysis.origin, analysis.lesson, _when(run), task_type=clean(task_type(about), 200))]
 
 

@@ -1,27 +1,24 @@
-"""Versions changed by hand: pinned, let go of, and retired; each change noted in the audit."""
+"""Versions changed by hand: pinned, unpinned and retired; each change is noted in the audit."""
 
-from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Update, update
+from sqlalchemy import Update, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.listing import versions_of
 from retrieval.schema import procedures
 from writer.audit import Change, note
 from writer.author import Author
-from writer.procedures.versions import one
+from writer.procedures.versions import StoredVersion, locked_versions, version_update
 
 
 async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:
-    """Makes the version the active one, to be replaced by nothing but another pin; or lets go of it again.
+    """Makes the version the active one, which only another pin replaces; or unpins it.
 
     Raises:
         NotFound: the user has no such version.
     """
-    rows = await _locked(connection, author.user_sub, procedure_id)
+    rows = await locked_versions(connection, author.user_sub, procedure_id)
     row = next((row for row in rows if row.version == version), None)
     if row is None:
         raise NotFound("no such version of a procedure")
@@ -30,7 +27,7 @@ async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, v
         await connection.execute(others.where(procedures.c.status == "active").values(status="superseded"))
         await connection.execute(others.values(pinned=False))
     values = {"pinned": True, "status": "active"} if pinned else {"pinned": False}
-    await connection.execute(one(author.user_sub, procedure_id, version).values(values))
+    await connection.execute(version_update(author.user_sub, procedure_id, version).values(values))
     await note(connection, _change(author, row, "pin_procedure" if pinned else "unpin_procedure", version))
 
 
@@ -40,30 +37,19 @@ async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID
     Raises:
         NotFound: the user has no such procedure, or no version of it is active.
     """
-    rows = await _locked(connection, author.user_sub, procedure_id)
+    rows = await locked_versions(connection, author.user_sub, procedure_id)
     row = next((row for row in rows if row.status == "active"), None)
     if row is None:
         raise NotFound("no such procedure, or no version of it is active")
-    gone = one(author.user_sub, procedure_id, row.version)
+    gone = version_update(author.user_sub, procedure_id, row.version)
     await connection.execute(gone.values(status="retired", pinned=False))
     await note(connection, _change(author, row, "retire_procedure", row.version))
-    return int(row.version)
-
-
-async def _locked(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> Sequence[Row[Any]]:
-    return (await connection.execute(versions_of(user_sub, procedure_id).with_for_update())).all()
+    return row.version
 
 
 def _of(user_sub: str, procedure_id: UUID) -> Update:
     return update(procedures).where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
 
 
-def _change(author: Author, row: Row[Any], action: str, version: int) -> Change:
-    return Change(
-        user_sub=author.user_sub,
-        agent_key=row.agent_key,
-        actor=author.actor,
-        action=action,
-        subject_id=row.id,
-        payload={"version": version},
-    )
+def _change(author: Author, row: StoredVersion, action: str, version: int) -> Change:
+    return Change.of((author.user_sub, row.agent_key), author.actor, action, row.id, version=version)

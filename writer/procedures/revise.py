@@ -1,4 +1,4 @@
-"""The reviser that needs no model: it writes beside a step of the procedure what went wrong there, or what worked."""
+"""The rule-based reviser: adds to a procedure's steps notes of what failed there, or what worked."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from writer.procedures.ports import Analysis, Draft
 STEP_CHARS = 2_000
 MOST_STEPS = 100
 MOST_NOTES = 3
-"""Notes on one step; a step with more says nothing."""
+"""Most notes on one step: more would bury the step itself."""
 MOST_FAILURES = 20
 MOST_LEFT_OUT = 3
 MARK = " In a run that failed: "
@@ -23,7 +23,7 @@ MARK = " In a run that failed: "
 
 @dataclass(frozen=True, slots=True)
 class RuleReviser:
-    """Holds a procedure against a failed run that used it; pure, deterministic, linear in the run's calls."""
+    """Compares a procedure with a failed run that used it; pure, deterministic, linear in the run's calls."""
 
     async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
         """Returns the procedure with notes on its failing steps, worked out beside the event loop."""
@@ -31,10 +31,10 @@ class RuleReviser:
 
 
 def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
-    """Returns the procedure with notes; None where the run says nothing that it does not say already.
+    """Returns the procedure with notes; None where the run adds nothing to it.
 
-    What failed for good is to be avoided, and what was put right is told as it was put right. Where no call failed,
-    the steps that the run left out are marked.
+    A failure without a fix becomes a note of what to avoid, one with a fix a note of what worked. Where no call
+    failed, the steps that the run left out are marked.
     """
     calls, steps = run.calls, list(used.record.learned_procedure_steps)
     notes = [(each.tool, _avoid(each, calls)) for each in analysis.lost[:MOST_FAILURES]]

@@ -1,17 +1,17 @@
-"""The abstractor that needs no model: a successful run as a script, made of its calls or else of its plan."""
+"""The rule-based abstractor: a successful run as a script, made of its calls or else of its plan."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.placeholders import abstract, clean, is_statement, values_of
+from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
+from writer.analysis.statements import language_of
 from writer.procedures.ports import Draft
-from writer.procedures.steps import task_type, told, worth_repeating
+from writer.procedures.steps import steps_of, task_type, worth_repeating
 from writer.run import ScriptData
 
 TASK_CHARS = 240
@@ -22,7 +22,7 @@ MOST_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class RuleAbstractor:
-    """Reads a run's calls and plan; pure, deterministic, linear in their number."""
+    """Abstracts a run's calls, or else its plan; pure, deterministic, linear in their number."""
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
         """Returns the script of the run, worked out beside the event loop; None where it has no step."""
@@ -30,9 +30,9 @@ class RuleAbstractor:
 
 
 def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
-    """Returns how the task was done, without what failed and what was done twice; None where nothing is told."""
+    """Returns how the task was done, without what failed and what was done twice; None for a run without steps."""
     calls = worth_repeating(run.calls, run.task)
-    steps = told(calls, level) if calls else planned(run.plan, level)
+    steps = steps_of(calls, level) if calls else planned(run.plan, level)
     if not steps:
         return None
     when, kind = trigger(run.task, calls, level), task_type(calls)
@@ -53,16 +53,16 @@ def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
 
 
 def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
-    """Returns in one line when to think of what was learned: in a task like this one, at this level."""
+    """Returns in one line when a procedure fits: in a task like this one, described at this level."""
     said = clean(task, TASK_CHARS)
     named = (call.given for call in islice(calls, MOST_LOOKED_AT) if not _is_prose(call.given))
     known = {word for given in named for word in values_of(given)}
     return _at_level(said, clean(abstract(said, known), TASK_CHARS), level) or "a task without words"
 
 
-def _is_prose(given: Any) -> bool:
+def _is_prose(given: object) -> bool:
     """Returns whether a call was given a text and nothing else, whose words are not values."""
-    return isinstance(given, str) and not is_statement(given)
+    return isinstance(given, str) and language_of(given) is None
 
 
 def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:

@@ -1,13 +1,12 @@
-"""Which calls of a run are worth doing again, and how each is told: by its tool, its argument names and their types.
+"""The steps of a script: which calls of a run are worth repeating, each written as tool, argument names and types.
 
-Nothing of a tool's output is ever told. What an output asked for while addressing its reader is left out: the tools
-that it named are no steps, and its words are no examples.
+Nothing of a tool's output becomes part of a step. Where an output gives its reader an instruction, the tools that it
+names become no steps, and its words no examples.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from typing import Any
 
 import orjson
 
@@ -16,9 +15,10 @@ from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse
 from writer.analysis.failures import statement_of
-from writer.analysis.placeholders import clean, form, form_of, is_statement, tokens
+from writer.analysis.placeholders import clean, form, form_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
+from writer.analysis.statements import language_of, tokens
 
 MOST_STEPS = 30
 STEP_CHARS = 1_000
@@ -32,9 +32,9 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
     """Returns the calls that did the work, in their order: none that failed, none twice.
 
     Calls that only look something up stay where nothing else was done, or where a later call of the rest has a value
-    that they answered and that was not known before; what cannot be told from the output stays too.
+    that they answered and that was not known before; so do those whose output is missing or too long to look through.
     """
-    done = list(_first_of_equals(_of_its_own_will(calls)))
+    done = list(_first_of_equals(_not_injected(calls)))
     if not any(changes_state(call.tool) for call in done):
         return done
     needed: set[str] = set()
@@ -47,15 +47,15 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
     return kept[::-1]
 
 
-def told(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
+def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
     """Returns the calls as steps, at most MOST_STEPS; calls of one form in a row are one step."""
     steps = []
-    planted = _planted(calls)
+    injected = _injected_words(calls)
     for _, group in groupby(calls, key=_form):
         first, *more = group
         again = " Once for each." if more else ""
         steps.append(
-            clean(f"Call {tool_name(first.tool)} with {_arguments(first, level, planted)}.{again}", STEP_CHARS)
+            clean(f"Call {tool_name(first.tool)} with {_arguments(first, level, injected)}.{again}", STEP_CHARS)
         )
     if len(steps) > MOST_STEPS:
         rest = len(steps) - MOST_STEPS + 1
@@ -66,28 +66,29 @@ def told(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
 def task_type(calls: Sequence[Call]) -> str:
     """Returns what kind of work the calls do: what the last statement does, or the last tool that changes something."""
     changing = [call for call in calls if changes_state(call.tool)]
-    statement = next((text for call in reversed(changing) if (text := statement_of(call.given))), None)
-    if statement is None:
+    statement = next((text for call in reversed(changing) if (text := statement_of(call.given))), "")
+    language = language_of(statement)
+    if language is None:
         return tool_name((changing or calls)[-1].tool) if calls else ""
-    first, *second = (word.casefold() for word in tokens(statement)[:2])
-    return " ".join([first, *(word for word in second if form_of(f"{first} {word}") == f"`{first} {word}`")])
+    known = (token.text for token in tokens(statement, language)[:2] if token.text == token.shown)
+    return " ".join(known).casefold()
 
 
-def _of_its_own_will(calls: Sequence[Call]) -> Iterator[Call]:
-    """Yields the calls that worked, but those of a tool that an output before them had told the agent to call."""
-    planted: set[str] = set()
+def _not_injected(calls: Sequence[Call]) -> Iterator[Call]:
+    """Yields the successful calls, except of tools that an earlier output told the agent to call."""
+    injected: set[str] = set()
     for call in calls:
-        if call.failure is None and call.tool.strip() and call.tool.casefold() not in planted:
+        if call.failure is None and call.tool.strip() and call.tool.casefold() not in injected:
             yield call
-        planted |= _told_by(call)
+        injected |= _instruction_words(call)
 
 
-def _planted(calls: Sequence[Call]) -> set[str]:
-    return set().union(*map(_told_by, calls))
+def _injected_words(calls: Sequence[Call]) -> set[str]:
+    return set().union(*map(_instruction_words, calls))
 
 
-def _told_by(call: Call) -> set[str]:
-    """Returns the words of an output that addresses whoever reads it; of another one none."""
+def _instruction_words(call: Call) -> set[str]:
+    """Returns the words of the output if it gives its reader an instruction, otherwise none."""
     text = glimpse(call.output)
     return {word.casefold().strip(".!?") for word in _WORD.findall(text)} if instructs(text) else set()
 
@@ -101,7 +102,7 @@ def _first_of_equals(calls: Iterator[Call]) -> Iterator[Call]:
             yield call
 
 
-def _canonical(given: Any) -> bytes:
+def _canonical(given: object) -> bytes:
     try:
         return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:  # lone surrogates, or integers over 64 bits
@@ -116,10 +117,10 @@ def _answered(call: Call, needed: set[str]) -> bool:
     return len(text) >= LOOK_CHARS or not needed.isdisjoint(_WORD.findall(text))
 
 
-def _words(given: Any) -> set[str]:
+def _words(given: object) -> set[str]:
     """Returns the words of the values in a call's arguments, those of its first texts and numbers."""
-    pending: list[Any] = [given]
-    texts: list[Any] = []
+    pending: list[object] = [given]
+    texts: list[object] = []
     while pending and len(texts) < MOST_KEYS:
         item = pending.pop()
         if isinstance(item, Mapping):
@@ -135,12 +136,12 @@ def _form(call: Call) -> tuple[str, str]:
     return call.tool, form(call.given)
 
 
-def _arguments(call: Call, level: AbstractionLevel, planted: set[str]) -> str:
+def _arguments(call: Call, level: AbstractionLevel, injected: set[str]) -> str:
     if level == "abstract":
         return form(call.given)
 
-    def shown(value: Any) -> str:
-        general, example = form_of(value), _example(value, planted)
+    def shown(value: object) -> str:
+        general, example = form_of(value), _example(value, injected)
         if example is None or example == general:
             return general
         return example if level == "concrete" else f"{general} (for example {example})"
@@ -148,16 +149,16 @@ def _arguments(call: Call, level: AbstractionLevel, planted: set[str]) -> str:
     return form(call.given, shown)
 
 
-def _example(value: Any, planted: set[str]) -> str | None:
-    """Returns a plain value as it was; None of one that is long, or nested, or may address whoever reads it."""
+def _example(value: object, injected: set[str]) -> str | None:
+    """Returns a plain value as it was; None for one that is long or nested, or may instruct its reader."""
     if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else glimpse(value)
-    if isinstance(value, str) and is_statement(value):
-        longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb is no order to a reader
+    if isinstance(value, str) and language_of(value):
+        longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb instructs no reader
     else:
         longest, said, quote = EXAMPLE_CHARS, text, ""
     words = {word.casefold() for word in _WORD.findall(said)}
-    if not text or len(text) > longest or instructs(said) or (words and words <= planted):
+    if not text or len(text) > longest or instructs(said) or (words and words <= injected):
         return None
     return f"{quote}{clean(text, longest)}{quote}"

@@ -1,22 +1,24 @@
-"""What a run taught, as versions of procedures: a new one, one more run of a known one, or a revision of it."""
+"""Stores what a run teaches: a new procedure, one more run of a known one, or the next version of one."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from uuid import UUID
 
 import numpy as np
 import uuid_utils.compat as uuids
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Row, Select, case, cast, func, insert, literal, select, update
+from pydantic import JsonValue
+from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Update, case, cast, func, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.database.rows import AnyRow, Rows
+from retrieval.kinds import ProcedureStatus
 from retrieval.listing import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
 from writer.audit import Change, note
-from writer.procedures.learn_from_run import Used
+from writer.procedures.learn_from_run import UsedVersion
 from writer.procedures.ports import Draft
 from writer.procedures.revise import MARK
 from writer.run import ProcedureData, ScriptData
@@ -26,9 +28,10 @@ SAME_TRIGGER = 0.85
 SAME_STEPS = 0.8
 """Share of common words (Jaccard) from which steps are alike."""
 NEAREST = 8
-"""How many of the nearest procedures are held against a new one."""
+"""How many of the nearest procedures are compared with a new one."""
 MOST_SOURCES = 200
 
+_ACTOR = "worker"
 _EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`|[^)]*)\)")
 _WORD = re.compile(r"[^\s,.;=`]+")
 
@@ -48,50 +51,95 @@ class Source:
     model: str
     pgvector: bool
 
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Returns the user and the agent."""
+        return self.user_sub, self.agent_key
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A stored version of a procedure, as far as a change of it asks."""
+
+    id: UUID
+    version: int
+    agent_key: str
+    status: ProcedureStatus
+    pinned: bool
+    record: Mapping[str, JsonValue]
+    source_case_ids: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A stored version that a new draft is compared with; without a vector where its trigger had no words."""
+
+    id: UUID
+    version: int
+    status: ProcedureStatus
+    trigger: str
+    embedding_model: str | None
+    embedding: Sequence[float] | None
+    steps: Sequence[str]
+
 
 async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
-    """Stores the draft as a procedure, or counts one more run of the one that says the same already.
+    """Stores the draft as a procedure, or counts one more run of a known procedure that says the same.
 
-    One that was retired by hand stays so, and takes in what says the same. The profile's lock is held.
+    A procedure that was retired by hand stays retired, and counts the run as well. The caller holds the profile's lock.
     """
-    known = await _twin(connection, source, draft, vector)
+    known = await _known(connection, source, draft, vector)
     if known is None:
         procedure_id = uuids.uuid7()
         await _insert(connection, source, draft, vector, {"id": procedure_id, "version": 1})
-        await note(connection, change(source, "worker", "add_procedure", procedure_id, kind=draft.kind))
+        await note(connection, Change.of(source.owner, _ACTOR, "add_procedure", procedure_id, kind=draft.kind))
         return
     sources = case(
         (func.cardinality(procedures.c.source_case_ids) >= MOST_SOURCES, procedures.c.source_case_ids),
         else_=func.array_append(procedures.c.source_case_ids, source.case_id),
     )
-    merged = one(source.user_sub, known.id, known.version)
+    merged = version_update(source.user_sub, known.id, known.version)
     await connection.execute(merged.values(occurrences=procedures.c.occurrences + 1, source_case_ids=sources))
-    await note(connection, change(source, "worker", "merge_procedure", known.id, case_id=str(source.case_id)))
+    await note(connection, Change.of(source.owner, _ACTOR, "merge_procedure", known.id, case_id=str(source.case_id)))
 
 
 async def revise(
-    connection: AsyncConnection, source: Source, used: Used, draft: Draft, vector: UnitVector | None
+    connection: AsyncConnection, source: Source, used: UsedVersion, draft: Draft, vector: UnitVector | None
 ) -> None:
     """Stores the draft as the next version of the procedure that the run used, in its place.
 
     Nothing happens if that version is pinned, or no longer active, or if the same revision was rolled back before.
     """
-    every = versions_of(source.user_sub, used.id).with_for_update()
-    rows = (await connection.execute(every)).all()
+    rows = await locked_versions(connection, source.user_sub, used.id)
     parent = next((row for row in rows if row.version == used.version), None)
     record = draft.record.model_dump(mode="json")
     if parent is None or parent.status != "active" or parent.pinned or any(row.record == record for row in rows):
         return
-    await connection.execute(one(source.user_sub, used.id, used.version).values(status="superseded"))
+    await connection.execute(version_update(source.user_sub, used.id, used.version).values(status="superseded"))
     key = {"id": used.id, "version": rows[0].version + 1, "parent_version": used.version}
     inherited = {"source_case_ids": [*parent.source_case_ids[: MOST_SOURCES - 1], source.case_id]}
     await _insert(connection, source, draft, vector, {**key, **inherited})
-    await note(connection, change(source, "worker", "revise_procedure", used.id, version=key["version"]))
+    await note(connection, Change.of(source.owner, _ACTOR, "revise_procedure", used.id, version=key["version"]))
 
 
-def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> list[StoredVersion]:
+    """Returns every version of the procedure, the newest first; nobody changes them until the transaction ends."""
+    rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update())
+    return [StoredVersion(*(getattr(row, field.name) for field in fields(StoredVersion))) for row in rows]
+
+
+async def revisable(
+    connection: AsyncConnection, user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]
+) -> list[UsedVersion]:
+    """Returns the active versions of these procedures that a failed run may revise, in the order of their ids."""
+    rows = await connection.execute(used_versions(user_sub, agent_key, procedure_ids))
+    return [_as_used(row) for row in rows]
+
+
+def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions of these procedures that a failure may revise."""
-    return select(procedures).where(
+    names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level")
+    return select(*(procedures.c[name] for name in names)).where(
         procedures.c.user_sub == user_sub,
         procedures.c.agent_key == agent_key,
         procedures.c.id.in_(procedure_ids),
@@ -101,41 +149,29 @@ def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) 
     )
 
 
-def as_used(row: Row[Any]) -> Used:
+def _as_used(row: AnyRow) -> UsedVersion:
     """Returns the stored version as the draft that it once was."""
     model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
     record = model.model_construct(**row.record)
     draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
-    return Used(row.id, row.version, draft)
+    return UsedVersion(row.id, row.version, draft)
 
 
-def one(user_sub: str, procedure_id: UUID, version: int) -> Any:
+def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
     """Returns the update of one version, still without its values."""
     return update(procedures).where(
         procedures.c.user_sub == user_sub, procedures.c.id == procedure_id, procedures.c.version == version
     )
 
 
-def change(source: Source, actor: str, action: str, procedure_id: UUID, **payload: object) -> Change:
-    """Returns the audit's entry for a change of a procedure."""
-    return Change(
-        user_sub=source.user_sub,
-        agent_key=source.agent_key,
-        actor=actor,
-        action=action,
-        subject_id=procedure_id,
-        payload=payload,
-    )
-
-
-def searched(draft: Draft) -> str:
+def searched_text(draft: Draft) -> str:
     """Returns what keywords find a procedure by."""
     lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
     return "\n".join(lines)[:MAX_SEARCH_TEXT_CHARS]
 
 
 async def _insert(
-    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None, key: dict[str, Any]
+    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None, key: Mapping[str, object]
 ) -> None:
     values = {
         "user_sub": source.user_sub,
@@ -149,36 +185,36 @@ async def _insert(
         "trigger": draft.trigger,
         "domain": draft.domain,
         "source_case_ids": [source.case_id],
-        "search_text": searched(draft),
+        "search_text": searched_text(draft),
         "embedding_model": None if vector is None else source.model,
         "embedding": None if vector is None else vector.tolist(),
     }
     await connection.execute(insert(procedures).values({**values, **key}))
 
 
-async def _twin(
-    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
-) -> Row[Any] | None:
+async def _known(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> _Known | None:
     """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
-    statement = like(source.user_sub, source.agent_key, draft)
+    statement = comparable(source.user_sub, source.agent_key, draft)
     same = func.lower(procedures.c.trigger) == draft.trigger.lower()
     if vector is not None and source.pgvector:
         similarity = _similarity(source.model, vector)
         near = statement.where(same | (similarity >= SAME_TRIGGER)).order_by(
             (procedures.c.status == "active").desc(), similarity.desc().nulls_last(), procedures.c.id
         )
-        rows = list((await connection.execute(near.limit(NEAREST))).all())
+        candidates = [_Known(*row) for row in await connection.execute(near.limit(NEAREST))]
     else:
         every = statement.order_by((procedures.c.status == "active").desc(), procedures.c.id)
-        rows = _nearest(draft, source.model, vector, (await connection.execute(every)).all())
+        stored = [_Known(*row) for row in await connection.execute(every)]
+        candidates = _nearest(draft, source.model, vector, stored)
     own = _shape(draft.record.learned_procedure_steps)
-    return next((row for row in rows if alike(own, _shape(row.record["learned_procedure_steps"]))), None)
+    return next((each for each in candidates if alike(own, _shape(each.steps))), None)
 
 
-def like(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any, ...]]:
+def comparable(user_sub: str, agent_key: str, draft: Draft) -> Rows:
     """Returns the statement for the active and retired procedures of the draft's kind, in no order."""
-    names = ("id", "version", "status", "trigger", "record", "embedding_model", "embedding")
-    return select(*(procedures.c[name] for name in names)).where(
+    names = ("id", "version", "status", "trigger", "embedding_model", "embedding")
+    steps = procedures.c.record["learned_procedure_steps"].label("steps")
+    return select(*(procedures.c[name] for name in names), steps).where(
         procedures.c.user_sub == user_sub,
         procedures.c.agent_key == agent_key,
         procedures.c.status.in_(["active", "retired"]),
@@ -187,15 +223,15 @@ def like(user_sub: str, agent_key: str, draft: Draft) -> Select[*tuple[Any, ...]
     )
 
 
-def _nearest(draft: Draft, model: str, vector: UnitVector | None, rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequence[_Known]) -> list[_Known]:
     """Returns what the database would, where it cannot compare vectors."""
 
-    def similarity(row: Row[Any]) -> float:
+    def similarity(row: _Known) -> float:
         if vector is None or row.embedding_model != model:
             return -1.0
         return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
 
-    measured = [(row, similarity(row)) for row in rows]
+    measured = [(row, similarity(row)) for row in known]
     near = [
         (row, found) for row, found in measured if found >= SAME_TRIGGER or row.trigger.lower() == draft.trigger.lower()
     ]

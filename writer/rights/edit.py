@@ -1,11 +1,12 @@
 """Changes by hand: a case's tags, a case's end, a profile's settings; each noted in the audit."""
 
-from typing import Any
+from collections.abc import Mapping
 from uuid import UUID
 
 from sqlalchemy import delete, func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, cases, profiles
@@ -29,7 +30,7 @@ async def set_tags(connection: AsyncConnection, author: Author, case_id: UUID, t
         .returning(cases.c.agent_key)
     )
     agent_key = await _found(connection, changed)
-    await note(connection, _change(author, agent_key, "update_case", case_id, tags=tags))
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
 
 
 async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID) -> None:
@@ -42,10 +43,12 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
     await forget_sources(connection, author.user_sub, [case_id])
     gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)
     agent_key = await _found(connection, gone)
-    await note(connection, _change(author, agent_key, "delete_case", case_id))
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_case", case_id))
 
 
-async def set_profile(connection: AsyncConnection, author: Author, agent_key: str, settings: dict[str, Any]) -> None:
+async def set_profile(
+    connection: AsyncConnection, author: Author, agent_key: str, settings: Mapping[str, object]
+) -> None:
     """Changes the named settings of a profile; a new agent gets a profile with the defaults for the rest."""
     key = {"user_sub": author.user_sub, "agent_key": agent_key}
     fresh = insert(profiles).values({**key, **settings})
@@ -54,22 +57,11 @@ async def set_profile(connection: AsyncConnection, author: Author, agent_key: st
     else:
         fresh = fresh.on_conflict_do_nothing()
     await connection.execute(fresh)
-    await note(connection, _change(author, agent_key, "update_profile", **settings))
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", None, **settings))
 
 
-async def _found(connection: AsyncConnection, statement: Any) -> str:
+async def _found(connection: AsyncConnection, statement: ReturningUpdate[str] | ReturningDelete[str]) -> str:
     agent_key = await connection.scalar(statement)
     if agent_key is None:
         raise NotFound("no such case")
     return str(agent_key)
-
-
-def _change(author: Author, agent_key: str, action: str, subject_id: UUID | None = None, **payload: object) -> Change:
-    return Change(
-        user_sub=author.user_sub,
-        agent_key=agent_key,
-        actor=author.actor,
-        action=action,
-        subject_id=subject_id,
-        payload=payload,
-    )

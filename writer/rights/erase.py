@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from rich.table import Table as Sheet
 from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select
@@ -24,7 +23,7 @@ class Receipt:
     rows: dict[str, int]
     residue: dict[str, int]
     priors_dropped: int = 0
-    """Shared priors that the user weighed in on; heads that began there stop serving until they are trained anew."""
+    """Shared priors that the user contributed to; heads that began there stop serving until they are trained again."""
 
     @property
     def keys_destroyed(self) -> int:
@@ -36,7 +35,7 @@ class Receipt:
         """Returns whether nothing was left."""
         return not any(self.residue.values())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Returns the receipt as JSON values."""
         return {
             "user_sha256": self.user_digest,
@@ -64,26 +63,26 @@ async def erase(database: Database, user_sub: str) -> Receipt:
     """Erases every row of the user, and the key that backups would need, and returns the receipt.
 
     Waits for the user's transactions under way, and they for it. Who was authorised before is refused after,
-    the worker included; who is authorised later begins anew. A user who has nothing gets a receipt of zeros.
+    the worker included; who is authorised later begins again. A user who has nothing gets a receipt of zeros.
 
     Raises:
         DatabaseUnavailable: nothing was erased, or nobody can say whether it was; repeat.
     """
     digest = hashlib.sha256(user_sub.encode()).hexdigest()
     async with database.as_eraser(user_sub) as connection:
-        rows = {table.name: (await connection.execute(everything(user_sub, table))).rowcount for table in USER_TABLES}
+        rows = {table.name: (await connection.execute(delete_rows(user_sub, table))).rowcount for table in USER_TABLES}
         priors = await forget(connection, user_sub)
         # last, for its time must be later than every look that anybody took at these rows
         erased_at = (await connection.execute(tombstone(digest, rows))).scalar_one()
     async with database.as_eraser(user_sub) as connection:
         residue = {
-            table.name: (await connection.execute(left_over(user_sub, table, erased_at))).scalar_one()
+            table.name: (await connection.execute(count_remaining(user_sub, table, erased_at))).scalar_one()
             for table in USER_TABLES
         }
     return Receipt(digest, erased_at, rows, residue, priors)
 
 
-def everything(user_sub: str, table: Table) -> Delete:
+def delete_rows(user_sub: str, table: Table) -> Delete:
     """Returns the statement that deletes all the user's rows of the table."""
     return delete(table).where(table.c.user_sub == user_sub)
 
@@ -94,8 +93,8 @@ def tombstone(digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
     return insert(erasures).values(values).returning(erasures.c.erased_at)
 
 
-def left_over(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
-    """Returns the statement that counts the user's rows from before the erasure; later ones are a new beginning."""
+def count_remaining(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
+    """Returns the statement that counts the user's rows from before the erasure; a user may have begun again since."""
     statement = select(func.count()).select_from(table).where(table.c.user_sub == user_sub)
     if "created_at" in table.c:
         return statement.where(table.c.created_at <= erased_at)

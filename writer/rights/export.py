@@ -1,13 +1,15 @@
 """Export: everything that the bank holds of a user, unsealed, one JSON object a row."""
 
-from collections.abc import AsyncIterator, Sequence
+import typing
+from collections.abc import AsyncIterator
 from datetime import date, datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, REAL, ColumnElement, Row, Select, Table, cast, func, literal, select, tuple_
+from pydantic import JsonValue
+from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, select, tuple_
 
 from retrieval.database.database import Database
+from retrieval.database.rows import Rows
 from retrieval.schema import USER_TABLES, case_embeddings, cases
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
@@ -21,7 +23,7 @@ _LEFT_OUT = {"cases.search_vector", "procedures.search_vector", "cases.lease_tok
 """Derived from what is there, or no business of the user's, or a secret of the installation."""
 
 
-async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIterator[dict[str, Any]]:
+async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIterator[dict[str, JsonValue]]:
     """Yields each row of the user as JSON values, with its table as ``type``: parents first, then by primary key.
 
     What is written meanwhile may be missing.
@@ -36,18 +38,18 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
         key = await keyring.find(connection, user_sub)
     for table in reversed(USER_TABLES):
         async for row in _rows(database, table, user_sub, began_at):
-            values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+            values: dict[str, object] = dict(row)
             if table is cases and key is not None:
-                values["payload"] = unseal(row.payload, key.key, user_sub=user_sub, case_id=row.id)
-            yield {"type": table.name, **{name: _plain(value) for name, value in values.items()}}
+                values["payload"] = unseal(row["payload"], key.key, user_sub=user_sub, case_id=row["id"])
+            yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
 
 
-async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[Row[Any]]:
+async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[RowMapping]:
     size = PAGE_OF_CASES if table is cases else PAGE
-    after: Row[Any] | None = None
+    after: RowMapping | None = None
     while True:
         async with database.as_user(user_sub, began_at) as connection:
-            rows = (await connection.execute(page(user_sub, table, after, size))).all()
+            rows = (await connection.execute(page(user_sub, table, after, size))).mappings().all()
         for row in rows:
             yield row
         if len(rows) < size:
@@ -55,24 +57,21 @@ async def _rows(database: Database, table: Table, user_sub: str, began_at: datet
         after = rows[-1]
 
 
-def page(user_sub: str, table: Table, after: Row[Any] | None, size: int) -> Select[*tuple[Any, ...]]:
+def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Rows:
     """Returns the statement for the next rows of the user in the order of the primary key."""
     key = [column for column in table.primary_key.columns if column.name != "user_sub"]
-    statement = select(*_columns(table)).where(table.c.user_sub == user_sub)
+    # numbers, whether pgvector's or, where it is missing, an array's
+    vector = cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding")
+    wanted = [column for column in table.c if f"{table.name}.{column.name}" not in _LEFT_OUT]
+    shown = (vector if column is case_embeddings.c.embedding else column for column in wanted)
+    statement = select(*shown).where(table.c.user_sub == user_sub)
     if after is not None:
-        last = [literal(after._mapping[column.name], column.type) for column in key]  # noqa: SLF001 - as above
+        last = [literal(after[column.name], column.type) for column in key]
         statement = statement.where(tuple_(*key) > tuple_(*last))
     return statement.order_by(*key).limit(size)
 
 
-def _columns(table: Table) -> Sequence[ColumnElement[Any]]:
-    # numbers, whether pgvector's or, where it is missing, an array's
-    vector = cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding")
-    wanted = [column for column in table.c if f"{table.name}.{column.name}" not in _LEFT_OUT]
-    return [vector if column is case_embeddings.c.embedding else column for column in wanted]
-
-
-def _plain(value: Any) -> Any:
+def _as_json(value: object) -> JsonValue:
     """Returns the value as JSON has it: ids and hashes in hex, times in ISO 8601."""
     if isinstance(value, UUID):
         return str(value)
@@ -81,5 +80,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value
+        return [_as_json(item) for item in value]
+    return typing.cast("JsonValue", value)  # the other types of columns are JSON's own

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,21 +19,23 @@ from policy.features import Features
 from policy.inputs import CASE, QUERY, Inputs, inputs_of
 from policy.logged import Logged, Target
 from policy.slate import Field, Slate, choose, field_of, order
+from retrieval.database.rows import Rows
 from retrieval.schema import decision_slots, decisions
 from retrieval.text import folded
 
 MOST_DECISIONS = 5_000
-"""The latest decisions that are read; older ones were taken on another bank."""
+"""The latest decisions that are read; older ones were taken when the bank held other cases."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class LoggedDecision:
     """One logged decision.
 
     Attributes:
         group: the query; equal queries are one group.
         slate: indices of the candidates served, by place; a case that is no candidate cannot be.
-        told, used: whether the backend said which cases it used, and for each place whether this one.
+        usage_known: whether the backend said which cases it used.
+        used: for each place whether the backend said that it used this case.
         reward: 0 to 1; NaN is missing, never zero.
     """
 
@@ -42,7 +44,7 @@ class Entry:
     field: Field
     k: int
     slate: Slate
-    told: bool
+    usage_known: bool
     used: tuple[bool, ...]
     propensity: float
     arm: str
@@ -56,13 +58,39 @@ class Entry:
         return bool(np.isfinite(self.reward))
 
 
-async def read(connection: AsyncConnection, user_sub: str, agent_key: str) -> list[Entry]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """The columns of ``decisions`` that are read."""
+
+    query: str
+    features: bytes
+    candidate_ids: Sequence[UUID]
+    candidate_groups: Sequence[int]
+    candidate_sources: Sequence[int]
+    k: int
+    min_similarity: float | None
+    slate_propensity: float
+    arm: str
+    policy_version: str
+    reward: float | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Row(_Columns):
+    """Those columns, and of the decision's slots, by place, the cases and whether each was used; None of no slot."""
+
+    case_ids: Sequence[UUID] | None
+    used: Sequence[bool | None] | None
+
+
+async def read(connection: AsyncConnection, user_sub: str, agent_key: str) -> list[LoggedDecision]:
     """Returns the latest decisions of the profile that offered candidates, the oldest first."""
     rows = (await connection.execute(entries(user_sub, agent_key))).all()
-    return [_entry(row) for row in reversed(rows)]
+    return [_logged_decision(_Row(*row)) for row in reversed(rows)]
 
 
-def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+def entries(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for the latest decisions of this version of the features, each with its slots in order."""
     slot = decision_slots.c
     slots = (
@@ -73,22 +101,8 @@ def entries(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
         .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
         .lateral("slots")
     )
-    names = (
-        "query",
-        "features",
-        "candidate_ids",
-        "candidate_groups",
-        "candidate_sources",
-        "k",
-        "min_similarity",
-        "slate_propensity",
-        "arm",
-        "policy_version",
-        "reward",
-        "created_at",
-    )
     return (
-        select(*(decisions.c[name] for name in names), slots.c.case_ids, slots.c.used)
+        select(*(decisions.c[column.name] for column in fields(_Columns)), slots.c.case_ids, slots.c.used)
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(
             decisions.c.user_sub == user_sub,
@@ -111,10 +125,10 @@ def rewarded(user_sub: str, agent_key: str) -> Select[int]:
     )
 
 
-def _entry(row: Row[Any]) -> Entry:
+def _logged_decision(row: _Row) -> LoggedDecision:
     seen = features.unpacked(row.features)
     place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
-    return Entry(
+    return LoggedDecision(
         group=group_of(row.query),
         features=seen,
         field=field_of(
@@ -125,7 +139,7 @@ def _entry(row: Row[Any]) -> Entry:
         ),
         k=row.k,
         slate=tuple(place[case_id] for case_id in row.case_ids or ()),
-        told=any(used is not None for used in row.used or ()),
+        usage_known=any(used is not None for used in row.used or ()),
         used=tuple(bool(used) for used in row.used or ()),
         propensity=row.slate_propensity,
         arm=row.arm,
@@ -141,7 +155,7 @@ def group_of(query: str) -> int:
     return int.from_bytes(digest[:7], "big")
 
 
-def examples(log: Sequence[Entry]) -> Examples:
+def examples(log: Sequence[LoggedDecision]) -> Examples:
     """Returns the rewarded decisions as training sees them."""
     known = [entry for entry in log if entry.rewarded]
     places = max([len(entry.slate) for entry in known], default=1) or 1
@@ -159,7 +173,7 @@ def examples(log: Sequence[Entry]) -> Examples:
     return Examples(
         inputs=case,
         prior=odds,
-        credit=shared_credit(filled, used, np.array([entry.told for entry in known], dtype=bool)),
+        credit=shared_credit(filled, used, np.array([entry.usage_known for entry in known], dtype=bool)),
         query=_queries(seen),
         reward=np.array([entry.reward for entry in known], dtype=np.float32),
         weight=importance(np.array([entry.propensity for entry in known], dtype=np.float64)),
@@ -172,7 +186,7 @@ def _queries(seen: Sequence[Inputs]) -> NDArray[np.float32]:
     return np.concatenate([each.query for each in seen]) if seen else np.zeros((0, len(QUERY)), np.float32)
 
 
-def logged(log: Sequence[Entry]) -> Logged:
+def logged(log: Sequence[LoggedDecision]) -> Logged:
     """Returns the decisions as the gate sees them; the segment is whether the bank knew a similar task."""
     queries = _queries([inputs_of(entry.features) for entry in log]).astype(np.float64)
     known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
@@ -185,19 +199,19 @@ def logged(log: Sequence[Entry]) -> Logged:
     )
 
 
-def target(log: Sequence[Entry], policy: Policy | None) -> Target:
-    """Returns a policy on the rows of the log: whether it would have served each slate, and what it promised for it."""
-    chance, promised = [], []
+def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
+    """Returns the policy on the rows of the log: whether it would have served each slate, and its predicted reward."""
+    chance, predicted = [], []
     for entry in log:
         scores = score(policy, entry.features)
         mine = preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
         chance.append(float(mine == entry.slate))
-        promised.append(_promise(policy, entry))
-    return Target(np.array(chance, dtype=np.float64), predicted=np.array(promised, dtype=np.float64))
+        predicted.append(_predicted_reward(policy, entry))
+    return Target(np.array(chance, dtype=np.float64), predicted=np.array(predicted, dtype=np.float64))
 
 
-def _promise(policy: Policy | None, entry: Entry) -> float:
-    """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN of the default: it promises none."""
+def _predicted_reward(policy: Policy | None, entry: LoggedDecision) -> float:
+    """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN for the default."""
     if policy is None:
         return float("nan")
     seen, chosen = inputs_of(entry.features), list(entry.slate)

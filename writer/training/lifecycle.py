@@ -1,13 +1,16 @@
-"""The life of a policy: on trial, promoted, retired, rolled back; every step noted in the audit."""
+"""The life of a policy: on trial, promoted, retired, rolled back; every change is noted in the audit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Protocol
 
-from sqlalchemy import Row, Select, Update, func, insert, select, update
+from sqlalchemy import Update, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
+from retrieval.kinds import PolicyStatus
 from retrieval.schema import policies
 from retrieval.search.profile_settings import prior_stands
 from writer.audit import Change, note
@@ -16,7 +19,7 @@ LIVE = ("candidate", "serving")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class NewPolicy:
     """What is written of a new policy."""
 
     status: str
@@ -25,11 +28,54 @@ class Stored:
     checksum: bytes
     blend: float
     decisions: int
-    metrics: Mapping[str, Any]
+    metrics: Mapping[str, object]
     prior_version: int | None = None
 
 
-def versions(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyColumns:
+    """The columns of a live policy that training reads."""
+
+    user_sub: str
+    agent_key: str
+    version: int
+    status: PolicyStatus
+    weights: bytes
+    checksum: bytes
+    blend: float
+    metrics: Mapping[str, object]
+    verdict: Mapping[str, object] | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyRow(PolicyColumns):
+    """A policy on trial or in service.
+
+    Attributes:
+        stands: whether the shared prior that it began at, if any, is still there.
+    """
+
+    stands: bool
+
+
+class PolicyKey(Protocol):
+    """Names a policy."""
+
+    @property
+    def user_sub(self) -> str:
+        """The user whose policy it is."""
+
+    @property
+    def agent_key(self) -> str:
+        """The agent whose decisions it orders."""
+
+    @property
+    def version(self) -> int:
+        """Its number in the profile."""
+
+
+def versions(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for every policy of the profile without its weights, the newest first."""
     shown = [column for column in policies.c if column.name not in {"weights", "checksum", "contributors"}]
     return (
@@ -39,34 +85,40 @@ def versions(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
     )
 
 
-def live(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for the profile's policies on trial and in service, weights and all.
+async def live_policies(
+    connection: AsyncConnection, user_sub: str, agent_key: str, *, lock: bool = False
+) -> list[PolicyRow]:
+    """Returns the profile's policies on trial and in service; locked ones stay so until the transaction ends."""
+    statement = live(user_sub, agent_key)
+    return [PolicyRow(*row) for row in await connection.execute(statement.with_for_update() if lock else statement)]
 
-    ``stands`` tells whether the shared prior that it began at, if any, is still there.
-    """
-    return select(policies, prior_stands().label("stands")).where(
+
+def live(user_sub: str, agent_key: str) -> Rows:
+    """Returns the statement for the profile's policies on trial and in service, each a ``PolicyRow``."""
+    columns = (policies.c[column.name] for column in fields(PolicyColumns))
+    return select(*columns, prior_stands().label("stands")).where(
         policies.c.user_sub == user_sub, policies.c.agent_key == agent_key, policies.c.status.in_(LIVE)
     )
 
 
-async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: Stored) -> int:
+async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: NewPolicy) -> int:
     """Stores a policy under the next version, which is returned."""
     last = select(func.coalesce(func.max(policies.c.version), 0)).where(
         policies.c.user_sub == user_sub, policies.c.agent_key == agent_key
     )
     version = int((await connection.execute(last)).scalar_one()) + 1
-    values = {name: getattr(new, name) for name in Stored.__slots__}
+    values = {name: getattr(new, name) for name in NewPolicy.__slots__}
     await connection.execute(insert(policies).values(user_sub=user_sub, agent_key=agent_key, version=version, **values))
-    await note(connection, _change(user_sub, agent_key, "add_policy", version, new.status))
+    await note(connection, _change((user_sub, agent_key), "add_policy", version, new.status))
     return version
 
 
-async def remember(connection: AsyncConnection, policy: Row[Any], **columns: Mapping[str, Any]) -> None:
+async def set_columns(connection: AsyncConnection, policy: PolicyKey, **columns: Mapping[str, object]) -> None:
     """Puts a verdict or metrics on the policy."""
     await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(**columns))
 
 
-async def decide(connection: AsyncConnection, policy: Row[Any], status: str) -> None:
+async def set_status(connection: AsyncConnection, policy: PolicyKey, status: str) -> None:
     """Gives the policy its new status; a promotion retires what served."""
     if status == "serving":
         retired = _of_profile(policy).where(policies.c.status == "serving")
@@ -74,7 +126,7 @@ async def decide(connection: AsyncConnection, policy: Row[Any], status: str) -> 
     times = {"promoted_at": func.now()} if status == "serving" else {"retired_at": func.now()}
     mine = _of_profile(policy).where(policies.c.version == policy.version)
     await connection.execute(mine.values(status=status, **times))
-    await note(connection, _change(policy.user_sub, policy.agent_key, "decide_policy", policy.version, status))
+    await note(connection, _change((policy.user_sub, policy.agent_key), "decide_policy", policy.version, status))
 
 
 async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str) -> int:
@@ -83,19 +135,18 @@ async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str) 
     Raises:
         NotFound: no policy of the profile serves.
     """
-    rows = (await connection.execute(live(user_sub, agent_key).with_for_update())).all()
+    rows = await live_policies(connection, user_sub, agent_key, lock=True)
     serving = next((row for row in rows if row.status == "serving"), None)
     if serving is None:
         raise NotFound("no policy of this profile serves")
     for row in rows:
-        await decide(connection, row, "rolled_back")
-    return int(serving.version)
+        await set_status(connection, row, "rolled_back")
+    return serving.version
 
 
-def _of_profile(policy: Row[Any]) -> Update:
+def _of_profile(policy: PolicyKey) -> Update:
     return update(policies).where(policies.c.user_sub == policy.user_sub, policies.c.agent_key == policy.agent_key)
 
 
-def _change(user_sub: str, agent_key: str, action: str, version: int, status: str) -> Change:
-    payload = {"version": version, "status": status}
-    return Change(user_sub=user_sub, agent_key=agent_key, actor="trainer", action=action, payload=payload)
+def _change(owner: tuple[str, str], action: str, version: int, status: str) -> Change:
+    return Change.of(owner, "trainer", action, version=version, status=status)

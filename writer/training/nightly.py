@@ -1,7 +1,7 @@
-"""Learning: a profile's log becomes a candidate, a candidate on trial becomes a verdict, a verdict changes what serves.
+"""The nightly training: judges each trial, watches each serving policy, and trains new candidates from the logs.
 
-Nothing is stored before a head is finished, so a training that is broken off leaves everything as it was; and what two
-trainers store at once, one of them stores.
+Nothing is stored before a head is finished, so a training that is interrupted changes nothing. Where two trainers
+store at the same time, one of them succeeds and the other stores nothing.
 """
 
 import hashlib
@@ -9,19 +9,19 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal, TypedDict, cast
 
 import numpy as np
-from sqlalchemy import Row, select
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.examples import Examples, split
-from policy.foretell import foretold
 from policy.gate import Contest, Verdict, judge
 from policy.gate import Settings as GateSettings
+from policy.held_out import held_out_log_loss
 from policy.inputs import factory
 from policy.network import Head
 from policy.watch import watch
@@ -34,14 +34,14 @@ from retrieval.schema import profiles
 from retrieval.telemetry import log as events
 from writer.profiles import Profile, each_profile
 from writer.training import lifecycle, shared_prior
-from writer.training.decision_log import Entry, examples, logged, read, target
-from writer.training.lifecycle import Stored
+from writer.training.decision_log import LoggedDecision, examples, logged, read, target
+from writer.training.lifecycle import NewPolicy, PolicyRow
 from writer.training.shared_prior import Start
 
 Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
 """Trains a head for each set of examples, with its seed, from where it begins."""
 
-Outcome = Literal[
+TrainingOutcome = Literal[
     "candidate",
     "promote",
     "keep",
@@ -83,21 +83,33 @@ class Demand:
     hidden: int = 0
 
 
+class CurvePoint(TypedDict):
+    """One point of a learning curve: what a head gains in log loss, in nats, after so many decisions."""
+
+    decisions: int
+    log_loss_gain: float
+
+
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class TrainingResult:
     """What became of one profile."""
 
     user_sub: str
     agent_key: str
-    outcome: Outcome
+    outcome: TrainingOutcome
     version: int | None = None
     decisions: int = 0
     verdict: Verdict | None = None
-    metrics: dict[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def learning_curve(self) -> Sequence[CurvePoint]:
+        """Returns the curve that is part of the metrics of a new policy; empty without one."""
+        return cast("Sequence[CurvePoint]", self.metrics.get("learning_curve", ()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Due:
+class _DueProfile:
     """A profile whose candidate is to be trained."""
 
     profile: Profile
@@ -108,32 +120,32 @@ class _Due:
 
 async def learn(
     database: Database, fit: Fit, *, only: Profile | None = None, demand: Demand | None = None, seed: int = 0
-) -> AsyncIterator[Learnt]:
-    """Judges every trial, watches over what serves, and trains candidates; yields what became of each profile.
+) -> AsyncIterator[TrainingResult]:
+    """Judges every trial, watches every serving policy, and trains candidates; yields each profile's result.
 
     Args:
         database: where the logs are.
         fit: trains many heads at once.
-        only: this profile alone; None is every one.
-        demand: what a profile must have.
+        only: this profile alone; None: every profile.
+        demand: what a profile must have before a candidate is trained.
         seed: the same seed and logs give the same weights.
 
     Raises:
         DatabaseUnavailable: what was stored so far stays.
     """
     demand = demand or Demand()
-    due: list[_Due] = []
+    due: list[_DueProfile] = []
     async for profile in _profiles(database, only):
         try:
-            found = await _look(database, profile, demand)
+            found = await _judge_profile(database, profile, demand)
         except UserErased:
-            found = Learnt(profile.user_sub, profile.agent_key, "erased")
-        if isinstance(found, _Due):
+            found = TrainingResult(profile.user_sub, profile.agent_key, "erased")
+        if isinstance(found, _DueProfile):
             due.append(found)
         else:
             yield found
-    async for learnt in _train(database, due, fit, demand, seed):
-        yield learnt
+    async for result in _train(database, due, fit, demand, seed):
+        yield result
 
 
 async def _profiles(database: Database, only: Profile | None) -> AsyncIterator[Profile]:
@@ -144,116 +156,124 @@ async def _profiles(database: Database, only: Profile | None) -> AsyncIterator[P
         yield profile
 
 
-async def _look(database: Database, profile: Profile, demand: Demand) -> Learnt | _Due:
-    """Judges and watches; answers with examples when a new candidate is due.
+async def _judge_profile(database: Database, profile: Profile, demand: Demand) -> TrainingResult | _DueProfile:
+    """Judges the trial and watches the serving policy; returns the result, or the profile if a candidate is due.
 
-    What takes long is done between two transactions: an erasure need not wait for it.
+    Long computations run between two transactions, so that an erasure need not wait for them.
     """
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        seen = await _read(connection, profile)
-    if not seen.learns:
-        return Learnt(profile.user_sub, profile.agent_key, "learning is off")
-    steps, ended = _steps(seen)
-    if steps:
+        state = await _read(connection, profile)
+    if not state.learns:
+        return TrainingResult(profile.user_sub, profile.agent_key, "learning is off")
+    transitions, ended = _transitions(state)
+    if transitions:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-            if not await _take(connection, seen, steps):
-                return Learnt(profile.user_sub, profile.agent_key, "another trainer was first")
+            if not await _apply(connection, state, transitions):
+                return TrainingResult(profile.user_sub, profile.agent_key, "another trainer was first")
     if ended is not None:
         return ended
-    due = _Due(profile, examples(seen.log), shares=seen.shares)
-    return _undue(due, seen.log, seen.trained_at(steps), demand) or due
+    due = _DueProfile(profile, examples(state.log), shares=state.shares)
+    return _why_not_due(due, state.log, state.trained_at(transitions), demand) or due
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
-    """A profile as a trainer found it: whether it learns and shares, its log, its live and its latest policies."""
+class _ProfileState:
+    """A profile as a trainer read it: whether it learns and shares, its log, its live and its latest policies."""
 
     learns: bool
     shares: bool = False
-    log: Sequence[Entry] = ()
-    live: Sequence[Row[Any]] = ()
-    latest: Sequence[Row[Any]] = ()
-    """Newest first; failed ones left out."""
+    log: Sequence[LoggedDecision] = ()
+    live: Sequence[PolicyRow] = ()
+    latest: Sequence[tuple[int, datetime]] = ()
+    """Version and time of the latest policies that have not failed, the newest first."""
 
-    def trained_at(self, steps: Sequence["_Step"]) -> datetime | None:
+    def trained_at(self, transitions: Sequence["_Transition"]) -> datetime | None:
         """Returns when the newest policy was made that has not failed and does not now; None: there is none."""
-        failed = {step.policy.version for step in steps if step.status == "failed"}
-        return next((row.created_at for row in self.latest if row.version not in failed), None)
+        failed = {transition.policy.version for transition in transitions if transition.status == "failed"}
+        return next((created_at for version, created_at in self.latest if version not in failed), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Step:
-    """What is to become of a live policy: columns to put on it, and its new status, if any."""
+class _Transition:
+    """A change of a live policy: columns to set on it, and its new status, if any."""
 
-    policy: Row[Any]
+    policy: PolicyRow
     status: str | None
-    columns: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
-async def _read(connection: AsyncConnection, profile: Profile) -> _Seen:
+async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState:
     user_sub, agent_key = profile.user_sub, profile.agent_key
     wants = select(profiles.c.learning, profiles.c.share_prior).where(
         profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
     )
     row = (await connection.execute(wants)).one_or_none()
     if row is None or not row.learning:
-        return _Seen(learns=False)
+        return _ProfileState(learns=False)
     log = await read(connection, user_sub, agent_key)
     newest = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed").limit(1 + len(lifecycle.LIVE))
-    latest = (await connection.execute(newest)).all()
-    # after those: what another trainer stores in between is then on trial, and not merely news
-    live = (await connection.execute(lifecycle.live(user_sub, agent_key))).all()
-    return _Seen(learns=True, shares=row.share_prior, log=log, live=live, latest=latest)
+    latest = [(row.version, row.created_at) for row in await connection.execute(newest)]
+    # after those: what another trainer stores in between is then seen as a trial, not only as newer
+    live = await lifecycle.live_policies(connection, user_sub, agent_key)
+    return _ProfileState(learns=True, shares=row.share_prior, log=log, live=live, latest=latest)
 
 
-async def _take(connection: AsyncConnection, seen: _Seen, steps: Sequence[_Step]) -> bool:
-    """Takes the steps, unless the profile's live policies are no longer those that were seen; returns whether."""
-    user_sub, agent_key = seen.live[0].user_sub, seen.live[0].agent_key
-    now = (await connection.execute(lifecycle.live(user_sub, agent_key).with_for_update())).all()
-    if {(row.version, row.status) for row in now} != {(row.version, row.status) for row in seen.live}:
+async def _apply(connection: AsyncConnection, state: _ProfileState, transitions: Sequence[_Transition]) -> bool:
+    """Applies the transitions unless the profile's live policies have changed since they were read; returns whether."""
+    user_sub, agent_key = state.live[0].user_sub, state.live[0].agent_key
+    now = await lifecycle.live_policies(connection, user_sub, agent_key, lock=True)
+    if {(row.version, row.status) for row in now} != {(row.version, row.status) for row in state.live}:
         return False
-    for step in steps:
-        if step.columns:
-            await lifecycle.remember(connection, step.policy, **step.columns)
-        if step.status == "rolled_back":
+    for transition in transitions:
+        if transition.columns:
+            await lifecycle.set_columns(connection, transition.policy, **transition.columns)
+        if transition.status == "rolled_back":
             await lifecycle.roll_back(connection, user_sub, agent_key)
-        elif step.status is not None:
-            await lifecycle.decide(connection, step.policy, step.status)
+        elif transition.status is not None:
+            await lifecycle.set_status(connection, transition.policy, transition.status)
     return True
 
 
-def _steps(seen: _Seen) -> tuple[list[_Step], Learnt | None]:
-    """Returns what the live policies' records call for, and what became of the profile if that was all for now."""
-    steps, sound = [], {}
-    for row in seen.live:
+def _transitions(state: _ProfileState) -> tuple[list[_Transition], TrainingResult | None]:
+    """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now."""
+    transitions: list[_Transition] = []
+    sound: dict[str, PolicyRow] = {}
+    for row in state.live:
         if row.stands and _policy(row) is not None:
             sound[row.status] = row
             continue
         why = "its weights cannot be loaded" if row.stands else "its shared prior was erased"
         events.warning("policy.failed", version=row.version, why=why)
-        steps.append(_Step(row, "failed"))  # it can serve no more, and makes room for another
-    found = _watched(sound.get(SERVING), seen.log)
+        transitions.append(_Transition(row, "failed"))  # it can no longer serve, and makes room for another
+    found = _watched(sound.get(SERVING), state.log)
     if found is None and CANDIDATE in sound:
-        found = _judged(sound, seen.log)
-    return ([*steps, found[0]], found[1]) if found else (steps, None)
+        found = _judged(sound, state.log)
+    return ([*transitions, found[0]], found[1]) if found else (transitions, None)
 
 
-def _watched(serving: Row[Any] | None, log: Sequence[Entry]) -> tuple[_Step, Learnt] | None:
-    """Returns the end of a serving policy whose live reward has fallen below what it was promoted on."""
+def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[_Transition, TrainingResult] | None:
+    """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on."""
     if serving is None or not serving.verdict:
         return None
     floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
     mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == f"q-{serving.version}"]
-    seen = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
-    if not seen.roll_back:
+    live = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
+    if not live.roll_back:
         return None
-    why = {"live_reward": seen.mean, "floor": seen.floor, "decisions": seen.decisions, "evidence": seen.evidence}
-    events.warning("policy.rolled_back", version=serving.version, decisions=seen.decisions)
-    step = _Step(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
-    return step, Learnt(serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why)
+    why: dict[str, object] = {
+        "live_reward": live.mean,
+        "floor": live.floor,
+        "decisions": live.decisions,
+        "evidence": live.evidence,
+    }
+    events.warning("policy.rolled_back", version=serving.version, decisions=live.decisions)
+    transition = _Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
+    return transition, TrainingResult(
+        serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
+    )
 
 
-def _judged(sound: Mapping[str, Row[Any]], log: Sequence[Entry]) -> tuple[_Step, Learnt]:
+def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[_Transition, TrainingResult]:
     """Returns what the gate says of the trial, by the decisions since it began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
@@ -261,26 +281,31 @@ def _judged(sound: Mapping[str, Row[Any]], log: Sequence[Entry]) -> tuple[_Step,
     status = {"promote": "serving", "keep": "rejected", "roll back": "rolled_back"}.get(verdict.outcome)
     if status is None and sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
         status = "rejected"
-    learnt = Learnt(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
-    return _Step(row, status, {"verdict": verdict.as_json()}), learnt
+    result = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
+    return _Transition(row, status, {"verdict": verdict.as_json()}), result
 
 
-def _undue(due: _Due, log: Sequence[Entry], trained_at: datetime | None, demand: Demand) -> Learnt | None:
+def _why_not_due(
+    due: _DueProfile, log: Sequence[LoggedDecision], trained_at: datetime | None, demand: Demand
+) -> TrainingResult | None:
     """Returns why there is no candidate to be trained of these examples; None if there is."""
     known = due.examples
     fresh = sum(entry.rewarded for entry in log if trained_at is None or entry.at > trained_at)
-    why: Outcome | None = None
+    why: TrainingOutcome | None = None
     if len(known) < demand.decisions:
         why = "too few decisions"
     elif len(np.unique(known.reward)) == 1:
         why = "rewards all equal"
     elif fresh < demand.fresh:
         why = "nothing new"
-    return why and Learnt(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
+    return why and TrainingResult(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
 
 
 def verdict_on(
-    trial: Sequence[Entry], candidate: Policy | None, serving: Policy | None, settings: GateSettings | None = None
+    trial: Sequence[LoggedDecision],
+    candidate: Policy | None,
+    serving: Policy | None,
+    settings: GateSettings | None = None,
 ) -> Verdict:
     """Returns the gate's verdict on a candidate by the decisions of its trial."""
     default = target(trial, None)
@@ -288,7 +313,7 @@ def verdict_on(
     return judge(logged(trial), contest, settings)
 
 
-def _policy(row: Row[Any] | None) -> Policy | None:
+def _policy(row: PolicyRow | None) -> Policy | None:
     if row is None:
         return None
     try:
@@ -297,7 +322,9 @@ def _policy(row: Row[Any] | None) -> Policy | None:
         return None  # what cannot be loaded does not serve either
 
 
-async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Demand, seed: int) -> AsyncIterator[Learnt]:
+async def _train(
+    database: Database, due: Sequence[_DueProfile], fit: Fit, demand: Demand, seed: int
+) -> AsyncIterator[TrainingResult]:
     """Trains all at once: first on the earlier decisions, to be measured on the later, then on everything."""
     if not due:
         return
@@ -313,21 +340,22 @@ async def _train(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
     for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
         count = len(each.examples)
         if not all(trained.is_finite for trained in (head, *curve)):
-            yield Learnt(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
+            yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
         blend = count / (count + demand.half)
-        seen = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
+        measured = [held_out_log_loss(each.examples.take(rows), trained, blend) for trained in curve]
         known = int((~rows).sum())
-        points = [(int(known * share), at["log_loss_gain"]) for share, at in zip(CURVE, seen, strict=True)]
-        metrics = {**seen[-1], "learning_curve": [{"decisions": n, "log_loss_gain": gain} for n, gain in points]}
-        worse = metrics["log_loss_gain"] < -2 * metrics["log_loss_gain_error"]
+        points = [(int(known * share), at.log_loss_gain) for share, at in zip(CURVE, measured, strict=True)]
+        whole, curve_points = measured[-1], [{"decisions": n, "log_loss_gain": gain} for n, gain in points]
+        metrics = {**whole.as_json(), "learning_curve": curve_points}
+        worse = whole.log_loss_gain < -2 * whole.log_loss_gain_error
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
-        new = Stored(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
+        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
         yield await _store(database, each.profile, new)
 
 
-async def _start(database: Database, due: Sequence[_Due], fit: Fit, demand: Demand, seed: int) -> Start:
+async def _start(database: Database, due: Sequence[_DueProfile], fit: Fit, demand: Demand, seed: int) -> Start:
     """Returns where heads begin: a prior of those who share their numbers now, else the last, else the factory's."""
     users: dict[str, list[Examples]] = {}
     for each in due:
@@ -337,25 +365,27 @@ async def _start(database: Database, due: Sequence[_Due], fit: Fit, demand: Dema
     together = shared_prior.pool(users)
     if together is not None:
         (head,) = fit([together], [seed], begin)
-        seen = {each.profile.user_sub: each.profile.seen_at for each in due if each.shares}
-        with suppress(UserErased, IntegrityError):  # of somebody who weighed in, or another trainer was first
-            async with database.as_worker(seen) as connection:
-                return await shared_prior.store(connection, head, list(seen), len(together))
+        contributors = {each.profile.user_sub: each.profile.seen_at for each in due if each.shares}
+        with suppress(UserErased, IntegrityError):  # a contributor was erased, or another trainer was first
+            async with database.as_worker(contributors) as connection:
+                return await shared_prior.store(connection, head, list(contributors), len(together))
     async with database.as_worker() as connection:
         return await shared_prior.latest(connection) or Start(begin)
 
 
-async def _store(database: Database, profile: Profile, new: Stored) -> Learnt:
+async def _store(database: Database, profile: Profile, new: NewPolicy) -> TrainingResult:
     user_sub, agent_key = profile.user_sub, profile.agent_key
     try:
         async with database.as_user(user_sub, profile.seen_at) as connection:
             version = await lifecycle.add(connection, user_sub, agent_key, new)
     except UserErased:
-        return Learnt(user_sub, agent_key, "erased")
+        return TrainingResult(user_sub, agent_key, "erased")
     except IntegrityError:
-        return Learnt(user_sub, agent_key, "another trainer was first")
-    outcome: Outcome = "candidate" if new.status == "candidate" else "worse than the default on held-out decisions"
-    return Learnt(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
+        return TrainingResult(user_sub, agent_key, "another trainer was first")
+    outcome: TrainingOutcome = (
+        "candidate" if new.status == "candidate" else "worse than the default on held-out decisions"
+    )
+    return TrainingResult(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
 
 
 def _seed(profile: Profile, seed: int) -> int:

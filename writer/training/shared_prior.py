@@ -1,13 +1,12 @@
-"""The shared prior: where heads begin, trained on the content-free numbers of users who opted in, each of them capped.
+"""The shared prior: where heads begin, trained on numeric features of users who opted in, each with a capped weight.
 
-Its row belongs to nobody. It keeps the digests of whoever weighed in on it; erasing one of them deletes it, and every
-head that began there stops serving until it is trained anew.
+Its row belongs to no user. It keeps the digests of its contributors; erasing one of them deletes the prior, and every
+head that began there stops serving until it is trained again.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import delete, func, insert, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -19,9 +18,9 @@ from policy.weights import WeightsError, pack, unpack
 from retrieval.schema import SHARED, policies
 
 FEWEST_USERS = 5
-"""Below it a prior would be somebody's own head."""
+"""With fewer users a prior would be close to one user's own head."""
 CAP = 0.2
-"""The most that one user weighs."""
+"""The largest share of the whole that one user's examples have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +60,7 @@ async def store(connection: AsyncConnection, head: Head, users: Sequence[str], d
     last = select(func.coalesce(func.max(policies.c.version), 0)).where(policies.c.user_sub == SHARED)
     version = int((await connection.execute(last)).scalar_one()) + 1
     weights, checksum = pack(head, features.VERSION)
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "user_sub": SHARED,
         "agent_key": SHARED,
         "version": version,
@@ -79,9 +78,9 @@ async def store(connection: AsyncConnection, head: Head, users: Sequence[str], d
 
 
 async def forget(connection: AsyncConnection, user_sub: str) -> int:
-    """Deletes every prior that the user weighed in on, and returns how many; the connection is the user's."""
-    weighed_in = literal(digest(user_sub)) == policies.c.contributors.any_()
-    gone = await connection.execute(delete(policies).where(policies.c.user_sub == SHARED, weighed_in))
+    """Deletes every prior that the user contributed to, and returns how many; the connection is the user's."""
+    contributed = literal(digest(user_sub)) == policies.c.contributors.any_()
+    gone = await connection.execute(delete(policies).where(policies.c.user_sub == SHARED, contributed))
     return int(gone.rowcount)
 
 

@@ -1,23 +1,41 @@
 """Large profiles: their vectors go into the HNSW index when there are very many, and out again when few are left."""
 
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
 
-from sqlalchemy import Select, Update, and_, func, select, tuple_, update
+from sqlalchemy import Update, and_, func, select, tuple_, update
 
 from retrieval.database.database import Database
+from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
-LARGE = 20_000
+LARGE_VECTORS = 20_000
 """From so many vectors on, the index serves a profile; below half of it, no more."""
 BATCH = 200
 """Most vectors that one statement moves; an insertion into the index takes about a millisecond."""
 
 
-async def index_all(database: Database, *, large: int = LARGE) -> int:
+@dataclass(frozen=True, slots=True)
+class ProfileSize:
+    """What decides whether the index serves a profile.
+
+    Attributes:
+        approximate: whether it does now.
+        vectors: of ready cases in the profile's space.
+        dimension: of those; None without any.
+        indexable: whether the database has an index to search.
+    """
+
+    approximate: bool
+    vectors: int
+    dimension: int | None
+    indexable: bool
+
+
+async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
     """Brings every profile that became large into the index, and out what is no longer; returns how many changed.
 
     Raises:
@@ -30,8 +48,8 @@ async def index_all(database: Database, *, large: int = LARGE) -> int:
     return changed
 
 
-async def index_profile(database: Database, profile: Profile, *, large: int = LARGE) -> bool:
-    """Brings the profile's vectors into the index or out of it, by their number; returns whether it changed sides.
+async def index_profile(database: Database, profile: Profile, *, large: int = LARGE_VECTORS) -> bool:
+    """Brings the profile's vectors into the index or out of it, by their number; returns whether searches switched.
 
     Whenever the profile says that it is approximate, all its vectors are: searches may rely on it.
 
@@ -43,16 +61,17 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
         row = (await connection.execute(size(profile.user_sub, profile.agent_key))).one_or_none()
     if row is None:
         return False
-    wanted = _belongs(row, large)
-    turned = not wanted and await _turn(database, profile, row.vectors, approximate=False)
+    found = ProfileSize(*row)
+    wanted = _is_large(found, large)
+    switched = not wanted and await _set_approximate(database, profile, found.vectors, approximate=False)
     while await _move(database, profile, approximate=wanted) == BATCH:
-        pass  # in many short transactions: others wait for the profile's lock, and an erasure for its user's
-    return turned or (wanted and await _turn(database, profile, row.vectors, approximate=True))
+        pass  # many short transactions: others wait for the profile's lock, and an erasure for the user's
+    return switched or (wanted and await _set_approximate(database, profile, found.vectors, approximate=True))
 
 
-def _belongs(row: Any, large: int) -> bool:
-    enough: int = large // 2 if row.approximate else large
-    return bool(row.indexable) and row.dimension in INDEXED_DIMENSIONS and row.vectors >= enough
+def _is_large(found: ProfileSize, large: int) -> bool:
+    enough = large // 2 if found.approximate else large
+    return found.indexable and found.dimension in INDEXED_DIMENSIONS and found.vectors >= enough
 
 
 async def _move(database: Database, profile: Profile, *, approximate: bool) -> int:
@@ -62,32 +81,23 @@ async def _move(database: Database, profile: Profile, *, approximate: bool) -> i
         return (await connection.execute(move(profile.user_sub, profile.agent_key, approximate=approximate))).rowcount
 
 
-async def _turn(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
-    """Makes searches use the index, once the last vectors are in it, or stops them; returns whether that was news."""
+async def _set_approximate(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
+    """Makes searches use the index, once the last vectors are in it, or stops them; returns whether that changed."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
     async with database.as_user(user_sub, profile.seen_at) as connection:
         await lock_profile(connection, user_sub, agent_key)
-        if (await connection.execute(turn(user_sub, agent_key, approximate=approximate))).rowcount == 0:
+        if (await connection.execute(set_approximate(user_sub, agent_key, approximate=approximate))).rowcount == 0:
             return False
         rest = move(user_sub, agent_key, approximate=True)
         while approximate and (await connection.execute(rest)).rowcount == BATCH:
             pass
-        change = Change(
-            user_sub=user_sub,
-            agent_key=agent_key,
-            actor="upkeep",
-            action="index_profile",
-            payload={"approximate": approximate, "vectors": vectors},
-        )
-        await note(connection, change)
+        switched = Change.of((user_sub, agent_key), "upkeep", "index_profile", approximate=approximate, vectors=vectors)
+        await note(connection, switched)
     return True
 
 
-def size(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for what decides: ``approximate``, ``vectors`` and ``dimension``, and ``indexable``.
-
-    Vectors of ready cases in the profile's space count; indexable is a database with an index to search.
-    """
+def size(user_sub: str, agent_key: str) -> Rows:
+    """Returns the statement for the profile's ``ProfileSize``, at most one row."""
     return (
         select(
             profiles.c.approximate,
@@ -132,8 +142,8 @@ def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
     return update(case_embeddings).where(theirs, key.in_(left)).values(approximate=approximate)
 
 
-def turn(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns the statement that makes searches of the profile use the index, or no more; it changes no row twice."""
+def set_approximate(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
+    """Returns the statement that makes searches of the profile use the index or not; it changes a row only once."""
     profile = update(profiles).where(
         profiles.c.user_sub == user_sub,
         profiles.c.agent_key == agent_key,

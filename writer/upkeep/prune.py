@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -25,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
+from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
 from retrieval.schema import cases, decisions, procedures, profiles
 from writer.audit import Change, note
@@ -62,7 +62,7 @@ class Pruned:
         )
 
 
-Before = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
+Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class _Sweep:
     act: Callable[[Sequence[UUID]], Update | Delete]
     why: str | None
     action: str = "prune_case"
-    before: Sequence[Before] = ()
+    before: Sequence[Preparation] = ()
 
 
 async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
@@ -113,13 +113,13 @@ async def prune(
     """
     user_sub, agent_key = profile.user_sub, profile.agent_key
 
-    def hide(ids: Sequence[UUID]) -> Update:
+    def prune_softly(ids: Sequence[UUID]) -> Update:
         return mark_pruned(user_sub, ids, now)
 
     soft = (
-        _Sweep(merged(user_sub, agent_key), hide, "merged"),
-        _Sweep(expired(user_sub, agent_key, now), hide, "ttl", before=(forget_words, forget_sources)),
-        _Sweep(crowded_out(user_sub, agent_key), hide, "window"),
+        _Sweep(merged(user_sub, agent_key), prune_softly, "merged"),
+        _Sweep(expired(user_sub, agent_key, now), prune_softly, "ttl", before=(forget_words, forget_sources)),
+        _Sweep(crowded_out(user_sub, agent_key), prune_softly, "window"),
     )
     hard = _Sweep(
         long_pruned(user_sub, agent_key, now - kept),
@@ -128,19 +128,21 @@ async def prune(
         before=(keep_without_case, forget_sources),
     )
 
-    def gone(ids: Sequence[UUID]) -> Delete:
-        return drop(user_sub, ids)
+    def delete_versions(ids: Sequence[UUID]) -> Delete:
+        return delete_procedures(user_sub, ids)
 
-    known = (
-        _Sweep(expired_procedures(user_sub, agent_key, now), gone, "ttl", "prune_procedure"),
-        _Sweep(too_many_procedures(user_sub, agent_key, procedures_kept), gone, "window", "prune_procedure"),
+    procedure_sweeps = (
+        _Sweep(expired_procedures(user_sub, agent_key, now), delete_versions, "ttl", "prune_procedure"),
+        _Sweep(too_many_procedures(user_sub, agent_key, procedures_kept), delete_versions, "window", "prune_procedure"),
     )
-    log = _Sweep(old_decisions(user_sub, agent_key, now - DECISIONS_KEPT), lambda ids: forget(user_sub, ids), None)
+    log = _Sweep(
+        old_decisions(user_sub, agent_key, now - DECISIONS_KEPT), lambda ids: delete_decisions(user_sub, ids), None
+    )
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
         decisions=await _sweep(database, profile, log),
-        procedures=sum([await _sweep(database, profile, sweep) for sweep in known]),
+        procedures=sum([await _sweep(database, profile, sweep) for sweep in procedure_sweeps]),
     )
 
 
@@ -164,24 +166,16 @@ async def _sweep_once(database: Database, profile: Profile, sweep: _Sweep) -> in
         if ids:
             await connection.execute(sweep.act(ids))
         if ids and sweep.why is not None:
-            await note(connection, *(_pruned(profile, sweep, subject) for subject in ids))
+            owner = profile.user_sub, profile.agent_key
+            await note(
+                connection, *(Change.of(owner, "prune", sweep.action, subject, why=sweep.why) for subject in ids)
+            )
     return len(ids)
-
-
-def _pruned(profile: Profile, sweep: _Sweep, subject_id: UUID) -> Change:
-    return Change(
-        user_sub=profile.user_sub,
-        agent_key=profile.agent_key,
-        actor="prune",
-        action=sweep.action,
-        subject_id=subject_id,
-        payload={"why": sweep.why},
-    )
 
 
 def merged(user_sub: str, agent_key: str) -> Select[UUID]:
     """Returns the statement for cases that live on as a count of another one."""
-    return _some(user_sub, agent_key, "merged").order_by(cases.c.created_at, cases.c.id).limit(BATCH)
+    return _of_status(user_sub, agent_key, "merged").order_by(cases.c.created_at, cases.c.id).limit(BATCH)
 
 
 def expired(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
@@ -190,7 +184,7 @@ def expired(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
     # days as an interval, for the date that lies a great many days back may not exist
     age = literal(now) - _last_used
     too_old = age > func.make_interval(0, 0, 0, profiles.c.ttl_days)
-    statement = _some(user_sub, agent_key, "ready").join(profiles, profile).where(too_old)
+    statement = _of_status(user_sub, agent_key, "ready").join(profiles, profile).where(too_old)
     return statement.order_by(_last_used, cases.c.id).limit(BATCH)
 
 
@@ -209,7 +203,7 @@ def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
 
 def long_pruned(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
     """Returns the statement for cases that were pruned before that time."""
-    statement = _some(user_sub, agent_key, "pruned").where(cases.c.pruned_at < before)
+    statement = _of_status(user_sub, agent_key, "pruned").where(cases.c.pruned_at < before)
     return statement.order_by(cases.c.pruned_at, cases.c.id).limit(BATCH)
 
 
@@ -283,7 +277,7 @@ def retention(user_sub: str, agent_key: str) -> CTE:
     return select(worth.c.id, worth.c.last_used, (worth.c.worth / alike).label("retention")).cte("retention")
 
 
-def _worth(user_sub: str, agent_key: str) -> Select[*tuple[Any, ...]]:
+def _worth(user_sub: str, agent_key: str) -> Rows:
     """Retention but for the copies."""
     own = case((cases.c.reward.is_(None), 0.0), else_=1.0)
     earned = func.coalesce(cases.c.reward, 0.0) + cases.c.reuse_reward
@@ -314,17 +308,17 @@ def delete_cases(user_sub: str, case_ids: Sequence[UUID]) -> Delete:
     return delete(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
 
 
-def drop(user_sub: str, procedure_ids: Sequence[UUID]) -> Delete:
+def delete_procedures(user_sub: str, procedure_ids: Sequence[UUID]) -> Delete:
     """Returns the statement that deletes the procedures with all their versions."""
     return delete(procedures).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids))
 
 
-def forget(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
+def delete_decisions(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
     """Returns the statement that deletes the decisions with their slots and rewards."""
     return delete(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(decision_ids))
 
 
-def _some(user_sub: str, agent_key: str, status: str) -> Select[UUID]:
+def _of_status(user_sub: str, agent_key: str, status: str) -> Select[UUID]:
     return select(cases.c.id).where(
         cases.c.user_sub == user_sub,
         cases.c.agent_key == agent_key,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cast, delete, select, tuple_, update
@@ -18,14 +17,14 @@ from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 BATCH = 256
 
 Progress = Callable[[int], object]
-"""Told how many more cases have their vector."""
+"""Called with how many more cases have their vector."""
 
 
-def _silent(_count: int) -> None:
-    """Tells nobody."""
+def _no_progress(_count: int) -> None:
+    """Reports nothing."""
 
 
-async def reembed_all(database: Database, embedder: Embedder, *, progress: Progress = _silent) -> int:
+async def reembed_all(database: Database, embedder: Embedder, *, progress: Progress = _no_progress) -> int:
     """Brings every profile into the embedder's space; returns how many cases were embedded.
 
     Raises:
@@ -46,7 +45,7 @@ async def reembed(
     profile: Profile,
     *,
     batch: int = BATCH,
-    progress: Progress = _silent,
+    progress: Progress = _no_progress,
 ) -> int:
     """Gives each ready case a vector in the embedder's space, then moves the profile there and drops the old vectors.
 
@@ -97,7 +96,7 @@ async def _store(
     """Stores the vectors of the cases that are still there, and returns how many."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be about to be indexed
-        there = (await connection.scalars(hold(profile.user_sub, vectors))).all()
+        there = (await connection.scalars(lock_cases(profile.user_sub, vectors))).all()
         values = [
             {"case_id": case_id, "numbers": vector.tolist()}
             for case_id in there
@@ -114,7 +113,7 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
     user_sub, blank = profile.user_sub, set[tuple[UUID, int]]()
     while True:
         async with database.as_user(user_sub, profile.seen_at) as connection:
-            statement = elsewhere(user_sub, profile.agent_key, embedder.model, blank).limit(batch)
+            statement = unembedded_triggers(user_sub, profile.agent_key, embedder.model, blank).limit(batch)
             rows = (await connection.execute(statement)).all()
         if not rows:
             return
@@ -130,9 +129,9 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
                 await connection.execute(set_trigger_vector(user_sub, embedder.model), values)
 
 
-def elsewhere(
+def unembedded_triggers(
     user_sub: str, agent_key: str, model: str, blank: Collection[tuple[UUID, int]]
-) -> Select[*tuple[Any, ...]]:
+) -> Select[UUID, int, str]:
     """Returns the statement for versions without a vector of the model, but for those with nothing to embed."""
     return (
         select(procedures.c.id, procedures.c.version, procedures.c.trigger)
@@ -189,7 +188,7 @@ def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID
     )
 
 
-def hold(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
+def lock_cases(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
     """Returns the statement for which of the cases are still there; they stay until the transaction ends."""
     there = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return there.order_by(cases.c.id).with_for_update(read=True, key_share=True)
@@ -197,7 +196,7 @@ def hold(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
 
 def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Insert:
     """Returns the statement that stores a vector, with parameters ``case_id`` and ``numbers``; a known one stays."""
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "user_sub": user_sub,
         "agent_key": agent_key,
         "model": model,

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from policy.logged import Floats, Ints
 from retrieval.ports import Embedder
+from writer.retain.backfill import step_failed
 
 _READ_ONLY = re.compile(r"(get_|find_|list_|search_|calculate|think|check_)")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -27,6 +28,7 @@ _STEM_CHARS = 5
 class _Step(TypedDict):
     tool: str
     error: bool
+    output: object
 
 
 class _Run(TypedDict):
@@ -94,7 +96,7 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
     """
     runs = _rows(folder / "runs.jsonl", _RUN)
     gold = {task["task_key"]: task["gold_actions"] for task in _rows(folder / "tasks.jsonl", _TASK)}
-    done = [[step["tool"] for step in run["steps"] if not step["error"]] for run in runs]
+    done = [[step["tool"] for step in run["steps"] if not step_failed(step)] for run in runs]
     right = [[action["name"] for action in gold[run["task_id"]]] for run in runs]
     tools = sorted({tool for tools in (*done, *right) for tool in tools if changes_state(tool)})
     return Domain(
@@ -107,7 +109,7 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
         effects=_counts(done, tools),
         gold=_counts(right, tools),
         steps=np.array([len(run["steps"]) for run in runs], dtype=np.float64),
-        errors=np.array([sum(step["error"] for step in run["steps"]) for run in runs], dtype=np.float64),
+        errors=np.array([sum(map(step_failed, run["steps"])) for run in runs], dtype=np.float64),
         tool_stems=[stems(tokens(tool)) for tool in tools],
         tool_vectors=await _vectors([tool.replace("_", " ") for tool in tools], embedder),
     )

@@ -24,13 +24,13 @@ from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from writer.training import lifecycle
-from writer.training.lifecycle import Stored
+from writer.training.lifecycle import NewPolicy
 
 TRAINED_WITHIN_S = 100
 OUTSIDE = {"agent": AGENT}
 
 
-async def give(user: User, new: Stored) -> int:
+async def give(user: User, new: NewPolicy) -> int:
     async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
         return await lifecycle.add(connection, user.name, AGENT, new)
 
@@ -80,7 +80,7 @@ async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newe
     await give(alice, stored("candidate", blend=0.5))
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         for row in (await connection.execute(lifecycle.live(alice.name, AGENT))).all():
-            await lifecycle.remember(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
+            await lifecycle.set_columns(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
     found = await seen(alice)
     assert found["serving"] == "q-2"
     listed = [(each["version"], each["status"], each["blend"]) for each in found["policies"]]

@@ -15,7 +15,7 @@ from retrieval.schema import cases, procedures
 from retrieval.search.candidates import Search
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
-from writer.procedures.learn_from_run import by_rule
+from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis
 from writer.retain.retain import retain
 from writer.run import FinishedRun, ProcedureData
@@ -118,7 +118,9 @@ async def test_an_analyst_that_fails_costs_the_lesson_and_not_the_case(bank: Ban
 
     fields = {"agent": AGENT, "task": "Add a column", "outcome": "success", "tool_traces": []}
     await retain(bank.database, bank.keyring, FinishedRun.model_validate(fields), bank.author(user))
-    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=replace(by_rule(), analyst=Confused()))
+    worker = Worker(
+        bank.database, WordLlamaEmbedder(), bank.keyring, rules=replace(rule_learners(), analyst=Confused())
+    )
     while await worker.run_once():
         pass
     (row,) = await bank.read(user, select(cases.c.status, cases.c.attempts, cases.c.last_error))

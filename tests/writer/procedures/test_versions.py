@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import NotFound
 from retrieval.kinds import AbstractionLevel
-from retrieval.ranking.slate import Question, Slate
+from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import Reader
 from retrieval.schema import audit, cases, procedures
 from retrieval.search.candidates import Search
@@ -20,8 +20,8 @@ from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
 from writer.procedures import pinning
 from writer.procedures.counters import Counters, clearly_worse
-from writer.procedures.learn_from_run import by_rule
-from writer.procedures.ports import Analysis, Draft, Teachers
+from writer.procedures.learn_from_run import rule_learners
+from writer.procedures.ports import Analysis, Draft, Learners
 from writer.profiles import Profile
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
@@ -67,12 +67,12 @@ async def noted(bank: Bank, user: str, action: str) -> list[Any]:
     return await bank.read(user, select(audit).where(audit.c.user_sub == user, audit.c.action == action))
 
 
-async def ask(bank: Bank, user: str, query: str = TASK, **more: Any) -> Slate:
+async def ask(bank: Bank, user: str, query: str = TASK, **more: Any) -> Retrieved:
     reader = Reader(bank.database, EMBEDDER)
     return await reader.retrieve(user, datetime.now(UTC), Question(Search(AGENT, query), **more))
 
 
-async def ended(bank: Bank, user: str, slate: Slate, reward: float, used: Sequence[UUID] | None = None) -> UUID:
+async def ended(bank: Bank, user: str, slate: Retrieved, reward: float, used: Sequence[UUID] | None = None) -> UUID:
     """Finishes a run, without anything to learn from, that began with the slate."""
     said = {} if used is None else {"used_procedure_ids": [str(each) for each in used]}
     more = {"retrieval_id": slate.retrieval_id, "reward": reward, "reward_source": "user", **said}
@@ -143,7 +143,7 @@ class Broken:
 
 
 async def test_teachers_that_fail_cost_their_lessons_and_not_the_case(bank: Bank, user: str):
-    rules = replace(by_rule(), abstractor=Broken(), reviser=Broken())
+    rules = replace(rule_learners(), abstractor=Broken(), reviser=Broken())
     await finish(bank, user, plan=PLAN, worker={"rules": rules})
     assert len(await bank.ids(user, "ready")) == 1
     assert await stored(bank, user) == []
@@ -152,9 +152,9 @@ async def test_teachers_that_fail_cost_their_lessons_and_not_the_case(bank: Bank
 async def test_a_profile_that_wants_a_language_model_is_taught_by_it_and_others_by_rule(bank: Bank, user: str):
     asked: list[Profile] = []
 
-    def llm(profile: Profile) -> Teachers:
+    def llm(profile: Profile) -> Learners:
         asked.append(profile)
-        return replace(by_rule(), abstractor=Broken())
+        return replace(rule_learners(), abstractor=Broken())
 
     await finish(bank, user, plan=PLAN, worker={"llm": llm})
     assert (len(await stored(bank, user)), asked) == (1, [])

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from policy import features
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget, Policy
@@ -39,8 +39,8 @@ from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
 from writer.training import lifecycle
 from writer.training.decision_log import examples, read, target
-from writer.training.lifecycle import Stored
-from writer.training.nightly import Demand, Fit, Learnt, learn
+from writer.training.lifecycle import NewPolicy
+from writer.training.nightly import Demand, Fit, TrainingResult, learn
 from writer.training.shared_prior import CAP, FEWEST_USERS, digest
 from writer.upkeep.reembed import reembed
 
@@ -67,17 +67,19 @@ async def log(bank: Bank, user: str, drawn: Sequence[Drawn]) -> None:
     await put(bank.database, user, AGENT, drawn)
 
 
-async def give(bank: Bank, user: str, new: Stored) -> int:
+async def give(bank: Bank, user: str, new: NewPolicy) -> int:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         return await lifecycle.add(connection, user, AGENT, new)
 
 
-async def learnt(bank: Bank, user: str, fit: Fit = quick, demand: Demand | None = None, seed: int = 0) -> Learnt:
+async def learnt(
+    bank: Bank, user: str, fit: Fit = quick, demand: Demand | None = None, seed: int = 0
+) -> TrainingResult:
     (found,) = [each async for each in learn(bank.database, fit, only=bank.profile(user), demand=demand, seed=seed)]
     return found
 
 
-async def everybody(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, Learnt]:
+async def everybody(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
     return {each.user_sub: each async for each in learn(bank.database, fit, demand=demand)}
 
 
@@ -208,7 +210,9 @@ async def test_a_log_reads_the_same_when_a_case_of_it_is_gone(bank: Bank, user: 
 # The gate
 
 
-async def on_trial(bank: Bank, user: str, count: int, budget: Budget, *, reversed_truth: bool = False) -> Learnt:
+async def on_trial(
+    bank: Bank, user: str, count: int, budget: Budget, *, reversed_truth: bool = False
+) -> TrainingResult:
     """Puts the truth on trial, as a candidate, over so many decisions, and returns the verdict."""
     await log(bank, user, [])
     await give(bank, user, stored("candidate", TRUTH.head))
@@ -300,7 +304,9 @@ async def test_a_policy_whose_live_reward_falls_is_rolled_back_and_its_record_sa
     ],
     ids=["a corrupt candidate", "a policy of other features"],
 )
-async def test_a_policy_that_cannot_be_loaded_has_failed_and_another_is_trained(broken: Stored, bank: Bank, user: str):
+async def test_a_policy_that_cannot_be_loaded_has_failed_and_another_is_trained(
+    broken: NewPolicy, bank: Bank, user: str
+):
     await log(bank, user, seen())
     await give(bank, user, broken)
     assert (await learnt(bank, user)).outcome == "candidate"

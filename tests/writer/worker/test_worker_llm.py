@@ -18,8 +18,8 @@ from tests.lessons import FIXED
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
 from writer.procedures.analyst import RuleAnalyst
-from writer.procedures.learn_from_run import by_rule
-from writer.procedures.ports import Analysis, Teachers
+from writer.procedures.learn_from_run import rule_learners
+from writer.procedures.ports import Analysis, Learners
 from writer.profiles import Profile
 from writer.retain.retain import retain
 from writer.run import FinishedRun
@@ -40,8 +40,8 @@ class Teacher:
         await self.meanwhile(run)
         return await RuleAnalyst().analyse(run)
 
-    def of(self, _profile: Profile) -> Teachers:
-        return replace(by_rule(), analyst=self)
+    def of(self, _profile: Profile) -> Learners:
+        return replace(rule_learners(), analyst=self)
 
 
 async def keep(bank: Bank, user: str, task: str) -> UUID:

@@ -1,1 +1,1 @@
-"""A language model in the rules' place: what it is told of a run, what it answers, and what it may cost."""
+"""A language model in place of the rules: the digest it reads, the answers it gives, the tokens it may use."""

@@ -1,21 +1,21 @@
-"""Which words a run has first from a text that gives instructions; an answer that acts on them is not believed.
+"""Finds words that a run has first from a text that gives instructions, and answers that follow such a text.
 
-Whoever writes into what a tool answers may address the model that reads it. A language model is told that this is
-data, and may obey all the same; so what it writes is held against where its words come from.
+A tool's output may contain an instruction to the model that reads it (prompt injection). The model is asked to treat
+outputs as data and may follow it all the same, so an answer is checked against where its words come from.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
 from writer.analysis.causes import parted
-from writer.procedures.llm.run_digest import Told
+from writer.procedures.llm.run_digest import RunDigest
 
 MOST_ELSEWHERE = 2
-"""How many planted words a description may have by chance; what is to be done may have none."""
+"""How many injected words a description may have by chance; a text that says what to do may have none."""
 
 _WORD = re.compile(r"[^\W_]{3,}")
 STEM_CHARS = 5
-"""So much of a word is compared, for an answer may inflect it."""
+"""How much of a word is compared, since an answer may inflect it."""
 _VALUE = re.compile(r"https?://[^\s\"'<>]+|[\w.+-]+@[\w.-]+|\b\d{5,}\b")
 _COMMON = (
     "the and for with from that this then when where which who not are was were has have had its can may will one two "
@@ -24,43 +24,43 @@ _COMMON = (
     "make sure check find get set give given found correct right valid must should instead only also such like until "
     "try list name names type http https www com org net"
 )
-"""Words of any procedure; that they were planted says nothing."""
+"""Words of any procedure; finding one after an instruction proves nothing."""
 
 
-def planted(told: Told, trusted: Iterable[str] = ()) -> set[str]:
-    """Returns the words that the run has first behind an instruction in a tool's output, or in a text between tools.
+def injected_words(digest: RunDigest, trusted: Iterable[str] = ()) -> set[str]:
+    """Returns the words that occur first after an instruction in a tool's output, or in a message of another role.
 
-    An instruction in words that nobody knows for one still needs an address: to those words belong addresses and long
-    numbers of outputs that no call used.
+    An instruction that is not recognised as one still needs an address or an account, so addresses and long numbers
+    of outputs that no call used belong to those words, too.
 
     Args:
-        told: what a model is told of the run; it can repeat nothing else.
+        digest: all that the model reads of the run; it can repeat nothing else.
         trusted: texts that the rules or an earlier version wrote.
     """
-    said_by_user = [turn.content for turn in told.turns if turn.role == "user"]
-    known = words([_COMMON, told.task, *told.plan, *said_by_user, *trusted])
+    said_by_user = [turn.content for turn in digest.turns if turn.role == "user"]
+    known = words([_COMMON, digest.task, *digest.plan, *said_by_user, *trusted])
     found: set[str] = set()
-    for call in told.calls:
+    for call in digest.calls:
         known |= words([call.tool, call.given]) - found
-        before, behind = _split(call.output)
+        before, after = _split(call.output)
         known |= words(before) - found
-        found |= words(behind) - known
-    heard = [turn.content for turn in told.turns if turn.role not in {"user", "assistant", "system", "developer"}]
-    found |= words(text for content in heard for text in _split(content)[1]) - known
-    used = "\n".join([told.task, *told.plan, *said_by_user, *(call.given for call in told.calls), *trusted])
-    read = [value for text in [*heard, *(call.output for call in told.calls)] for value in _VALUE.findall(text)]
+        found |= words(after) - known
+    messages = [turn.content for turn in digest.turns if turn.role not in {"user", "assistant", "system", "developer"}]
+    found |= words(text for content in messages for text in _split(content)[1]) - known
+    used = "\n".join([digest.task, *digest.plan, *said_by_user, *(call.given for call in digest.calls), *trusted])
+    read = [value for text in [*messages, *(call.output for call in digest.calls)] for value in _VALUE.findall(text)]
     return found | (words(value for value in read if value not in used) - words([_COMMON, used]))
 
 
-def obeys(planted_words: set[str], done: Sequence[str], described: Sequence[str]) -> bool:
-    """Returns whether an answer acts on planted words, or repeats more of them than chance would.
+def follows_injection(injected: set[str], done: Sequence[str], described: Sequence[str]) -> bool:
+    """Returns whether an answer says to do something in injected words, or repeats more of them than chance would.
 
     Args:
-        planted_words: see ``planted``.
+        injected: see ``injected_words``.
         done: its texts that say what to do.
         described: its other texts.
     """
-    return bool(planted_words & words(done)) or len(planted_words & words(described)) > MOST_ELSEWHERE
+    return bool(injected & words(done)) or len(injected & words(described)) > MOST_ELSEWHERE
 
 
 def words(texts: Iterable[str]) -> set[str]:

@@ -1,14 +1,13 @@
-"""What a language model makes of runs: it explains failures, abstracts successes, revises what did not help.
+"""The learners that ask a language model: it explains failures, abstracts successes, revises what did not help.
 
-Each of the three falls back on another teacher, which needs no model, whenever the model has no usable answer: it is
-down, its answer is not of the form asked for, the day's tokens are used up, or the answer acts on what a tool's output
-told its reader to do.
+Each falls back on the rule-based learner whenever the model has no usable answer: it is down, its answer does not have
+the form asked for, the day's tokens are used up, or the answer follows an instruction in a tool's output.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from prometheus_client import Counter
 from pydantic import BaseModel, Field, JsonValue, ValidationError, model_validator
@@ -19,10 +18,10 @@ from retrieval.ports import Answer, Model
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
 from writer.privacy.redact import redact
-from writer.procedures.llm.injection import obeys, planted
-from writer.procedures.llm.run_digest import Told, evidence, told
+from writer.procedures.llm.injection import follows_injection, injected_words
+from writer.procedures.llm.run_digest import RunDigest, digest_of, evidence
 from writer.procedures.llm.token_budget import Account
-from writer.procedures.ports import Abstractor, Analysis, Analyst, Draft, Reviser, Teachers
+from writer.procedures.ports import Abstractor, Analysis, Analyst, Draft, Learners, Reviser
 from writer.profiles import Profile
 from writer.run import ProcedureData, ScriptData, Strict
 
@@ -36,7 +35,7 @@ Label = Annotated[str, Field(max_length=100)]
 
 
 class Lesson(Strict):
-    """The analyst's answer (SOURCES row A2, with a lesson of what never came right beside it)."""
+    """The analyst's answer: a learned-procedure record of a fix or of a failure without one."""
 
     status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"]
     data: ProcedureData | None
@@ -116,32 +115,37 @@ LEVELS: dict[AbstractionLevel, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """A model that reads runs, and whose answers are believed only where they do not act on planted words."""
+    """A model that reads runs; an answer that follows an injected instruction is discarded."""
 
     model: Model
     purpose: LlmPurpose
 
     async def ask(
-        self, instructions: str, run: Told, more: dict[str, JsonValue], form: type[Answer], trusted: Sequence[str] = ()
+        self,
+        instructions: str,
+        run: RunDigest,
+        more: dict[str, JsonValue],
+        form: type[Answer],
+        trusted: Sequence[str] = (),
     ) -> Answer | None:
-        """Returns the model's answer, or None where there is none to be believed.
+        """Returns the model's answer, or None where there is none that may be used.
 
         Raises:
             UserErased: the user was erased meanwhile.
             DatabaseUnavailable: the call could not be written down.
         """
         try:
-            answer = (await self.model.ask(instructions, {**run.material(), **more}, form)).answer
+            answer = (await self.model.ask(instructions, {**run.as_json(), **more}, form)).answer
         except ModelError as error:
             FALLBACKS.labels(self.purpose, error.why).inc()
             return None
         shown = answer.model_dump(mode="json")
-        if obeys(planted(run, trusted), _done(shown), _texts(shown)):
+        if follows_injection(injected_words(run, trusted), _done(shown), _texts(shown)):
             FALLBACKS.labels(self.purpose, "planted").inc()
             return None
         try:
             return form.model_validate(_stored(shown))
-        except ValidationError:  # a field that had nothing in it but what must not be stored
+        except ValidationError:  # a field is empty now that what must not be stored is taken out
             FALLBACKS.labels(self.purpose, "empty").inc()
             return None
 
@@ -160,17 +164,19 @@ class LlmAnalyst:
             return found
         trusted = [] if found.lesson is None else _texts(found.lesson.model_dump(mode="json"))
         reader, more = _Reader(self.model, "analyse"), {"evidence": evidence(found)}
-        answer = await reader.ask(ANALYSE, told(run, found), more, Lesson, trusted)
+        answer = await reader.ask(ANALYSE, digest_of(run, found), more, Lesson, trusted)
         return found if answer is None else _analysis(answer, found)
 
 
 def _analysis(answer: Lesson, found: Analysis) -> Analysis:
     if answer.status == "no_failure_detected":
-        return replace(found, kind=None, lesson=None, told=None, origin="llm")
+        return replace(found, kind=None, lesson=None, subject=None, origin="llm")
     kind: Literal["learned_fix", "failure_lesson"] = (
         "learned_fix" if answer.status == "procedure_learned" else "failure_lesson"
     )
-    return replace(found, kind=kind, lesson=answer.data, told=found.told if found.kind == kind else None, origin="llm")
+    return replace(
+        found, kind=kind, lesson=answer.data, subject=found.subject if found.kind == kind else None, origin="llm"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ class LlmAbstractor:
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
         """Returns the script, by the model or else by the rules; see the port."""
         reader = _Reader(self.model, "abstract")
-        answer = await reader.ask(f"{ABSTRACT}{LEVELS[level]}", told(run, Analysis()), {}, Script)
+        answer = await reader.ask(f"{ABSTRACT}{LEVELS[level]}", digest_of(run, Analysis()), {}, Script)
         if answer is None:
             return await self.by_rule.abstract(run, level)
         if answer.data is None:
@@ -203,7 +209,7 @@ class LlmReviser:
         before = used.record.model_dump(mode="json")
         more: dict[str, JsonValue] = {"used": before, "analysis": analysis.wrapped(), "evidence": evidence(analysis)}
         reader, form = _Reader(self.model, "revise"), _revision_of(used.record)
-        answer = await reader.ask(REVISE, told(run, analysis), more, form, [*_texts(before), used.trigger])
+        answer = await reader.ask(REVISE, digest_of(run, analysis), more, form, [*_texts(before), used.trigger])
         if answer is None:
             return await self.by_rule.revise(used, run, analysis)
         if answer.data is None:
@@ -211,22 +217,22 @@ class LlmReviser:
         return replace(used, kind="revision", origin="llm", record=answer.data, trigger=answer.trigger)
 
 
-def _revision_of(record: ProcedureData | ScriptData) -> type[Revision[Any]]:
+def _revision_of(record: ProcedureData | ScriptData) -> type[Revision[ProcedureData]] | type[Revision[ScriptData]]:
     return Revision[ProcedureData] if isinstance(record, ProcedureData) else Revision[ScriptData]
 
 
 @dataclass(frozen=True, slots=True)
-class LlmTeachers:
-    """Makes the three teachers of a profile, who ask the model at its expense and fall back on the rules."""
+class LlmLearners:
+    """Makes the learners of a profile, which ask the model on its token budget and fall back on the rules."""
 
     model: Model
     account: Account
-    by_rule: Teachers
+    by_rule: Learners
 
-    def __call__(self, profile: Profile) -> Teachers:
-        """Returns the profile's teachers."""
+    def __call__(self, profile: Profile) -> Learners:
+        """Returns the profile's learners."""
         asked = partial(self.account.model, self.model, profile)
-        return Teachers(
+        return Learners(
             analyst=LlmAnalyst(asked("analyse"), self.by_rule.analyst),
             abstractor=LlmAbstractor(asked("abstract"), self.by_rule.abstractor),
             reviser=LlmReviser(asked("revise"), self.by_rule.reviser),
@@ -237,13 +243,14 @@ _DONE = ("procedure_name", "successful_intervention", "learned_procedure_steps")
 """The fields of a record that tell an agent what to do."""
 
 
-def _done(shown: dict[str, Any]) -> list[str]:
+def _done(shown: Mapping[str, JsonValue]) -> list[str]:
     """Returns the texts of an answer that say what to do, and when."""
-    data = shown.get("data") or {}
-    return _texts([shown.get("trigger"), *(data.get(name) for name in _DONE)])
+    data = shown.get("data")
+    fields = data if isinstance(data, dict) else {}
+    return _texts([shown.get("trigger"), *(fields.get(name) for name in _DONE)])
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: JsonValue) -> list[str]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -251,12 +258,12 @@ def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-def _stored(shown: Any) -> Any:
+def _stored(shown: JsonValue) -> JsonValue:
     """Returns an answer as it may be stored: each text in one line, and nothing in it that looks like a secret."""
     return redact(_in_lines(shown))[0]
 
 
-def _in_lines(value: Any) -> Any:
+def _in_lines(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {name: _in_lines(item) for name, item in value.items()}
     if isinstance(value, list):

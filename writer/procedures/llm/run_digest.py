@@ -1,10 +1,9 @@
-"""What a language model is told of a run: a bounded part of it, with what failed before all else."""
+"""The digest of a run that a language model reads: a bounded part of it, with the failed calls first of all."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -19,14 +18,14 @@ OUTPUT_CHARS = 600
 TURN_CHARS = 400
 PLAN_CHARS = 200
 MOST_STEPS = 30
-MOST_TOLD_CALLS = 24
-MOST_TOLD_TURNS = 12
+MOST_DIGEST_CALLS = 24
+MOST_DIGEST_TURNS = 12
 MOST_FAILURES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCall:
-    """A call as a model is told of it."""
+class DigestCall:
+    """A call in the digest, cut to its bounds."""
 
     index: int
     tool: str
@@ -36,24 +35,24 @@ class ToldCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTurn:
-    """A message of the conversation as a model is told of it."""
+class DigestTurn:
+    """A message of the conversation in the digest."""
 
     role: str
     content: str
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """All that a model is told of a run."""
+class RunDigest:
+    """All that a model reads of a run."""
 
     task: str
     outcome: str
     plan: Sequence[str]
-    calls: Sequence[ToldCall]
-    turns: Sequence[ToldTurn]
+    calls: Sequence[DigestCall]
+    turns: Sequence[DigestTurn]
 
-    def material(self) -> dict[str, JsonValue]:
+    def as_json(self) -> dict[str, JsonValue]:
         """Returns it as JSON."""
         return {
             "task": self.task,
@@ -73,15 +72,15 @@ class Told:
         }
 
 
-def told(run: StoredRun, analysis: Analysis) -> Told:
-    """Returns what a model is told: of the calls those that the rules found to matter, then the latest."""
+def digest_of(run: StoredRun, analysis: Analysis) -> RunDigest:
+    """Returns the digest: the calls of failures that the rules found, then the latest, in the order of the run."""
     traces = list(islice(run.tool_traces, MOST_CALLS))
-    return Told(
+    return RunDigest(
         task=beginning(run.task, TASK_CHARS),
         outcome=run.outcome,
         plan=[beginning(step, PLAN_CHARS) for step in run.plan[:MOST_STEPS]],
-        calls=[_call(index, traces[index]) for index in _told(analysis, len(traces))],
-        turns=[_turn(turn) for turn in list(run.turns)[-MOST_TOLD_TURNS:] if isinstance(turn, Mapping)],
+        calls=[_call(index, traces[index]) for index in _chosen_calls(analysis, len(traces))],
+        turns=[_turn(turn) for turn in list(run.turns)[-MOST_DIGEST_TURNS:] if isinstance(turn, Mapping)],
     )
 
 
@@ -103,20 +102,20 @@ def _failure(failure: Failure) -> JsonValue:
     }
 
 
-def _told(analysis: Analysis, count: int) -> list[int]:
-    """Returns the indices of the calls to tell, rising."""
-    matter: dict[int, None] = {}
+def _chosen_calls(analysis: Analysis, count: int) -> list[int]:
+    """Returns the indices of the calls in the digest, rising."""
+    chosen: dict[int, None] = {}
     for failure in [*analysis.recovered[:MOST_FAILURES], *analysis.lost[:MOST_FAILURES]]:
         ends = [*failure.failed[-2:], *([] if failure.succeeded is None else [failure.succeeded])]
-        matter.update(dict.fromkeys(ends))
-    matter.update(dict.fromkeys(range(count - 1, -1, -1)))
-    return sorted(islice((index for index in matter if index < count), MOST_TOLD_CALLS))
+        chosen.update(dict.fromkeys(ends))
+    chosen.update(dict.fromkeys(range(count - 1, -1, -1)))
+    return sorted(islice((index for index in chosen if index < count), MOST_DIGEST_CALLS))
 
 
-def _call(index: int, trace: Any) -> ToldCall:
+def _call(index: int, trace: object) -> DigestCall:
     if not isinstance(trace, Mapping):
-        return ToldCall(index, "", "", beginning(glimpse(trace), OUTPUT_CHARS), "")
-    return ToldCall(
+        return DigestCall(index, "", "", beginning(glimpse(trace), OUTPUT_CHARS), "")
+    return DigestCall(
         index=index,
         tool=beginning(str(trace.get("tool", "")), PLAN_CHARS),
         given=beginning(_as_text(trace.get("input")), GIVEN_CHARS),
@@ -125,9 +124,9 @@ def _call(index: int, trace: Any) -> ToldCall:
     )
 
 
-def _turn(turn: Mapping[Any, Any]) -> ToldTurn:
-    return ToldTurn(beginning(str(turn.get("role", "")), PLAN_CHARS), glimpse(turn.get("content"))[:TURN_CHARS])
+def _turn(turn: Mapping[str, object]) -> DigestTurn:
+    return DigestTurn(beginning(str(turn.get("role", "")), PLAN_CHARS), glimpse(turn.get("content"))[:TURN_CHARS])
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,8 +1,8 @@
-"""What language models are asked at each profile's expense: a budget for each day, and an account of every call."""
+"""A profile's token budget for language models: so much a day, with an account of every call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
 
 from prometheus_client import Counter
 from pydantic import JsonValue
@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.sql.elements import ColumnElement
 
 from retrieval.database.database import Database
+from retrieval.database.rows import Rows
 from retrieval.errors import ModelBudgetSpent, ModelError, Tokens
 from retrieval.kinds import LlmPurpose
 from retrieval.ports import Answer, Model, Reply
@@ -25,7 +26,7 @@ TOKENS = Counter("casebank_llm_tokens_total", "Tokens that language models read 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where the calls of all profiles are written down.
+    """The account of all profiles' calls.
 
     Attributes:
         tokens_per_day: of a profile that has no number of its own.
@@ -35,13 +36,13 @@ class Account:
     tokens_per_day: int
 
     def model(self, model: Model, profile: Profile, purpose: LlmPurpose) -> Model:
-        """Returns the model, asked at the profile's expense."""
+        """Returns the model, metered by the profile's budget."""
         return _Metered(self, model, profile, purpose)
 
 
 @dataclass(frozen=True, slots=True)
 class _Metered:
-    """A model that is asked only while the profile has tokens left, and each call of which is written down.
+    """A model that is asked only while the profile has tokens left; each call is added to the account.
 
     Calls at the same moment do not see each other's tokens, so a day may end over its budget by what was under way.
     """
@@ -84,7 +85,7 @@ class _Metered:
             await connection.execute(statement)
 
 
-def today() -> ColumnElement[Any]:
+def today() -> ColumnElement[date]:
     """Returns the day of the transaction, in UTC."""
     return cast(func.timezone("UTC", func.now()), Date)
 
@@ -119,7 +120,7 @@ def add(profile: Profile, purpose: LlmPurpose, tokens: Tokens, *, failures: int)
     )
 
 
-def by_day(user_sub: str, agent_key: str, days: int) -> Select[*tuple[Any, ...]]:
+def by_day(user_sub: str, agent_key: str, days: int) -> Rows:
     """Returns the statement for the account of the last ``days`` days, today's first."""
     shown: Sequence[str] = ("day", "purpose", "calls", "failures", "prompt_tokens", "completion_tokens")
     return (

@@ -17,7 +17,7 @@ from tests.lessons import FIXED, LEARNED, RECORD
 from writer.analysis.calls import StoredRun
 from writer.procedures.analyst import RuleAnalyst, explain
 from writer.procedures.llm.learners import LlmAbstractor, LlmAnalyst, LlmReviser
-from writer.procedures.llm.run_digest import GIVEN_CHARS, MOST_TOLD_CALLS, OUTPUT_CHARS, TASK_CHARS
+from writer.procedures.llm.run_digest import GIVEN_CHARS, MOST_DIGEST_CALLS, OUTPUT_CHARS, TASK_CHARS
 from writer.procedures.ports import Analysis, Draft
 from writer.run import ProcedureData, ScriptData
 
@@ -71,7 +71,7 @@ BY_RULE = Draft("script", "rules", ScriptData(**SCRIPT_RECORD), "by rule")
 
 @dataclass
 class ByRule:
-    """A teacher by rule that always says the same."""
+    """A rule-based learner that always says the same."""
 
     draft: Draft = BY_RULE
 
@@ -108,7 +108,7 @@ async def test_what_the_model_learned_is_the_lesson(server: ChatServer, analyst:
     analysis = await analyst.analyse(FIXED)
     assert (analysis.kind, analysis.lesson) == ("learned_fix", ProcedureData(**RECORD))
     assert analysis.wrapped() == LEARNED
-    assert analysis.told == explain(FIXED).told
+    assert analysis.subject == explain(FIXED).subject
 
 
 async def test_the_model_is_told_of_the_run_and_of_what_the_rules_found(server: ChatServer, analyst: LlmAnalyst):
@@ -126,7 +126,7 @@ async def test_the_model_may_find_what_the_rules_do_not(server: ChatServer, anal
     assert explain(UNEVENTFUL).kind is None
     server.says = lambda _: LEARNED | {"status": "failure_lesson"}
     analysis = await analyst.analyse(UNEVENTFUL)
-    assert (analysis.kind, analysis.told) == ("failure_lesson", None)
+    assert (analysis.kind, analysis.subject) == ("failure_lesson", None)
 
 
 async def test_the_model_may_say_that_nothing_failed(server: ChatServer, analyst: LlmAnalyst):
@@ -212,9 +212,9 @@ async def test_a_huge_run_is_told_within_bounds(server: ChatServer, analyst: Llm
         StoredRun(long, "success", [fails, *works, {**fails, "status": "ok", "output": "1"}], works, [long])
     )
     (record,) = records
-    assert len(record["calls"]) == MOST_TOLD_CALLS
+    assert len(record["calls"]) == MOST_DIGEST_CALLS
     assert record["calls"][0]["call"] == 0  # what failed is told, however long ago
-    assert len(json.dumps(record)) < TASK_CHARS + (MOST_TOLD_CALLS + 12) * (GIVEN_CHARS + OUTPUT_CHARS + 200)
+    assert len(json.dumps(record)) < TASK_CHARS + (MOST_DIGEST_CALLS + 12) * (GIVEN_CHARS + OUTPUT_CHARS + 200)
 
 
 # Instructions inside tool outputs
