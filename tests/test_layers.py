@@ -10,6 +10,8 @@ import pytest
 from tests.paths import ROOT
 
 PACKAGES = ("app", "writer", "retrieval", "policy")
+WITH_A_TEST_OF_THEIR_OWN = 81
+"""At least so many modules are tested at their own path; the number only rises."""
 
 
 def test_imports_go_one_way_only():
@@ -30,3 +32,36 @@ def test_every_module_says_what_it_is_for(package: str):
         if not ast.get_docstring(ast.parse(file.read_text()))
     ]
     assert not silent
+
+
+def _modules() -> set[str]:
+    """Every module of the packages, as a path without its suffix: ``writer/retain/backfill``."""
+    return {
+        str(file.relative_to(ROOT).with_suffix(""))
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*.py")
+        if file.name != "__init__.py"
+    }
+
+
+def _tested(test: Path, modules: set[str]) -> str | None:
+    """The module at the path of a test: of ``test_a_b_c``, the longest of ``a_b_c``, ``a_b`` and ``a`` that is one."""
+    words = test.stem.removeprefix("test_").split("_")
+    folder = test.parent.relative_to(ROOT / "tests")
+    names = (str(folder / "_".join(words[:count])) for count in range(len(words), 0, -1))
+    return next((name for name in names if name in modules), None)
+
+
+def test_a_modules_tests_are_found_by_its_path():
+    modules = _modules()
+    mirrored = [
+        test
+        for test in sorted((ROOT / "tests").rglob("test_*.py"))
+        if test.parent != ROOT / "tests" and test.parent.name != "end_to_end"
+    ]
+    tested = {test: _tested(test, modules) for test in mirrored}
+    astray = [str(test.relative_to(ROOT)) for test, module in tested.items() if module is None]
+    assert not astray
+    own = set(tested.values())
+    sys.stdout.write(f"{len(own)} of {len(modules)} modules have a test at their path\n")
+    assert len(own) >= WITH_A_TEST_OF_THEIR_OWN

@@ -30,15 +30,15 @@ async def retrieve(home: Path) -> list[Measurement]:
             search = Search(AGENT, queries[number])
             await bank.reader.retrieve(_user(bank, number), bank.now, Question(search))
 
-        async def statement(number: int) -> None:
+        async def bare_statement(number: int) -> None:
             search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
-            bare, parameters = candidates(search)
-            # another user's bank: what the first of two reads brings near would be a gift to the second
+            statement, parameters = candidates(search)
+            # another user, so that the cache is cold for both
             who = {"user_sub": _user(bank, number + bank.users // 2), "authorised_at": bank.now}
-            await bank.bare.fetch(bare.sql, *bare.arguments(parameters | who))
+            await bank.bare.fetch(statement.sql, *statement.arguments(parameters | who))
 
-        await interleaved(WARM_UP, whole, statement)
-        ours, bare = await interleaved(ROUNDS, whole, statement)
+        await interleaved(WARM_UP, whole, bare_statement)
+        ours, bare = await interleaved(ROUNDS, whole, bare_statement)
     ratio = p50(ours) / p50(bare)
     detail = f"p50 {p50(ours):.2f} ms against {p50(bare):.2f} ms, {MIDDLE * 200:,} cases of {MIDDLE} profiles"
     return [Measurement("retrieve in-process / bare statement", ratio, "x", detail, aim=1.5)]

@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import uuid_utils.compat as uuids
@@ -50,7 +49,7 @@ class _Writing:
         self.texts = texts
         self.keyring = Keyring(os.urandom(32))
         self.author = Author(USER, USER, datetime.now(UTC))
-        self.row: list[Any] = []
+        self.row: list[object] = []
 
     async def prepare(self) -> None:
         """Reads back what a retain wrote, to be written again by bare inserts."""

@@ -26,6 +26,13 @@ class RunStream(Protocol):
         """Returns the records; ``name`` stands beside the progress bar."""
 
 
+class Trainer(Protocol):
+    """Trains on what was logged, and judges what is on trial."""
+
+    async def train(self) -> "TrainingReport":
+        """Returns what became of the profile."""
+
+
 class Metrics(BaseModel):
     """How well a candidate predicts rewards that it was not trained on; empty where there is no candidate."""
 
@@ -95,11 +102,11 @@ class Learner:
         return report
 
 
-async def show_learning(learner: Learner, run_stream: RunStream, shown: DemoReport, console: Console) -> None:
+async def show_learning(trainer: Trainer, run_stream: RunStream, shown: DemoReport, console: Console) -> None:
     """Trains, runs a second stream with the candidate on trial, judges, and says which policy serves from now on."""
     tasks = len(shown.with_memory.records)
     console.rule("Learning which memories help")
-    first = await learner.train()
+    first = await trainer.train()
     console.print(f"  trained on {first.decisions} rewarded retrievals: {first.outcome}", markup=False)
     if first.outcome != "candidate":
         console.print("  the untrained default goes on", markup=False)
@@ -107,7 +114,7 @@ async def show_learning(learner: Learner, run_stream: RunStream, shown: DemoRepo
     console.print(_on_trial(first), markup=False)
     trial = await run_stream("on trial", Stream(shown.seed + 1, tasks))
     console.print(f"  second stream, seed {shown.seed + 1}: {_totals(trial)}", markup=False)
-    second = await learner.train()
+    second = await trainer.train()
     console.print(f"  the gate's verdict: {second.outcome}", style="bold", markup=False)
     if second.verdict:
         console.print(_table(second.verdict))

@@ -13,22 +13,12 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
-from app.agents.memory import AgentRun, RememberedCase
+from app.agents.memory import AgentRun
+from app.agents.scienceworld.plans import AVOID, MOST, Done, adapt, closest, content, essential, named, verb_of
 from app.agents.world import Briefing, Environment, StepsSpent
 
-AVOID = "do not: "
-_VERBS = ("focus on", "pick up", "teleport to", "move", "use thermometer")
-_MOST = 0.6
-"""Of the words of a name: so many say that it is the thing."""
 _EVERYWHERE = frozenset({"agent", "air", "door"})
-_DULL_WORDS = """
-a an and are around be by can containing done do first focus for from has if in into inventory is it its located move
-next nothing of on one or pick place room task teleport that the them then there thing this to up when which will with
-you your
-"""
-_DULL = frozenset(_DULL_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +29,6 @@ class View:
     place: str
     valid: Sequence[str]
     score: int
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One action that was taken, where, and what it was worth."""
-
-    action: str
-    place: str
-    gain: int
 
 
 class Explorer:
@@ -148,14 +129,14 @@ class Explorer:
     def _is_it(self, action: str) -> bool:
         """Whether the action is about the thing that was focused on."""
         what = content(action.partition(" to ")[0])
-        return bool(self._thing) and len(what & self._thing) > _MOST * len(self._thing)
+        return bool(self._thing) and len(what & self._thing) > MOST * len(self._thing)
 
     def _towards(self, target: set[str]) -> str:
         """Focus on what the task names; where it names no thing, or it is not here, try or look elsewhere."""
         here = self._fresh("focus on")
         if not target:
             return self._try([action for action in here if self._may_be_it(action)])
-        enough = 0.0 if self._view.place in self._text else _MOST * len(target)  # where it must be, any of its words
+        enough = 0.0 if self._view.place in self._text else MOST * len(target)  # where it must be, any of its words
         found = [action for action in here if len(target & content(action)) > enough]
         return self._rng.choice(found) if found else self._elsewhere()
 
@@ -201,89 +182,3 @@ class Explorer:
         """What ended the run badly, if one thing did."""
         last = self._taken[-1:]
         return [AVOID + done.action for done in last if done.gain < 0]
-
-
-def essential(taken: Sequence[Done]) -> list[str]:
-    """Returns the actions that were worth something, those before them on the same things, and the way there."""
-    kept: list[Done] = []
-    matter: set[str] = set()
-    for done in reversed(taken):
-        if done.action.startswith("teleport"):
-            continue
-        words = content(done.action)
-        if done.gain > 0 or words & matter:
-            kept.append(done)
-            matter |= words
-    lines: list[str] = []
-    place = ""
-    for done in reversed(kept):
-        if done.place != place:
-            lines.append(f"teleport to {done.place}")
-            place = done.place
-        lines.append(done.action)
-    return lines
-
-
-def adapt(case: RememberedCase, text: str) -> tuple[int, list[str]] | None:
-    """Returns in how many places the case's task differs from the text, and its plan in the text's words.
-
-    None where it does not fit: where the first sentences, which say what is wanted, differ in a word that the plan
-    does not name, so that no replacing can make it right.
-    """
-    if case.outcome != "success" or not case.plan:
-        return None
-    plan = [line.lower() for line in case.plan]
-    plan_words = " ".join(plan)
-    wanted = _swaps(case.task.partition(".")[0], text.partition(".")[0])
-    if any(not word or not re.search(rf"\b{re.escape(word)}\b", plan_words) for word in wanted):
-        return None
-    swaps = {old: new for old, new in _swaps(case.task, text).items() if old and new}
-    return len(swaps), [_swapped(line, swaps) for line in plan]
-
-
-def _swaps(old: str, new: str) -> dict[str, str]:
-    """Returns what stands in the new text in place of words of the old; single letters are no words."""
-    before, after = (re.findall(r"[\w']{2,}", each.lower()) for each in (old, new))
-    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    return {" ".join(before[i:j]): " ".join(after[p:q]) for kind, i, j, p, q in codes if kind != "equal"}
-
-
-def _swapped(line: str, swaps: dict[str, str]) -> str:
-    if not swaps:
-        return line
-    pattern = "|".join(rf"\b{re.escape(word)}\b" for word in sorted(swaps, key=len, reverse=True))
-    return re.sub(pattern, lambda found: swaps[found[0]], line)
-
-
-def closest(line: str, valid: Sequence[str]) -> str | None:
-    """Returns the valid action that is the line, or the most similar with the same verb and most of its words."""
-    if line in valid:
-        return line
-    same = [action for action in valid if verb_of(action) == verb_of(line)]
-    best = max(same, key=lambda action: _likeness(line, action), default=None)
-    return best if best is not None and _likeness(line, best) > _MOST else None
-
-
-def _likeness(one: str, other: str) -> float:
-    """The share of common words, in what is moved or in where it goes, whichever is less."""
-    parts = zip(one.partition(" to ")[::2], other.partition(" to ")[::2], strict=True)
-    return min(_overlap(content(mine), content(theirs)) for mine, theirs in parts)
-
-
-def _overlap(one: set[str], other: set[str]) -> float:
-    return len(one & other) / len(one | other) if one | other else 1.0
-
-
-def verb_of(action: str) -> str | None:
-    """Returns which of its verbs the action begins with."""
-    return next((verb for verb in _VERBS if action.startswith(verb)), None)
-
-
-def named(target: str) -> set[str]:
-    """Returns the words of the thing that is to be focused on; none where it is described, not named."""
-    return set() if " with " in target else content(target)
-
-
-def content(text: str) -> set[str]:
-    """Returns the words that say what the text is about."""
-    return {word for word in re.findall(r"[a-z]+", text.lower()) if word not in _DULL}

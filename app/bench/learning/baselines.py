@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.bench.learning import tau
+from app.bench.learning import tau, tau_folds
 from app.bench.learning.learner import Decision
 from app.bench.learning.linucb import LinUcb, Reals, context
 from app.bench.learning.raw import RawEmbeddings, classify
@@ -19,7 +19,7 @@ from policy.features import Features, column
 from policy.inputs import LAST_RANK
 from policy.logged import Floats, Ints
 
-Order = Callable[[tau.Question, Features], Reals]
+Order = Callable[[tau_folds.Question, Features], Reals]
 """Scores a question's candidates, (k,), from what was seen of them; higher is better."""
 
 POSTERIOR, BLEND, LINUCB, RAW = (
@@ -29,9 +29,9 @@ POSTERIOR, BLEND, LINUCB, RAW = (
     "raw-embedding MLP",
 )
 HELPS = 0.5
-"""Utility from which a candidate counts as helpful when pairs are told apart."""
+"""Utility from which a candidate counts as helpful when pairs are distinguished."""
 GAP_PLACES = 8
-"""How many of a question's candidates are told apart."""
+"""How many of a question's candidates are distinguished."""
 
 
 def by(policy: Policy | None) -> Order:
@@ -39,12 +39,12 @@ def by(policy: Policy | None) -> Order:
     return lambda _question, seen: score(policy, seen).total
 
 
-def posterior_alone(_question: tau.Question, seen: Features) -> Reals:
+def posterior_alone(_question: tau_folds.Question, seen: Features) -> Reals:
     """Returns the expected reward by each case's own record; ties go to the default's first."""
     return default.posterior_mean(seen)
 
 
-def blend(_question: tau.Question, seen: Features) -> Reals:
+def blend(_question: tau_folds.Question, seen: Features) -> Reals:
     """Returns similarity and Q in equal parts, each as a z-score within the pool; Q is the case's expected reward."""
     return blended(column(seen, "similarity"), default.posterior_mean(seen))
 
@@ -53,8 +53,8 @@ FIXED: Mapping[str, Order] = {POSTERIOR: posterior_alone, BLEND: blend}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """What a learner is told: n slates or candidates, each with its reward."""
+class Labelled:
+    """What a learner is given: n slates or candidates, each with its reward."""
 
     seen: Sequence[Features]
     places: Sequence[Sequence[int]]
@@ -65,7 +65,7 @@ class Told:
     reward: Floats  # (n,)
 
     @classmethod
-    def of_log(cls, log: Iterable[Decision]) -> "Told":
+    def of_log(cls, log: Iterable[Decision]) -> "Labelled":
         """Returns the decisions that served something."""
         kept = [decision for decision in log if decision.slate]
         return cls(
@@ -77,17 +77,17 @@ class Told:
         )
 
 
-def learners(domain: tau.Domain, told: Told) -> dict[str, Order]:
-    """Returns LinUCB and the network over raw embeddings, fitted to what was told."""
-    return {LINUCB: _lin_ucb(told), RAW: _raw(domain, told)}
+def learners(domain: tau.Domain, rows: Labelled) -> dict[str, Order]:
+    """Returns LinUCB and the network over raw embeddings, fitted to these rows."""
+    return {LINUCB: _lin_ucb(rows), RAW: _raw(domain, rows)}
 
 
-def _lin_ucb(told: Told) -> Order:
+def _lin_ucb(rows: Labelled) -> Order:
     """A slate's places share its outcome, so its context is their mean."""
-    contexts = {id(seen): _context(seen) for seen in {id(seen): seen for seen in told.seen}.values()}
-    shared = zip(told.seen, told.places, strict=True)
-    rows = [contexts[id(seen)][list(places)].mean(axis=0) for seen, places in shared]
-    learned = LinUcb.fit(np.stack(rows), told.reward)
+    contexts = {id(seen): _context(seen) for seen in {id(seen): seen for seen in rows.seen}.values()}
+    shared = zip(rows.seen, rows.places, strict=True)
+    means = [contexts[id(seen)][list(places)].mean(axis=0) for seen, places in shared]
+    learned = LinUcb.fit(np.stack(means), rows.reward)
     return lambda _question, seen: learned.scores(_context(seen))
 
 
@@ -96,19 +96,19 @@ def _context(seen: Features) -> Floats:
     return context(column(seen, "similarity"), column(seen, "rrf"), (semantic, keyword), default.posterior_mean(seen))
 
 
-def _raw(domain: tau.Domain, told: Told) -> Order:
-    sizes = [len(places) for places in told.places]
-    served = np.concatenate([cases[list(places)] for cases, places in zip(told.cases, told.places, strict=True)])
-    net = RawEmbeddings(np.repeat(told.query, sizes, axis=0), domain.vectors[served], np.repeat(told.reward, sizes))
+def _raw(domain: tau.Domain, rows: Labelled) -> Order:
+    sizes = [len(places) for places in rows.places]
+    served = np.concatenate([cases[list(places)] for cases, places in zip(rows.cases, rows.places, strict=True)])
+    net = RawEmbeddings(np.repeat(rows.query, sizes, axis=0), domain.vectors[served], np.repeat(rows.reward, sizes))
 
-    def order(question: tau.Question, _seen: Features) -> Reals:
+    def order(question: tau_folds.Question, _seen: Features) -> Reals:
         scores = net.scores(domain.vectors[[question.run]], domain.vectors[question.candidates][None])
         return scores.reshape(-1)
 
     return order
 
 
-def gap(domain: tau.Domain, questions: Sequence[tau.Question], seed: int) -> SplitGap:
+def gap(domain: tau.Domain, questions: Sequence[tau_folds.Question], seed: int) -> SplitGap:
     """Returns how well raw vectors seem to tell what helps, when decisions are split, and when users are."""
     asked = [question for question in questions if len(question.candidates) >= GAP_PLACES]
     judged = Judged(

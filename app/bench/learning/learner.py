@@ -32,8 +32,8 @@ START, REFIT = 100, 250
 UNTRAINED = Policy("factory", factory(1, 0), 1.0)
 """Where training begins, fully blended in: what it gains over the default was not learned from the log."""
 
-Outcome = Callable[[int, Slate], float]
-"""Answers the reward, 0 to 1, of a slate on a scene of the stream, by its number."""
+RewardOf = Callable[[int, Slate], float]
+"""Returns the reward, 0 to 1, of a slate shown on the scene of this number in the stream."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +94,7 @@ class Service:
     """A stream of scenes, decided by the default and, on the canary's share, by the candidate of the moment."""
 
     def __init__(
-        self, scenes: Sequence[Scene], outcome: Outcome, effects: Floats, places: int, rng: np.random.Generator
+        self, scenes: Sequence[Scene], outcome: RewardOf, effects: Floats, places: int, rng: np.random.Generator
     ) -> None:
         """Takes the stream, what answers its rewards, and the plans of the bank's cases, (cases, tools)."""
         self.log: list[Decision] = []

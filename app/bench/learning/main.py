@@ -147,7 +147,7 @@ def main(
     started, done = time.perf_counter(), list[Done]()
     for ended in measured([name for name in PARTS if not part or name in part], data, processes):
         done.append(ended)
-        _keep(json_file, table(done, time.perf_counter() - started))  # nothing is lost when a later one is broken off
+        _keep(json_file, table(done, time.perf_counter() - started))  # kept if a later part is stopped
     Console(width=None if Console().is_terminal else WIDTH).print(as_table(table(done, time.perf_counter() - started)))
 
 

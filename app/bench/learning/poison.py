@@ -40,13 +40,13 @@ SEEDS = (0, 1)
 AIM_LOST = 2.0
 """Points of true reward on clean queries that an attack may cost."""
 
-Kind = Literal["forged successes", "copies of failures"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+AttackKind = Literal["forged successes", "copies of failures"]
+ATTACK_KINDS: tuple[AttackKind, ...] = get_args(AttackKind)
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What is slipped into the bank.
+    """Which cases an attacker adds to the bank.
 
     Attributes:
         share: of the honest cases.
@@ -54,7 +54,7 @@ class Attack:
         given: whether the attacker can give rewards, too; else the cases' own word is all that they have.
     """
 
-    kind: Kind
+    kind: AttackKind
     share: float
     sources: int = 1
     given: bool = False
@@ -97,7 +97,7 @@ class Arm:
 SERVES, UNRULED, LEARNED = Arm("default"), Arm("default without rules", rules=False), Arm("factory's start", UNTRAINED)
 ARMS = (SERVES, UNRULED, LEARNED)
 ATTACKS = (
-    *(Attack(kind, share, sources) for kind, share, sources in product(KINDS, (0.001, 0.01, 0.05), (1, 10))),
+    *(Attack(kind, share, sources) for kind, share, sources in product(ATTACK_KINDS, (0.001, 0.01, 0.05), (1, 10))),
     *(Attack("forged successes", 0.05, sources, given=True) for sources in (1, 10)),
 )
 

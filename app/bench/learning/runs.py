@@ -6,13 +6,13 @@ from itertools import product
 
 import numpy as np
 
-from app.bench.learning import baselines, scores, tau
-from app.bench.learning.baselines import Order, Told, by
+from app.bench.learning import baselines, scores, tau, tau_folds
+from app.bench.learning.baselines import Labelled, Order, by
 from app.bench.learning.learner import (
     PLAIN,
     UNTRAINED,
-    Outcome,
     Recipe,
+    RewardOf,
     Service,
     examples,
     permuted,
@@ -42,7 +42,7 @@ LABEL_PLACES = 16
 LABEL_PLAN = Plan(query_ridge=30.0, steps=150)
 OWN = len(features.OWN)
 
-Table = dict[tuple[tau.Mode, int], Scores]
+Table = dict[tuple[tau_folds.Mode, int], Scores]
 """By mode and logged decisions; 0: before any."""
 
 
@@ -50,12 +50,12 @@ Table = dict[tuple[tau.Mode, int], Scores]
 class Asked:
     """A question, as the product sees it with a memory."""
 
-    question: tau.Question
+    question: tau_folds.Question
     scene: Scene
     seen: features.Features
 
     @classmethod
-    def of(cls, domain: tau.Domain, question: tau.Question, memory: Memory | None = None) -> "Asked":
+    def of(cls, domain: tau.Domain, question: tau_folds.Question, memory: Memory | None = None) -> "Asked":
         """Returns the question as it looks with the memory, or before anything was learned."""
         met = scene(domain, question)
         return cls(question, met, (memory or Memory(domain.effects)).features(met))
@@ -63,26 +63,26 @@ class Asked:
     def reached(self, order_of: Order) -> float:
         """Returns nDCG@4 of the slate that is served when this orders the candidates."""
         field = self.scene.field(self.seen)
-        slate = choose(field, order(field, order_of(self.question, self.seen)), tau.PLACES)
-        return tau.ndcg(self.question.utility, np.array(slate, dtype=np.int64), self.question.ideal)
+        slate = choose(field, order(field, order_of(self.question, self.seen)), tau_folds.PLACES)
+        return tau_folds.ndcg(self.question.utility, np.array(slate, dtype=np.int64), self.question.ideal)
 
 
 def run(name: str, domain: tau.Domain, say: Callable[[str], object] = print) -> list[Measurement]:
     """Returns the table of one domain."""
-    folds = list(tau.folds(domain, SEEDS))
+    folds = list(tau_folds.folds(domain, SEEDS))
     say("full labels")
     labelled = from_labels(domain, folds)
     say("logged outcomes")
     logged, controls = from_logs(domain, folds)
-    rows = [row for mode in tau.Mode for row in scores.label_rows(name, mode, labelled[mode, 0])]
-    for decisions, mode in product((FEW, MANY), tau.Mode):
+    rows = [row for mode in tau_folds.Mode for row in scores.label_rows(name, mode, labelled[mode, 0])]
+    for decisions, mode in product((FEW, MANY), tau_folds.Mode):
         rows += scores.log_rows(name, mode, decisions, logged[mode, decisions])
     return [*_with(rows, f"5 folds x seeds {SEEDS}"), *_control_rows(name, domain, folds, controls)]
 
 
-def _control_rows(name: str, domain: tau.Domain, folds: Sequence[tau.Fold], controls: Table) -> list[Measurement]:
+def _control_rows(name: str, domain: tau.Domain, folds: Sequence[tau_folds.Fold], controls: Table) -> list[Measurement]:
     rows: list[Measurement] = []
-    for mode in tau.Mode:
+    for mode in tau_folds.Mode:
         asked = [question for fold in folds if fold.seed == CONTROL_SEED for question in fold.test[mode]]
         rows += scores.control_rows(name, mode, controls[mode, MANY])
         rows += scores.gap_rows(name, mode, baselines.gap(domain, asked, CONTROL_SEED))
@@ -93,7 +93,7 @@ def _with(rows: Sequence[Measurement], made_of: str) -> list[Measurement]:
     return [replace(row, detail=f"{row.detail}, {made_of}") for row in rows]
 
 
-def scene(domain: tau.Domain, question: tau.Question) -> Scene:
+def scene(domain: tau.Domain, question: tau_folds.Question) -> Scene:
     """Returns the question as the product sees it; every run is its own source, and says what no other says."""
     own, runs = question.known[:, :OWN], question.candidates
     alone = np.arange(len(runs), dtype=np.int16)
@@ -132,10 +132,10 @@ def _sizes(asked: Sequence[Asked]) -> list[int]:
     return [min(LABEL_PLACES, len(each.question.utility)) for each in asked]
 
 
-def told(asked: Sequence[Asked]) -> Told:
+def labelled(asked: Sequence[Asked]) -> Labelled:
     """Returns the same labels as the baselines take them."""
     rows = [(each, place) for each, size in zip(asked, _sizes(asked), strict=True) for place in range(size)]
-    return Told(
+    return Labelled(
         seen=[each.seen for each, _ in rows],
         places=[(place,) for _, place in rows],
         query=np.stack([each.scene.vector for each, _ in rows]),
@@ -144,14 +144,14 @@ def told(asked: Sequence[Asked]) -> Told:
     )
 
 
-def from_labels(domain: tau.Domain, folds: Sequence[tau.Fold]) -> Table:
+def from_labels(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> Table:
     """Returns what the policy reaches that saw the utility of the training users' candidates, ridge chosen on them."""
-    table: Table = {(mode, 0): Scores() for mode in tau.Mode}
+    table: Table = {(mode, 0): Scores() for mode in tau_folds.Mode}
     for fold in folds:
         asked = [Asked.of(domain, question) for question in asked_in_training(fold)]
         rows = labels(asked)
         learned = _learned(rows, _ridge(asked, rows, fold.seed), fold.seed)
-        arms = _arms(scores.LABELS, learned) | baselines.learners(domain, told(asked))
+        arms = _arms(scores.LABELS, learned) | baselines.learners(domain, labelled(asked))
         for mode, user, ndcg in tested(domain, fold, Memory(domain.effects), arms):
             table[mode, 0].add(user, ndcg)
     return table
@@ -161,9 +161,9 @@ def _arms(name: str, policy: Policy) -> dict[str, Order]:
     return {scores.DEFAULT: by(None), scores.FACTORY: by(UNTRAINED), name: by(policy), **baselines.FIXED}
 
 
-def asked_in_training(fold: tau.Fold) -> list[tau.Question]:
+def asked_in_training(fold: tau_folds.Fold) -> list[tau_folds.Question]:
     """Returns the training users' questions, of both modes."""
-    return [question for mode in tau.Mode for question in fold.train[mode]]
+    return [question for mode in tau_folds.Mode for question in fold.train[mode]]
 
 
 def _learned(rows: Examples, ridge: float, seed: int) -> Policy:
@@ -185,33 +185,33 @@ def _ridge(asked: Sequence[Asked], rows: Examples, seed: int) -> float:
     return RIDGES[int(reached.argmax())]
 
 
-def from_logs(domain: tau.Domain, folds: Sequence[tau.Fold]) -> tuple[Table, Table]:
+def from_logs(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> tuple[Table, Table]:
     """Returns what the policy reaches that saw logged outcomes alone, after FEW and MANY decisions, and the controls.
 
     The controls saw MANY decisions of the folds of CONTROL_SEED.
     """
-    table: Table = {(mode, decisions): Scores() for mode in tau.Mode for decisions in (FEW, MANY)}
+    table: Table = {(mode, decisions): Scores() for mode in tau_folds.Mode for decisions in (FEW, MANY)}
     services = [service(domain, fold, MANY) for fold in folds]
     for decisions, policies in served(services, Recipe(), (FEW, MANY)).items():
         for fold, stream, policy in zip(folds, services, policies, strict=True):
             log = stream.log[:decisions]
-            arms = _arms(scores.LOGGED, policy) | baselines.learners(domain, Told.of_log(log))
+            arms = _arms(scores.LOGGED, policy) | baselines.learners(domain, Labelled.of_log(log))
             for mode, user, ndcg in tested(domain, fold, remembered(domain.effects, log), arms):
                 table[mode, decisions].add(user, ndcg)
     first = [pair for pair in zip(folds, services, strict=True) if pair[0].seed == CONTROL_SEED]
     return table, _controls(domain, [fold for fold, _ in first], [stream for _, stream in first])
 
 
-def _controls(domain: tau.Domain, folds: Sequence[tau.Fold], services: Sequence[Service]) -> Table:
+def _controls(domain: tau.Domain, folds: Sequence[tau_folds.Fold], services: Sequence[Service]) -> Table:
     """Returns what is reached when the rewards are shuffled, and when only the query is seen."""
-    table: Table = {(mode, MANY): Scores() for mode in tau.Mode}
+    table: Table = {(mode, MANY): Scores() for mode in tau_folds.Mode}
     seeds = range(len(folds))
     shuffled = [
         permuted(stream.log, domain.effects, np.random.default_rng([fold.seed, fold.number, 2]))
         for fold, stream in zip(folds, services, strict=True)
     ]
-    blind = Recipe().fit([examples(log, tau.PLACES) for log in shuffled], seeds)
-    asking = PLAIN.fit([query_only(examples(stream.log, tau.PLACES)) for stream in services], seeds)
+    blind = Recipe().fit([examples(log, tau_folds.PLACES) for log in shuffled], seeds)
+    asking = PLAIN.fit([query_only(examples(stream.log, tau_folds.PLACES)) for stream in services], seeds)
     for number, (fold, stream) in enumerate(zip(folds, services, strict=True)):
         true = {scores.DEFAULT: by(None), scores.QUERY_ONLY: by(asking[number])}
         none = {scores.PERMUTED_START: by(UNTRAINED), scores.PERMUTED: by(blind[number])}
@@ -222,27 +222,27 @@ def _controls(domain: tau.Domain, folds: Sequence[tau.Fold], services: Sequence[
     return table
 
 
-def service(domain: tau.Domain, fold: tau.Fold, decisions: int) -> Service:
+def service(domain: tau.Domain, fold: tau_folds.Fold, decisions: int) -> Service:
     """Returns the stream of a fold: the training users' questions, drawn with replacement."""
     rng = np.random.default_rng([fold.seed, fold.number, 4])
     asked = asked_in_training(fold)
     rows = rng.integers(0, len(asked), decisions).tolist()
     met = {row: scene(domain, asked[row]) for row in set(rows)}
     outcome = _outcome([asked[row] for row in rows], rng.spawn(1)[0])
-    return Service([met[row] for row in rows], outcome, domain.effects, tau.PLACES, rng)
+    return Service([met[row] for row in rows], outcome, domain.effects, tau_folds.PLACES, rng)
 
 
-def _outcome(drawn: Sequence[tau.Question], rng: np.random.Generator) -> Outcome:
+def _outcome(drawn: Sequence[tau_folds.Question], rng: np.random.Generator) -> RewardOf:
     def outcome(now: int, slate: Slate) -> float:
-        helped = drawn[now].utility[list(slate)].sum() / tau.PLACES
+        helped = drawn[now].utility[list(slate)].sum() / tau_folds.PLACES
         return float(rng.random() < BASE + GAIN * helped)
 
     return outcome
 
 
 def tested(
-    domain: tau.Domain, fold: tau.Fold, memory: Memory, arms: Mapping[str, Order]
-) -> list[tuple[tau.Mode, str, dict[str, float]]]:
+    domain: tau.Domain, fold: tau_folds.Fold, memory: Memory, arms: Mapping[str, Order]
+) -> list[tuple[tau_folds.Mode, str, dict[str, float]]]:
     """Returns mode, user, and nDCG@4 by arm and fixed rule of each question of the fold's test users."""
     return [
         (mode, question.user, _ndcg(Asked.of(domain, question, memory), arms))
@@ -254,6 +254,6 @@ def tested(
 
 def _ndcg(asked: Asked, arms: Mapping[str, Order]) -> dict[str, float]:
     question = asked.question
-    best = np.argsort(-question.utility, kind="stable")[: tau.PLACES]
-    known = {"none": 0.0, scores.ORACLE: tau.ndcg(question.utility, best, question.ideal), **question.fixed}
+    best = np.argsort(-question.utility, kind="stable")[: tau_folds.PLACES]
+    known = {"none": 0.0, scores.ORACLE: tau_folds.ndcg(question.utility, best, question.ideal), **question.fixed}
     return known | {name: asked.reached(order_of) for name, order_of in arms.items()}

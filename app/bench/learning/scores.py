@@ -5,18 +5,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.bench.learning import baselines, tau
+from app.bench.learning import baselines, tau_folds
 from app.bench.learning.rules import SplitGap
 from app.bench.measure import Measurement
 from policy.logged import Floats
 
 FEW, MANY = 500, 2_000
 RESAMPLES = 2_000
-AIMS: Mapping[tuple[str, tau.Mode], float] = {
-    ("retail", tau.Mode.COLD): 0.58,
-    ("airline", tau.Mode.COLD): 0.34,
-    ("retail", tau.Mode.WARM): 0.84,
-    ("airline", tau.Mode.WARM): 0.50,
+AIMS: Mapping[tuple[str, tau_folds.Mode], float] = {
+    ("retail", tau_folds.Mode.COLD): 0.58,
+    ("airline", tau_folds.Mode.COLD): 0.34,
+    ("retail", tau_folds.Mode.WARM): 0.84,
+    ("airline", tau_folds.Mode.WARM): 0.50,
 }
 """What the policy is to reach from full labels; warm, that is the best fixed rule of the first survey of this data."""
 DEFAULT, FACTORY = "untrained default", "factory's start, nothing learned"
@@ -24,7 +24,7 @@ LABELS, LOGGED = "THE POLICY (from labels)", "THE POLICY (from outcomes)"
 ORACLE = "oracle among the candidates"
 QUERY_ONLY = "control: query-only model"
 PERMUTED, PERMUTED_START = "control: permuted rewards", "control: factory's start, permuted rewards"
-FIXED = frozenset({"none", *tau.FIXED, *baselines.FIXED})
+FIXED = frozenset({"none", *tau_folds.FIXED, *baselines.FIXED})
 
 
 @dataclass(slots=True)
@@ -64,13 +64,13 @@ class _Pair:
     proven: bool = False
 
 
-def label_rows(name: str, mode: tau.Mode, scores: Scores) -> list[Measurement]:
+def label_rows(name: str, mode: tau_folds.Mode, scores: Scores) -> list[Measurement]:
     """Returns every arm that knows the training users' utilities or nothing, and the policy's differences."""
     aims = {LABELS: AIMS[name, mode]} if (name, mode) in AIMS else {}
     return _rows(f"{_cell(name, mode)}, full labels", scores, aims, _pairs(LABELS, scores.best_fixed(), aim=0.0))
 
 
-def log_rows(name: str, mode: tau.Mode, decisions: int, scores: Scores) -> list[Measurement]:
+def log_rows(name: str, mode: tau_folds.Mode, decisions: int, scores: Scores) -> list[Measurement]:
     """Returns every arm after so many logged outcomes, and the policy's differences."""
     last = decisions == MANY
     pairs = _pairs(LOGGED, scores.best_fixed(), aim=0.0 if last else None)
@@ -78,7 +78,7 @@ def log_rows(name: str, mode: tau.Mode, decisions: int, scores: Scores) -> list[
     return _rows(f"{_cell(name, mode)}, {decisions:,} logged", scores, {}, pairs)
 
 
-def control_rows(name: str, mode: tau.Mode, scores: Scores) -> list[Measurement]:
+def control_rows(name: str, mode: tau_folds.Mode, scores: Scores) -> list[Measurement]:
     """Returns what is learned where nothing can be learned about the cases."""
     pairs = [
         _Pair(PERMUTED, PERMUTED_START, f"{PERMUTED}, learned"),
@@ -89,7 +89,7 @@ def control_rows(name: str, mode: tau.Mode, scores: Scores) -> list[Measurement]
     return [*_rows(what, only, {}, []), *(_difference(what, scores, pair) for pair in pairs)]
 
 
-def gap_rows(name: str, mode: tau.Mode, found: SplitGap) -> list[Measurement]:
+def gap_rows(name: str, mode: tau_folds.Mode, found: SplitGap) -> list[Measurement]:
     """Returns how much a split by decision flatters a network over raw embeddings."""
     detail, what = "AUC, raw-embedding MLP", f"runs {_cell(name, mode)}, control"
     return [
@@ -98,7 +98,7 @@ def gap_rows(name: str, mode: tau.Mode, found: SplitGap) -> list[Measurement]:
     ]
 
 
-def _cell(name: str, mode: tau.Mode) -> str:
+def _cell(name: str, mode: tau_folds.Mode) -> str:
     return f"{name} {mode.name.lower()}"
 
 
