@@ -32,6 +32,7 @@ NEAREST = 8
 MOST_SOURCES = 200
 
 _ACTOR = "worker"
+_ACTIVE_FIRST = (procedures.c.status == "active").desc()
 _EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`|[^)]*)\)")
 _WORD = re.compile(r"[^\s,.;=`]+")
 
@@ -139,14 +140,18 @@ async def revisable(
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions of these procedures that a failure may revise."""
     names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level")
-    return select(*(procedures.c[name] for name in names)).where(
-        procedures.c.user_sub == user_sub,
-        procedures.c.agent_key == agent_key,
-        procedures.c.id.in_(procedure_ids),
-        procedures.c.status == "active",
-        procedures.c.kind != "failure_lesson",
-        ~procedures.c.pinned,
-    )
+    return (
+        select(*(procedures.c[name] for name in names))
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.agent_key == agent_key,
+            procedures.c.id.in_(procedure_ids),
+            procedures.c.status == "active",
+            procedures.c.kind != "failure_lesson",
+            ~procedures.c.pinned,
+        )
+        .order_by(procedures.c.id)
+    )  # at most one version of each is active
 
 
 def _as_used(row: AnyRow) -> UsedVersion:
@@ -194,24 +199,31 @@ async def _insert(
 
 async def _known(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> _Known | None:
     """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
-    statement = comparable(source.user_sub, source.agent_key, draft)
-    same = func.lower(procedures.c.trigger) == draft.trigger.lower()
     if vector is not None and source.pgvector:
-        similarity = _similarity(source.model, vector)
-        near = statement.where(same | (similarity >= SAME_TRIGGER)).order_by(
-            (procedures.c.status == "active").desc(), similarity.desc().nulls_last(), procedures.c.id
-        )
-        candidates = [_Known(*row) for row in await connection.execute(near.limit(NEAREST))]
+        near = nearest_versions(source.user_sub, source.agent_key, draft, source.model, vector)
+        candidates = [_Known(*row) for row in await connection.execute(near)]
     else:
-        every = statement.order_by((procedures.c.status == "active").desc(), procedures.c.id)
-        stored = [_Known(*row) for row in await connection.execute(every)]
-        candidates = _nearest(draft, source.model, vector, stored)
+        every = await connection.execute(known_versions(source.user_sub, source.agent_key, draft))
+        candidates = _nearest(draft, source.model, vector, [_Known(*row) for row in every])
     own = _shape(draft.record.learned_procedure_steps)
     return next((each for each in candidates if alike(own, _shape(each.steps))), None)
 
 
-def comparable(user_sub: str, agent_key: str, draft: Draft) -> Rows:
-    """Returns the statement for the active and retired procedures of the draft's kind, in no order."""
+def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
+    """Returns the statement for the active and then the retired procedures of the draft's kind."""
+    return _comparable(user_sub, agent_key, draft).order_by(_ACTIVE_FIRST, procedures.c.id, procedures.c.version)
+
+
+def nearest_versions(user_sub: str, agent_key: str, draft: Draft, model: str, vector: UnitVector) -> Rows:
+    """Returns the statement for the NEAREST of those whose trigger is like the draft's; needs pgvector."""
+    similarity = _similarity(model, vector)
+    same = func.lower(procedures.c.trigger) == draft.trigger.lower()
+    near = _comparable(user_sub, agent_key, draft).where(same | (similarity >= SAME_TRIGGER))
+    nearest_first = similarity.desc().nulls_last()
+    return near.order_by(_ACTIVE_FIRST, nearest_first, procedures.c.id, procedures.c.version).limit(NEAREST)
+
+
+def _comparable(user_sub: str, agent_key: str, draft: Draft) -> Rows:
     names = ("id", "version", "status", "trigger", "embedding_model", "embedding")
     steps = procedures.c.record["learned_procedure_steps"].label("steps")
     return select(*(procedures.c[name] for name in names), steps).where(
