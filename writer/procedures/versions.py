@@ -20,7 +20,7 @@ from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
 from writer.audit import Change, note
 from writer.procedures.learn_from_run import UsedVersion
 from writer.procedures.ports import Draft
-from writer.procedures.revise import MARK
+from writer.procedures.rules.revise import MARK
 from writer.run import ProcedureData, ScriptData
 
 SAME_TRIGGER = 0.85

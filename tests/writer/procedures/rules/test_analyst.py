@@ -16,8 +16,8 @@ from writer.analysis.complaints import complaints
 from writer.analysis.error_output import error_in, is_empty
 from writer.analysis.failures import MOST_BETWEEN
 from writer.analysis.placeholders import abstract, form
-from writer.procedures.analyst import RuleAnalyst, explain
 from writer.procedures.ports import Analysis
+from writer.procedures.rules.analyst import RuleAnalyst, explain
 from writer.run import LearnedProcedure, ProcedureData
 
 FAILED = "Error: user not found"
