@@ -45,7 +45,7 @@ def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID
 
 
 def retention(user_sub: str, agent_key: str) -> CTE:
-    """Returns id, last_used and retention (above 0, higher is kept longer) of each ready case (SOURCES row C12).
+    """Returns id, last_used and retention (above 0, higher is kept longer) of each ready case.
 
     ``retention = expected * freshness / (1 + (1 - expected) * ln(frequency)) / copy``, where
 
