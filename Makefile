@@ -1,21 +1,37 @@
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo serve test check bench bench-learning clean
+.PHONY: help setup demo demo-learning serve test check bench bench-learning clean
 help:           ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-setup: .venv/ready ## make .venv and install casebank into it
+setup: .venv/all ## make .venv and install casebank into it, with every extra
 
-.venv/ready: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,ray,demo,scienceworld,dev]'
+# One environment, which grows: each stamp says what is in it, and a changed dependency makes all of them stale.
+# The first two skip compiling what they install, most of which a demo never imports.
+.venv/demo: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --no-compile -e '.[demo]'
 	touch $@
 
-demo: setup     ## run the service on its own Postgres and show what memory changes
+.venv/train: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --no-compile -e '.[demo,train]'
+	touch .venv/demo $@
+
+.venv/all: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[demo,train,ray,scienceworld,dev]'
+	touch .venv/demo .venv/train $@
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+demo: .venv/demo ## run the service on its own Postgres and show what memory changes
 	$(BIN)/casebank demo
 
-serve: setup    ## keep the service running (state in CASEBANK_HOME)
+demo-learning: .venv/train ## the demo, and what is learned from it (installs torch)
+	$(BIN)/casebank demo --learn
+
+serve: .venv/train ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
 test: setup check ## run every check and every test

@@ -12,6 +12,8 @@ from retrieval.schema import metadata
 
 HNSW_INDEXES = "case_embeddings_hnsw_"
 """Begins the names of the indexes that only the migrations know: the schema must also fit a bank without pgvector."""
+LOCK_TIMEOUT = "5s"
+"""How long a migration waits for a table: every query that comes meanwhile waits behind it."""
 MIGRATION_LOCK = 0x6361736562616E6B  # "casebank": two processes that start at once migrate one after the other
 
 
@@ -26,6 +28,8 @@ def run(connection: Connection) -> None:
     )
     with context.begin_transaction():
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+        # after that lock, which another process may rightly hold for as long as its migration takes
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         context.run_migrations()
 
 

@@ -19,6 +19,8 @@ from tqdm import tqdm
 
 from app import logs
 from app.auth import ACT_AS, is_user, issue_token
+from app.backup import backup as make_backup
+from app.backup import restore as restore_backup
 from app.bench.main import BENCHMARKS, LEARNING, as_table, run_benchmarks, run_learning
 from app.demo.main import demo as run_demo
 from app.doctor import examine
@@ -196,6 +198,29 @@ def purge(
 
 
 @cli.command()
+def backup(folder: Annotated[Path, typer.Argument(help="a new folder for the dump and its manifest")]) -> None:
+    """Write the embedded database into a folder, while the service may go on; the master key is not in it."""
+    logs.quiet()
+    made = _run(make_backup(Settings(), folder))
+    out.print(f"schema {made.revision}, sha256 {made.sha256}", markup=False)
+    out.print(f"keep the master key apart: what is sealed opens only with {made.master_key}", markup=False)
+
+
+@cli.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(help="as `casebank backup` left it")],
+    replace: Annotated[bool, typer.Option("--replace", help="the bank that is there goes")] = False,
+    receipt: Annotated[
+        list[Path] | None, typer.Option(help="of an erasure since (purge --json), if this machine knows nothing of it")
+    ] = None,
+) -> None:
+    """Put a backup in the place of the bank, less everybody who was erased since; the service must not run."""
+    logs.quiet()
+    done = _run(restore_backup(Settings(), folder, receipt or [], replace=replace))
+    out.print(f"{done.users} users are back as of {done.manifest.created_at}; {done.erased_again} erased again")
+
+
+@cli.command()
 def export(user: User) -> None:
     """Write everything of a user to standard output, one JSON object a line."""
 
@@ -307,10 +332,13 @@ def demo(
     tasks: Annotated[int, typer.Option(min=10, help="length of the stream")] = 120,
     seed: Annotated[int, typer.Option(help="the same seed is the same stream")] = 1,
     out_dir: Annotated[Path, typer.Option(help="where the plot and the numbers go")] = Path("out"),
+    learn: Annotated[
+        bool, typer.Option("--learn", help="also train on what was logged, and try what was learned")
+    ] = False,
 ) -> None:
     """Show what memory changes: a scripted database operator, without and with casebank."""
     logs.quiet()
-    _run(run_demo(Settings(), tasks=tasks, seed=seed, out_dir=out_dir))
+    _run(run_demo(Settings(), tasks=tasks, seed=seed, out_dir=out_dir, learn=learn))
 
 
 @cli.command()

@@ -17,7 +17,7 @@ WORKER_ROLE = "casebank_worker"
 async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 10.0) -> AsyncIterator[Database]:
     """Yields the bank, reached as the plain service role, whoever the URL logs in as.
 
-    Up to ``pool_size`` connections for transactions and as many for hot statements are opened as they are
+    Up to ``pool_size`` connections for transactions and as many for fast statements are opened as they are
     needed, none before; ``timeout_s`` limits every wait: for a connection, and for the answer to a statement.
     """
     options: dict[str, Any] = {
@@ -43,7 +43,7 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
 
 
 async def _as_it_is(_connection: asyncpg.Connection) -> None:
-    """Spares a hot connection the round trip that would reset its session: hot statements leave nothing behind."""
+    """Spares a fast connection the round trip that would reset its session: its statements leave nothing behind."""
 
 
 def asyncpg_url(url: str) -> str:

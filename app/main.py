@@ -1,28 +1,24 @@
 """The service: the routes, with everything they need started before the first request and stopped after the last."""
 
-import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from app import postgres, problems
-from app.jobs import upkeep
+from app import problems
+from app.jobs import beside
 from app.limits import BodyLimit
 from app.routes import bank, health, llm, loop, policy, procedures, tools
 from app.runtime import Runtime, make_verifier, running
+from app.schedule import jobs_of
 from app.settings import Settings
 from app.training.processes import Trainings
-from retrieval.errors import DatabaseUnavailable
-from retrieval.telemetry import log
 
 DESCRIPTION = """Memory for agents that learns which memories help.
 
 Call `retrieve` before the agent acts and `retain` after. Every answer that is not a success is an
 [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problem document."""
-
-REVIVE_EVERY_S = 1.0
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -31,7 +27,7 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         trainings = Trainings(settings)
-        async with running(settings) as runtime, _background(_jobs(settings, runtime, trainings)):
+        async with running(settings) as runtime, beside(_endless(runtime, trainings)):
             app.state.runtime = runtime
             app.state.trainings = trainings
             gc.freeze()  # what was made so far stays: the collector need not look at it again
@@ -49,39 +45,9 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def _jobs(settings: Settings, runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
-    jobs: list[Callable[[], Awaitable[None]]] = [lambda: upkeep(runtime), trainings.nightly]
-    if settings.worker_in_service:
-        jobs.append(runtime.worker.run)
-    if settings.database_url is None:
-        jobs.append(lambda: _keep_postgres(runtime))
-    return jobs
-
-
-async def _keep_postgres(runtime: Runtime) -> None:
-    """Starts the embedded Postgres again whenever it died."""
-    while True:
-        await asyncio.sleep(REVIVE_EVERY_S)
-        try:
-            async with runtime.database.as_worker():  # it answers: far cheaper to ask than a start that finds it up
-                continue
-        except DatabaseUnavailable:
-            pass
-        try:
-            await asyncio.to_thread(postgres.start, runtime.settings.home)
-        except postgres.EmbeddedPostgresFailed as error:
-            log.error("postgres.start_failed", detail=str(error)[:500])
-
-
-@asynccontextmanager
-async def _background(jobs: list[Callable[[], Awaitable[None]]]) -> AsyncIterator[None]:
-    """Runs the jobs beside what is inside, and cancels them after it."""
-    tasks = [asyncio.ensure_future(job()) for job in jobs]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+def _endless(runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
+    """Returns what runs beside the requests: the jobs and, unless a process of its own has that part, the worker."""
+    endless: list[Callable[[], Awaitable[None]]] = [job.run for job in jobs_of(runtime, trainings)]
+    if runtime.settings.worker_in_service:
+        endless.append(runtime.worker.run)
+    return endless

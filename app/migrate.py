@@ -1,28 +1,51 @@
 """Moves a database's schema to a revision, by the migrations beside the packages."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from alembic import command
 from app.db import asyncpg_url
+from retrieval.database.database import sqlstate
+from retrieval.errors import DatabaseUnavailable
 
 CONFIGURATION = Path(__file__).parent.parent / "alembic.ini"
+LOCK_NOT_AVAILABLE = "55P03"
+
+Act = Callable[[Connection, Config], None]
+
+
+class SchemaInUse(DatabaseUnavailable):
+    """A migration did not get the tables to itself in time, and changed nothing."""
 
 
 async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -> None:
-    """Moves the schema up or down to the revision; the URL must log in as the owner of the tables."""
+    """Moves the schema up or down to the revision; the URL must log in as the owner of the tables.
+
+    Raises:
+        SchemaInUse: another transaction holds a table that is to change.
+    """
 
     def move(connection: Connection, config: Config) -> None:
         # a revision below the current one is a downgrade; alembic wants to be told which
         go = command.downgrade if _is_below(connection, config, revision) else command.upgrade
         go(config, revision)
 
-    await _with_config(url, move, pgvector=pgvector)
+    try:
+        await with_alembic(url, move, pgvector=pgvector)
+    except DBAPIError as error:
+        if sqlstate(error) != LOCK_NOT_AVAILABLE:
+            raise
+        raise SchemaInUse(
+            "another transaction holds a table that the migration changes, so nothing was changed; try again when it"
+            " has ended (pg_stat_activity shows it)"
+        ) from error
 
 
 def _is_below(connection: Connection, config: Config, revision: str) -> bool:
@@ -33,16 +56,14 @@ def _is_below(connection: Connection, config: Config, revision: str) -> bool:
     return revision in {each.revision for each in passed} - {current}
 
 
-async def check(url: str) -> None:
-    """Returns when the database has exactly the tables of the schema.
+async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
+    """Runs a command of alembic on the database, in one transaction; it is given the connection and what to call with.
 
-    Raises:
-        alembic.util.exc.CommandError: it differs; the message says where.
+    Args:
+        url: of the database.
+        act: the command.
+        pgvector: ``off``: as if the extension were missing.
     """
-    await _with_config(url, lambda _connection, config: command.check(config), pgvector="auto")
-
-
-async def _with_config(url: str, act: "object", *, pgvector: str) -> None:
     engine = create_async_engine(asyncpg_url(url))
     try:
         async with engine.begin() as connection:
@@ -51,7 +72,7 @@ async def _with_config(url: str, act: "object", *, pgvector: str) -> None:
                 config = Config(CONFIGURATION)
                 config.attributes["connection"] = sync
                 config.attributes["pgvector"] = pgvector
-                act(sync, config)  # type: ignore[operator]
+                act(sync, config)
 
             await connection.run_sync(run)
     finally:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from app.auth import KeysUnavailable, NotAllowed, NotAuthenticated
-from app.postgres.server import EmbeddedPostgresFailed
+from app.postgres import EmbeddedPostgresFailed
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
 from retrieval.telemetry import log
 from writer.errors import IdempotencyConflict, LeaseLost

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy import text
 
@@ -78,12 +77,12 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
-    sizes: dict[str, Any] = {"pool_size": settings.pool_size, "timeout_s": settings.database_timeout_s}
     async with AsyncExitStack() as stack:
         embedder = make_embedder(settings)
-        if isinstance(embedder, OpenAIEmbedder):
-            stack.push_async_callback(embedder.aclose)
-        database = await stack.enter_async_context(service_database(url, **sizes))
+        stack.push_async_callback(embedder.aclose)
+        database = await stack.enter_async_context(
+            service_database(url, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
+        )
         rewriting, teachers = Rewriting(database), None
         if settings.llm == "openai":
             patient, quick = make_model(settings), make_model(settings, settings.llm_rewrite_budget_s)
@@ -134,6 +133,8 @@ def make_embedder(settings: Settings) -> Embedder:
         api_key=settings.openai_api_key.get_secret_value(),
         model=settings.openai_embedding_model,
         dimension=settings.openai_embedding_dimension,
+        ask_dimension=settings.openai_ask_dimension,
+        max_chars=settings.openai_max_chars,
     )
     return OpenAIEmbedder(
         endpoint, Patience(timeout_s=settings.embedder_timeout_s, budget_s=settings.embedder_budget_s)

@@ -48,6 +48,10 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr = SecretStr("")
     openai_embedding_model: str = "text-embedding-3-small"
     openai_embedding_dimension: int = Field(default=1536, ge=1, le=16000)
+    openai_ask_dimension: bool = False
+    """``true``: the server is asked for vectors of that length; many models cannot shorten theirs, and refuse."""
+    openai_max_chars: int = Field(default=8_192, ge=1)
+    """What is sent of a text; longer ones are cut."""
     embedder_timeout_s: float = Field(default=2.0, gt=0)
     """Longest wait for one request to the embedder."""
     embedder_budget_s: float = Field(default=5.0, gt=0)
@@ -109,13 +113,16 @@ class Settings(BaseSettings):
         return bytes.fromhex(text)
 
     def as_environment(self) -> dict[str, str]:
-        """Returns the environment under which another process of casebank reaches the same bank."""
-        known = {"CASEBANK_HOME": str(self.home), "CASEBANK_PGVECTOR": self.pgvector}
-        if self.database_url is not None:
-            known["DATABASE_URL"] = self.database_url
-        if self.master_key is not None:
-            known["CASEBANK_MASTER_KEY"] = self.master_key.get_secret_value()
-        return {**os.environ, **known}
+        """Returns the environment in which another process has these settings."""
+        environment = dict(os.environ)
+        for name in self.model_fields_set | {"home"}:
+            variable = "DATABASE_URL" if name == "database_url" else f"CASEBANK_{name.upper()}"
+            value = getattr(self, name)
+            if value is None:
+                environment.pop(variable, None)
+            else:
+                environment[variable] = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+        return environment
 
 
 def _load_or_make_secrets(path: Path) -> HomeSecrets:

@@ -87,19 +87,31 @@ def capped_shares(sizes: NDArray[np.float64], cap: float) -> NDArray[np.float64]
     return np.asarray(shares)
 
 
-def shared_credit(on_slate: NDArray[np.bool_], used: NDArray[np.bool_], told: NDArray[np.bool_]) -> Array:
-    """Returns each place's share of the outcome, (n, K).
+def shared_credit(on_slate: NDArray[np.bool_], used: NDArray[np.bool_], said: NDArray[np.bool_]) -> Array:
+    """Returns each place's share of its decision's outcome, (n, K): the one rule by which outcomes are credited.
 
-    What the backend says it used shares the outcome equally. Where it did not say, all places do: the outcome is
-    one bit about the slate, and copying it to each case would count it K times. Where it says that it used none,
-    nothing on the slate earned or lost anything, as on an empty slate.
+    * Where the backend said what it used, the used places share the outcome equally.
+    * Where it did not say, all places do.
+    * Where it said that it used none, nothing earned or lost anything, as on an empty slate.
+
+    So the shares of a rewarded decision sum to 1, or to 0. An outcome is divided and not copied because it is one
+    observation: copied to each of K used cases it would count K times, cases that only rode along would grow as sure a
+    record as one that did the work alone, and a backend that names everything it was shown would be worth K of those
+    that name what helped. Whoever adds the shares up has counted outcomes, which is what a Beta posterior expects.
+
+    The cases of a slate share one outcome, and so do, apart from them, the procedures that were shown with it: the two
+    have records of their own, which are never held against each other.
+
+    What trains (here), what is known of similar decisions (``retrieval.search.reuse_history``) and the records of cases
+    and procedures (``writer.rewards.credit``, ``writer.procedures.counters``) all go by it; ``retrieval.credit`` is its
+    twin in SQL.
 
     Args:
         on_slate: (n, K), whether the place is filled.
-        used: (n, K), whether the backend said that it used the case.
-        told: (n,), whether it said anything.
+        used: (n, K), whether the backend said that it used the place.
+        said: (n,), whether it said anything of what it used.
     """
-    sharing = np.where(told[:, None], used & on_slate, on_slate)
+    sharing = np.where(said[:, None], used & on_slate, on_slate)
     count = sharing.sum(axis=1, keepdims=True)
     return np.asarray(sharing / np.maximum(count, 1), dtype=np.float32)
 

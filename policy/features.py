@@ -5,8 +5,9 @@ came of similar decisions before (``policy.experience``). They are kept, and sco
 is what was served, to the bit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,14 @@ _LARGEST = float(np.finfo(np.float16).max)
 _own = itemgetter(*OWN)
 
 
-def own(candidates: Sequence[Mapping[str, float | None]]) -> NDArray[np.float32]:
+class OwnRecord(Protocol):
+    """What is known of one candidate: a mapping, or a row of the database, which is read without conversion."""
+
+    def __getitem__(self, name: str, /) -> float | None:
+        """Returns the number of this name, of those in OWN; None is missing."""
+
+
+def own(candidates: Sequence[OwnRecord]) -> NDArray[np.float32]:
     """Returns the candidates' own record, (n, len(OWN)); a missing number is NaN."""
     return np.array([_own(row) for row in candidates], dtype=np.float32).reshape(len(candidates), len(OWN))
 

@@ -109,13 +109,13 @@ class Verdict:
         failed = tuple(check.reason for check in self.checks if not check.passed)
         return failed or tuple(check.reason for check in self.checks)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Returns the verdict as plain dicts, lists, strings and finite numbers."""
         return {**asdict(self), "reasons": list(self.reasons)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Verdict":
-        """Returns the verdict that `as_json` described."""
+        """Returns the verdict that `as_json` described: each part has the fields of its class, whatever JSON says."""
         found = stored["calibration"]
         return cls(
             outcome=stored["outcome"],

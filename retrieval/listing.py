@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
+from pydantic import JsonValue
 from sqlalchemy import Select, Table, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
@@ -150,8 +150,8 @@ def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
     )
 
 
-def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, Any]]:
-    """Returns the statement for the fix that was learned in a case (SOURCES row A2); a script is no such record."""
+def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, JsonValue]]:
+    """Returns the statement for the record of the fix that was learned in a case; a script is no such record."""
     return (
         select(procedures.c.record)
         .where(

@@ -42,6 +42,9 @@ class Embedder(Protocol):
             EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
         """
 
+    async def aclose(self) -> None:
+        """Gives back what the embedder holds, connections for one; it cannot be used afterwards."""
+
 
 def embedder_inputs(texts: Sequence[str], max_chars: int) -> list[str]:
     """Returns the texts as every embedder can take them: stripped, at most `max_chars` long, valid Unicode.

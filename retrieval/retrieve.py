@@ -1,55 +1,36 @@
 """Retrieve: embed the query, find candidates in one statement, order them, and log the decision."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 from prometheus_client import Counter
 
 from retrieval.context import with_tools
 from retrieval.database.database import Database
-from retrieval.database.fast_path import HotConnection
+from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import Wanted, find, terms
-from retrieval.procedures.found import Guides, Procedure
+from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.threshold import Calibrations, Threshold
+from retrieval.ranking.answer import answer
 from retrieval.ranking.decisions import log_decision
 from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
-from retrieval.ranking.slate import Found, Question, Slate, answer
+from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, plans, words_of
 from retrieval.rewriting.choice import Asker, Rewriting
-from retrieval.search.candidates import Filters, Measured, Search, candidates, vectors
-from retrieval.search.reuse_history import past
+from retrieval.search.candidates import BankRow, Filters, Measured, Search, candidates, vectors
+from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
 HITS = Counter("casebank_retrieval_hits_total", "Retrievals that returned at least one case")
 CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to prompts by memory_context")
-
-
-class LargeProfiles:
-    """The profiles that were last seen in the HNSW index, at most ``capacity`` of them, the latest."""
-
-    def __init__(self, capacity: int = 10_000) -> None:
-        self._capacity = capacity
-        self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()
-
-    def __contains__(self, profile: tuple[str, str]) -> bool:
-        return profile in self._seen
-
-    def learn(self, profile: tuple[str, str], *, large: bool) -> None:
-        """Remembers the profile, or forgets it."""
-        self._seen.pop(profile, None)
-        if large:
-            self._seen[profile] = None
-        if len(self._seen) > self._capacity:
-            self._seen.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +72,14 @@ class Reader:
     """Whether profiles may try things out; if not, every slate is the policy's own, and trials wait."""
     rewriting: Rewriting | None = None
     """Whether queries may be rewritten; if not, what is searched for is always the query."""
-    _large: LargeProfiles = field(default_factory=LargeProfiles)
-    """Learnt from each answer: only the first retrieve of a large profile is exact, and slow."""
+    _approximate: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
+    """The profiles last seen in the HNSW index, learnt from each answer: only the first retrieve of one is exact, and
+    slow."""
     _policies: Policies = field(default_factory=Policies)
     _tools: ToolVectors = field(default_factory=ToolVectors)
     _calibrations: Calibrations = field(default_factory=Calibrations)
 
-    async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Slate:
+    async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Retrieved:
         """Returns up to k cases that may help, and logs the decision with the probability of each place.
 
         Whatever is missing, the rest answers: ``mode`` says what carried the search (hybrid, keyword, off or
@@ -112,23 +94,23 @@ class Reader:
             )
             search, degraded = await self._embed(question.search)
             degraded += unwritten
-            async with self.database.hot(user_sub, authorised_at) as connection:
+            async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
                     rows, search = await self._candidates(connection, search, degraded)
                 with stage("retrieve.rank"):
-                    guides = await self._guides(connection, search, rows, question.min_similarity)
-                    found = Found(rows, degraded, guides)
+                    procedures = await self._procedures(connection, search, rows, question.min_similarity)
+                    found = SearchResult(rows, degraded, procedures)
                     seen = await self._pool(connection, search, found)
                     arms = await self._policies.arms(connection, search.agent_key, found.settings)
                     asked = replace(question, search=search)
-                    slate, entry = answer(asked, found, seen, arms, explore=self.explore)
-                if question.tool_memory and slate.context.text:
-                    slate = await _with_tools(connection, slate, question)
-                    entry["tokens"] = slate.context.tokens
+                    answered, entry = answer(asked, found, seen, arms, explore=self.explore)
+                if question.tool_memory and answered.context.text:
+                    answered = await _with_tools(connection, answered, question)
+                    entry = replace(entry, tokens=answered.context.tokens)
                 with stage("retrieve.log"):
-                    await connection.value(log_decision(), entry)
-        _count(slate)
-        return slate
+                    await connection.value(log_decision(), entry.parameters())
+        _count(answered)
+        return answered
 
     async def procedures(self, user_sub: str, authorised_at: datetime, lookup: Lookup) -> Looked:
         """Returns the procedures that a caller looks for; none of an unknown agent, or of one whose memory is off.
@@ -139,7 +121,7 @@ class Reader:
         search, degraded = Search(lookup.agent_key, lookup.text or ""), list[str]()
         if lookup.text is not None:
             search, degraded = await self._embed(search)
-        async with self.database.hot(user_sub, authorised_at) as connection:
+        async with self.database.fast(user_sub, authorised_at) as connection:
             rows = await connection.all(*terms(lookup.agent_key))
             threshold = self._threshold(rows[0].procedure_similarity if rows else None, None)
             if lookup.least is not None:
@@ -162,12 +144,12 @@ class Reader:
             degraded.append("pgvector")
         return Looked(found, threshold, degraded)
 
-    async def _guides(
-        self, connection: HotConnection, search: Search, rows: Sequence[Any], min_similarity: float | None
-    ) -> Guides:
+    async def _procedures(
+        self, connection: FastConnection, search: Search, rows: Sequence[BankRow], min_similarity: float | None
+    ) -> ProceduresFound:
         """Returns the procedures for the task, in one more statement, where the profile has any and wants them."""
         if not rows or not (rows[0].enabled and rows[0].has_procedures and rows[0].procedures):
-            return Guides()
+            return ProceduresFound()
         threshold = self._threshold(rows[0].procedure_similarity, min_similarity)
         wanted = Wanted(
             agent_key=search.agent_key,
@@ -177,10 +159,10 @@ class Reader:
             floor=threshold.similarity,
             filters=search.filters,
         )
-        return Guides(await find(connection, wanted, pgvector=self.pgvector), threshold)
+        return ProceduresFound(await find(connection, wanted, pgvector=self.pgvector), threshold)
 
     def _threshold(self, of_profile: float | None, of_request: float | None) -> Threshold:
-        """Returns from which similarity on a procedure is told; a request may ask for more, and never for less."""
+        """Returns from which similarity on a procedure is shown; a request may ask for more, and never for less."""
         own = self._calibrations.of(self.embedder.model)
         least = own if of_profile is None else Threshold(of_profile, "profile")
         return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
@@ -195,12 +177,12 @@ class Reader:
             question = replace(question, search=replace(question.search, query=rewritten.query), said=said)
         return question, ["rewriter"] if rewritten.degraded else []
 
-    async def _pool(self, connection: HotConnection, search: Search, found: Found) -> Pool:
+    async def _pool(self, connection: FastConnection, search: Search, found: SearchResult) -> Pool:
         """Returns the candidates, with what came of similar decisions where the profile has any that were rewarded."""
         rows = found.cases
-        uses: Sequence[Any] = []
+        uses: Sequence[Reuse] = []
         if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
-            uses = await connection.all(*past(search))
+            uses = await connection.all(*reuse_history(search))
         done = plans([*rows, *uses])
         self._tools.want(done)
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
@@ -236,24 +218,26 @@ class Reader:
 
     async def _candidates(
         self,
-        connection: HotConnection,
+        connection: FastConnection,
         search: Search,
         degraded: list[str],
-    ) -> tuple[Sequence[Any], Search]:
+    ) -> tuple[Sequence[BankRow], Search]:
         profile = connection.user_sub, search.agent_key
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
             search = replace(search, measured=await _measure(connection, search))
-        elif profile in self._large:
-            search = replace(search, large=True)
+        elif profile in self._approximate:
+            search = replace(search, approximate=True)
         rows = await connection.all(*candidates(search))
-        self._large.learn(profile, large=bool(rows) and rows[0].approximate)
+        self._approximate.pop(profile, None)
+        if rows and rows[0].approximate:
+            self._approximate[profile] = True
         if self.rewriting is not None and rows:
             self.rewriting.learn(*profile, rows[0].rewrite)
         return rows, search
 
 
-async def _measure(connection: HotConnection, search: Search) -> Measured:
+async def _measure(connection: FastConnection, search: Search) -> Measured:
     """Computes the cosine distances that the database cannot."""
     rows = await connection.all(*vectors(search))
     if not rows:
@@ -263,13 +247,13 @@ async def _measure(connection: HotConnection, search: Search) -> Measured:
     return Measured([row.case_id for row in rows], distances.tolist())
 
 
-async def _with_tools(connection: HotConnection, slate: Slate, question: Question) -> Slate:
+async def _with_tools(connection: FastConnection, answered: Retrieved, question: Question) -> Retrieved:
     with stage("retrieve.tools"):
-        rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in slate.choices]))
-        return replace(slate, context=with_tools(slate.context, lines(rows), question.token_budget))
+        rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in answered.choices]))
+        return replace(answered, context=with_tools(answered.context, lines(rows), question.token_budget))
 
 
-def _count(slate: Slate) -> None:
-    RETRIEVALS.labels(slate.mode).inc()
-    HITS.inc(bool(slate.choices))
-    CONTEXT_TOKENS.inc(slate.context.tokens)
+def _count(answered: Retrieved) -> None:
+    RETRIEVALS.labels(answered.mode).inc()
+    HITS.inc(bool(answered.choices))
+    CONTEXT_TOKENS.inc(answered.context.tokens)

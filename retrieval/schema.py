@@ -1,8 +1,9 @@
 """Every table of the case bank, in one MetaData.
 
 Every primary key, unique key and foreign key starts with ``user_sub``: row-level security, erasure
-and a distribution column all come from the same column. The migrations create what stands here,
-and ``alembic check`` proves that the two agree.
+and a distribution column all come from the same column. The one exception is ``jobs``, which is about
+the service and holds nothing of any user. The migrations create what stands here, and ``alembic check``
+proves that the two agree.
 """
 
 from typing import get_args
@@ -450,6 +451,20 @@ erasures = Table(
     Column("receipt", JSONB, nullable=False, comment="rows deleted, by table"),
     PrimaryKeyConstraint("user_sub", "erased_at"),
 )
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("name", Text, nullable=False),
+    Column("last_started", DateTime(timezone=True)),
+    Column("last_succeeded", DateTime(timezone=True)),
+    Column("failures", Integer, nullable=False, server_default=text("0"), comment="since the last success"),
+    Column("last_error", Text, comment="its type, never its message; null after a success"),
+    _created(),
+    PrimaryKeyConstraint("name"),
+    comment="what the service does by the clock; no user_sub, for nothing of any user may stand here",
+)
+"""When each background job last ran: for the worker's role alone, and neither exported nor erased with a user."""
 
 USER_TABLES = (
     rewards,

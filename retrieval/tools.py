@@ -5,14 +5,16 @@ A run counts until its case is deleted for good: one that was merged or pruned c
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
+    ColumnElement,
     Float,
     FromClause,
     Integer,
     Select,
+    TableValuedAlias,
     Text,
     Uuid,
     any_,
@@ -27,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.database.rows import Rows
 from retrieval.schema import case_tools
@@ -94,18 +96,28 @@ def _counts() -> Rows:
     ).group_by(case_tools.c.tool)
 
 
-def _of(user_sub: str, agent_key: str, tool: str) -> tuple[Any, ...]:
+def _of(user_sub: str, agent_key: str, tool: str) -> tuple[ColumnElement[bool], ...]:
     return case_tools.c.user_sub == user_sub, case_tools.c.agent_key == agent_key, case_tools.c.tool == tool
 
 
-def _failures(table: FromClause) -> Any:
+def _failures(table: FromClause) -> TableValuedAlias:
     columns = column("cause", Text), column("fix", Text)
     return (
         func.jsonb_to_recordset(table.c.failures).table_valued(*columns, name="failure").render_derived(with_types=True)
     )
 
 
-def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[HotStatement, dict[str, Any]]:
+class ToolTrouble(Protocol):
+    """A tool that fails often, with one pair of a cause and what put it right, if there is any."""
+
+    tool: str
+    calls: int
+    errors: int
+    cause: str | None
+    fix: str | None
+
+
+def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
     """Returns the statement for the tools of the cases that fail most, and its parameters.
 
     It answers at most TOLD_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
@@ -114,7 +126,7 @@ def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[HotStatement, di
     return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids)}
 
 
-def _troubles() -> HotStatement:
+def _troubles() -> FastStatement[ToolTrouble]:
     ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
     chosen = case_tools.alias("chosen")
     # an array, for a join might look each row of the profile up among the chosen ones
@@ -156,13 +168,13 @@ def _troubles() -> HotStatement:
         .where(may_enter())
         .order_by(told.c.errors.desc(), told.c.tool, fixes.c.times.desc(), fixes.c.cause, fixes.c.fix)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
 _TROUBLES = _troubles()
 
 
-def lines(rows: Sequence[Any]) -> Iterator[str]:
+def lines(rows: Sequence[ToolTrouble]) -> Iterator[str]:
     """Yields a line for each tool in the rows of ``troubles``."""
     for tool, group in groupby(rows, key=lambda row: row.tool):
         found = list(group)

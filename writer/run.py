@@ -5,9 +5,11 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
+from retrieval.column_range import fits
 from retrieval.kinds import CaseKind, RewardSource, RunOutcome
+from retrieval.schema import cases
 
-Reward = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Reward = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
 
 
 def _storable(text: str) -> str:

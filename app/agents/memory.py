@@ -1,12 +1,14 @@
-"""What the operator may remember with: nothing, or casebank over HTTP."""
+"""What a scripted agent may remember with: nothing, or casebank over HTTP."""
 
 import asyncio
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import httpx
+from pydantic import BaseModel
 
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
 
@@ -23,7 +25,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Case:
+class RememberedCase:
     """One remembered run, as a slate shows it."""
 
     case_id: str
@@ -33,10 +35,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Slate:
+class RetrievedCases:
     """What memory answered: cases best first, and what the answer cost."""
 
-    cases: tuple[Case, ...] = ()
+    cases: tuple[RememberedCase, ...] = ()
     retrieval_id: str | None = None
     tokens: int = 0
     latency_ms: float | None = None
@@ -44,8 +46,8 @@ class Slate:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One finished run of the operator."""
+class AgentRun:
+    """One finished run of an agent."""
 
     task: str
     plan: tuple[str, ...]
@@ -58,27 +60,49 @@ class Run:
 class Memory(Protocol):
     """Where runs are kept and looked up."""
 
-    async def retrieve(self, task: str) -> Slate:
+    async def retrieve(self, task: str) -> RetrievedCases:
         """The slate for a task about to be done."""
 
-    async def retain(self, run: Run, slate: Slate) -> str | None:
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
         """The id under which `run` was kept, normally once it can be retrieved; None if it was not kept."""
+
+
+class _RetrievedCase(BaseModel):
+    case_id: str
+    task: str
+    plan: Sequence[str] | None = None
+    outcome: str
+
+
+class _RetrieveAnswer(BaseModel):
+    """What is used of the answer of POST /v1/retrieve."""
+
+    cases: Sequence[_RetrievedCase]
+    retrieval_id: str | None = None
+    tokens: int | None = None
+    degraded: Sequence[str] | None = None
+
+
+class _RetainAnswer(BaseModel):
+    """What is used of the answer of POST /v1/retain."""
+
+    case_id: str
 
 
 class NoMemory:
     """Remembers nothing."""
 
-    async def retrieve(self, task: str) -> Slate:  # noqa: ARG002 (the protocol's signature)
+    async def retrieve(self, task: str) -> RetrievedCases:  # noqa: ARG002 (the protocol's signature)
         """An empty slate."""
-        return Slate()
+        return RetrievedCases()
 
-    async def retain(self, run: Run, slate: Slate) -> str | None:  # noqa: ARG002 (the protocol's signature)
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (the protocol's signature)
         """None."""
         return None
 
 
 class HttpMemory:
-    """casebank over HTTP; where it fails or answers nonsense, the operator works without it."""
+    """casebank over HTTP; where it fails or answers nonsense, the agent works without it."""
 
     def __init__(
         self,
@@ -91,22 +115,22 @@ class HttpMemory:
     ) -> None:
         self._client = client
         self._agent = agent
-        self._asked = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
+        self._options = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
         self.errors: list[str] = []  # what went wrong with memory; the report shows it
 
-    async def retrieve(self, task: str) -> Slate:
+    async def retrieve(self, task: str) -> RetrievedCases:
         """The service's slate for `task`; an empty one if it cannot be had."""
-        body = {**self._asked, "query": task}
+        body = {**self._options, "query": task}
         started = time.perf_counter()
         try:
             answer = await self._post("/v1/retrieve", body)
             latency_ms = (time.perf_counter() - started) * 1000
-            return _slate(answer, latency_ms)
+            return _cases(_RetrieveAnswer.model_validate_json(answer), latency_ms)
         except _MEMORY_ERRORS as error:
             self.errors.append(f"retrieve: {error!r}")
-            return Slate()
+            return RetrievedCases()
 
-    async def retain(self, run: Run, slate: Slate) -> str | None:
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
         """The id of the case made of `run`, once it is ready to be retrieved or the wait for that is over."""
         body = {
             "agent": self._agent,
@@ -123,16 +147,15 @@ class HttpMemory:
         case_id = None
         try:
             answer = await self._post("/v1/retain", body, {"Idempotency-Key": str(uuid.uuid4())})
-            case_id = str(answer["case_id"])
+            case_id = _RetainAnswer.model_validate_json(answer).case_id
             await self._until_ready(case_id)
         except _MEMORY_ERRORS as error:
             self.errors.append(f"retain: {error!r}")
         return case_id
 
-    async def _post(self, path: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
+    async def _post(self, path: str, body: Mapping[str, object], headers: dict[str, str] | None = None) -> bytes:
         response = await self._client.post(path, json=body, headers=headers)
-        answer: dict[str, Any] = response.raise_for_status().json()
-        return answer
+        return response.raise_for_status().content
 
     async def _until_ready(self, case_id: str, timeout_s: float = 15.0) -> None:
         """Wait for the worker, so that each task meets the same bank in every run."""
@@ -144,15 +167,13 @@ class HttpMemory:
                 await asyncio.sleep(0.01)
 
 
-def _slate(answer: dict[str, Any], latency_ms: float) -> Slate:
-    cases = tuple(
-        Case(str(case["case_id"]), str(case["task"]), tuple(case.get("plan") or ()), str(case["outcome"]))
-        for case in answer["cases"]
-    )
-    return Slate(
-        cases=cases,
-        retrieval_id=answer.get("retrieval_id"),
-        tokens=int(answer.get("tokens") or 0),
+def _cases(answer: _RetrieveAnswer, latency_ms: float) -> RetrievedCases:
+    return RetrievedCases(
+        cases=tuple(
+            RememberedCase(case.case_id, case.task, tuple(case.plan or ()), case.outcome) for case in answer.cases
+        ),
+        retrieval_id=answer.retrieval_id,
+        tokens=answer.tokens or 0,
         latency_ms=latency_ms,
-        degraded=tuple(answer.get("degraded") or ()),
+        degraded=tuple(answer.degraded or ()),
     )

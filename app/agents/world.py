@@ -5,7 +5,14 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from app.agents.memory import Run, Slate, Trace
+from app.agents.memory import AgentRun, RetrievedCases, Trace
+
+Own = Any
+"""What belongs to one environment alone: its tasks, its actions, what can be seen of it.
+
+The harness only hands it from the environment to the agent and back. As type variables these (and the environment
+itself) would stand in every signature of the harness, and be erased where environments are chosen by name.
+"""
 
 
 class StepsSpent(Exception):
@@ -17,7 +24,7 @@ class EnvironmentMissing(OSError):
 
 
 class MemoryUnusable(OSError):
-    """The service takes no orders, so that there is nothing to compare with."""
+    """The service cannot be reached, or refuses: there is no arm with memory to compare with."""
 
 
 class Task(Protocol):
@@ -29,11 +36,11 @@ class Task(Protocol):
 
     @property
     def family(self) -> str:
-        """The kind of task, one of the adapter's families; the agent is not told."""
+        """The kind of task, one of the adapter's families; the agent does not see it."""
 
     @property
     def text(self) -> str:
-        """What the agent is told, and what memory is asked."""
+        """What the agent is given, and what memory is searched for."""
 
 
 class Environment(Protocol):
@@ -55,10 +62,10 @@ class Environment(Protocol):
     def traces(self) -> Sequence[Trace]:
         """The steps since the last reset, one entry for each."""
 
-    async def reset(self, task: Any) -> Any:
+    async def reset(self, task: Own) -> Own:
         """Lays out the task and returns what can be seen of it; costs no step."""
 
-    async def step(self, action: Any) -> Any:
+    async def step(self, action: Own) -> Own:
         """Does the action and returns what came of it."""
 
 
@@ -66,9 +73,9 @@ class Environment(Protocol):
 class Briefing:
     """What an agent is given for one task; nothing else differs between the arms but the slate."""
 
-    task: Any
-    observation: Any
-    slate: Slate
+    task: Own
+    observation: Own
+    slate: RetrievedCases
     seed: str
 
 
@@ -118,18 +125,18 @@ class Adapter(Protocol):
     def explanation(self) -> str:
         """What the agent is and is not, in a few sentences for the report."""
 
-    def environment(self) -> AbstractAsyncContextManager[Any]:
+    def environment(self) -> AbstractAsyncContextManager[Own]:
         """The Environment, for as long as the block lasts.
 
         Raises:
             EnvironmentMissing: this machine lacks what it needs.
         """
 
-    async def tasks(self, environment: Any, family: str, size: Size) -> Tasks:
+    async def tasks(self, environment: Own, family: str, size: Size) -> Tasks:
         """Tasks of a family; none of the test tasks is among those practised on."""
 
-    async def demonstrations(self, environment: Any, tasks: Sequence[Any]) -> Sequence[Run]:
+    async def demonstrations(self, environment: Own, tasks: Sequence[Own]) -> Sequence[AgentRun]:
         """An expert's runs of the tasks, where the environment brings them; for an arm of their own only."""
 
-    async def play(self, world: Environment, briefing: Briefing) -> Run:
+    async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
         """The agent's run of one task, to its end or to where it gives up."""

@@ -13,6 +13,7 @@ from app.bench.fill import fill
 from app.db import service_database
 from app.migrate import migrate
 from app.providers.wordllama import WordLlamaEmbedder
+from app.settings import Settings
 from retrieval.retrieve import Reader
 
 WARM_UP = 50
@@ -40,6 +41,11 @@ async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
             yield Bank(url, Reader(database, WordLlamaEmbedder(), explore=True), bare, users, datetime.now(UTC))
     finally:
         await bare.close()
+
+
+def settings_of(home: Path, url: str) -> Settings:
+    """Returns the settings of a service on the database."""
+    return Settings(home=home / "service", database_url=url)
 
 
 async def empty(home: Path, name: str) -> str:

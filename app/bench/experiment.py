@@ -1,19 +1,18 @@
 """Does memory help agents in environments that keep score? The experiment's numbers against its aims."""
 
-from collections.abc import Mapping
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 
 import httpx
 
 from app.agents.world import Adapter, EnvironmentMissing
-from app.bench.bank import empty
+from app.bench.bank import empty, settings_of
 from app.bench.measure import Measurement
-from app.bench.service import service
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.paired import Difference
-from app.experiment.report import Report, summary
+from app.experiment.report import ArmSummary, Report, summary
 from app.experiment.run import run_experiment
+from app.own_service import own_service
 
 STEPS, SUCCESS, WRONG_FAMILY = -0.50, 0.10, -0.02
 """Aims: change of steps, share of tasks won, and share won (so: lost) with memory of a wrong family."""
@@ -23,7 +22,7 @@ async def experiments(home: Path) -> list[Measurement]:
     """Returns what memory changed in each environment; says so where one cannot run here."""
     url = await empty(home, "experiment")
     rows: list[Measurement] = []
-    async with service(home, url) as running:
+    async with own_service(settings_of(home, url)) as running:
         for name, make in ENVIRONMENTS.items():
             headers = running.headers(f"experiment-{name}")
             async with httpx.AsyncClient(base_url=running.base_url, headers=headers, timeout=30) as client:
@@ -49,7 +48,8 @@ def rows_of(report: Report) -> list[Measurement]:
     before, after = (summary(episodes) for episodes in zip(*report.tested, strict=True))
     wrong = summary([episode for _, episode in report.wrong_family])
     practised = len(report.practice[0])
-    nets = {k: report.summaries()[f"test, K = {k}"]["tokens_net"] for k in report.sweep if k}
+    arms = report.summaries()
+    nets = {k: arms[f"test, K = {k}"].tokens_net for k in report.sweep if k}
     rows = [
         _row(f"{name}: change of steps", report.steps, _steps(before, after), STEPS, at_least=False),
         _row(f"{name}: success won", _share(report.success), _success(before, after), SUCCESS),
@@ -58,7 +58,7 @@ def rows_of(report: Report) -> list[Measurement]:
             f"{name}: break-even",
             report.measured["break_even"],
             "tasks",
-            "tokens saved less added, a task: " + ", ".join(f"{net:+.0f} at K = {k}" for k, net in nets.items()),
+            "tokens saved less added, a task: " + ", ".join(f"{_of(net):+.0f} at K = {k}" for k, net in nets.items()),
             practised,
         ),
     ]
@@ -66,7 +66,7 @@ def rows_of(report: Report) -> list[Measurement]:
         expert = summary(report.experts)
         detail = _success(before, expert) + "; an expert's solutions in the bank, for comparison"
         rows.append(
-            Measurement(f"{name}: success won, expert's bank", expert["success"] - before["success"], "", detail)
+            Measurement(f"{name}: success won, expert's bank", _of(expert.success) - _of(before.success), "", detail)
         )
     return rows
 
@@ -80,9 +80,15 @@ def _share(points: Difference) -> Difference:
     return Difference(points.value / 100, points.low / 100, points.high / 100)
 
 
-def _steps(before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    return f"{before['steps']:.1f} steps a task without, {after['steps']:.1f} with; a failure counts the budget"
+def _steps(before: ArmSummary, after: ArmSummary) -> str:
+    without, with_memory = _of(before.steps), _of(after.steps)
+    return f"{without:.1f} steps a task without, {with_memory:.1f} with; a failure counts the budget"
 
 
-def _success(before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    return f"{before['success']:.0%} without, {after['success']:.0%} with, {after['tasks']} tasks"
+def _success(before: ArmSummary, after: ArmSummary) -> str:
+    return f"{_of(before.success):.0%} without, {_of(after.success):.0%} with, {after.tasks} tasks"
+
+
+def _of(mean: float | None) -> float:
+    """Returns the mean, NaN where there was nothing to take it of."""
+    return nan if mean is None else mean

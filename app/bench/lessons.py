@@ -16,7 +16,7 @@ import orjson
 
 from app.bench.experiment import experiments
 from app.bench.measure import Measurement
-from writer.analysis.calls import StoredRun
+from writer.analysis.calls import StoredRun, failed_by_status
 from writer.analysis.failures import Kind
 from writer.procedures.ports import Analysis, AnalysisKind
 from writer.procedures.rules.analyst import explain
@@ -80,9 +80,8 @@ def stored(run: dict[str, Any]) -> StoredRun:
 
 def all_ok(run: StoredRun) -> StoredRun:
     """Returns the run as if its tools had never set a status."""
-    return StoredRun(
-        run.task, run.outcome, [{**trace, "status": "ok"} for trace in run.tool_traces], run.turns, run.plan
-    )
+    traces = [{**trace, "status": "ok"} for trace in run.tool_traces if isinstance(trace, Mapping)]
+    return StoredRun(run.task, run.outcome, traces, run.turns, run.plan)
 
 
 def _lines(path: Path) -> list[Any]:
@@ -141,8 +140,9 @@ def _false_fixes(name: str, domain: Domain, analyses: Mapping[str, Analysis]) ->
 
 
 def failing(run: StoredRun) -> list[int]:
-    """Returns which calls failed, as the run's own statuses say."""
-    return [index for index, trace in enumerate(run.tool_traces) if trace["status"] == "error"]
+    """Returns which calls failed as the labels know it: by the runs' own statuses alone."""
+    traces = enumerate(run.tool_traces)
+    return [index for index, trace in traces if isinstance(trace, Mapping) and failed_by_status(trace["status"])]
 
 
 def _speed(domain: Domain) -> Measurement:

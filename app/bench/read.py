@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx
 
-from app.bench.bank import WARM_UP, Bank, filled
+from app.bench.bank import WARM_UP, Bank, filled, settings_of
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50, p95, timed_ms
-from app.bench.service import service
+from app.own_service import own_service
 from retrieval.ranking.slate import Question
 from retrieval.search.candidates import Search, candidates
 
@@ -32,10 +32,10 @@ async def retrieve(home: Path) -> list[Measurement]:
 
         async def statement(number: int) -> None:
             search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
-            hot, parameters = candidates(search)
+            bare, parameters = candidates(search)
             # another user's bank: what the first of two reads brings near would be a gift to the second
             who = {"user_sub": _user(bank, number + bank.users // 2), "authorised_at": bank.now}
-            await bank.bare.fetch(hot.sql, *hot.arguments(parameters | who))
+            await bank.bare.fetch(bare.sql, *bare.arguments(parameters | who))
 
         await interleaved(WARM_UP, whole, statement)
         ours, bare = await interleaved(ROUNDS, whole, statement)
@@ -69,7 +69,7 @@ async def growth(home: Path) -> list[Measurement]:
 
 async def http(home: Path) -> list[Measurement]:
     """Measures retrieve over HTTP with 16 clients at once, its p95 against its p50."""
-    async with filled(home, MIDDLE) as bank, service(home, bank.url) as running:
+    async with filled(home, MIDDLE) as bank, own_service(settings_of(home, bank.url)) as running:
         queries = list(tasks(4, REQUESTS_PER_CLIENT))
 
         async def one_client(client: httpx.AsyncClient, number: int) -> list[float]:

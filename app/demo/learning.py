@@ -1,21 +1,68 @@
-"""The demo's last part: train on what was logged, put the candidate on trial, and hear the gate's verdict."""
+"""The demo's last part: train on what was logged, put the candidate on trial, and print the gate's verdict."""
 
 import asyncio
-import json
 import sys
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
+from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
 from rich.table import Table
 
-from app.demo.report import Arm
+from app.demo.report import Arm, DemoReport
+from app.demo.run import Stream
 from app.settings import Settings
 
-Stream = Callable[[str, int], Coroutine[Any, Any, Arm]]
-"""Runs a stream with memory under a name, with this seed, on the bank as it is."""
+
+class TrainingFailed(OSError):
+    """The process that trains ended with an error."""
+
+
+class RunStream(Protocol):
+    """Runs a stream with memory, on the bank and the policy as they are."""
+
+    async def __call__(self, name: str, work: Stream) -> Arm:
+        """Returns the records; ``name`` stands beside the progress bar."""
+
+
+class Metrics(BaseModel):
+    """How well a candidate predicts rewards that it was not trained on; empty where there is no candidate."""
+
+    held_out: int = 0
+    log_loss_gain: float = 0.0
+    """Nats less than the default's log loss."""
+    log_loss_gain_error: float = 0.0
+    """Its standard error."""
+
+
+class Check(BaseModel):
+    """One question of the gate; ``value`` is None where there was nothing to measure."""
+
+    name: str
+    value: float | None
+    limit: float
+    passed: bool
+
+
+class Verdict(BaseModel):
+    """What the gate said, of all of which the demo shows the checks."""
+
+    checks: list[Check]
+
+
+class TrainingReport(BaseModel):
+    """What became of the profile in one training: the part of `casebank train`'s train.json that the demo shows."""
+
+    outcome: str
+    decisions: int
+    """Retrievals with a reward."""
+    version: int | None
+    metrics: Metrics
+    verdict: Verdict | None
+
+
+_REPORTS = TypeAdapter(list[TrainingReport])
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +74,12 @@ class Learner:
     agent: str
     out_dir: Path
 
-    async def train(self) -> dict[str, Any]:
-        """Trains and judges in a process of its own, as every night would; returns what became of the profile."""
+    async def train(self) -> TrainingReport:
+        """Trains and judges in a process of its own, as every night would; returns what became of the profile.
+
+        Raises:
+            TrainingFailed: the process ended with an error.
+        """
         folder = self.out_dir / "training"
         options = [f"--user={self.user}", f"--agent={self.agent}", f"--out-dir={folder}"]
         quiet = asyncio.subprocess.DEVNULL
@@ -39,48 +90,51 @@ class Learner:
             env=self.settings.as_environment(),
         )
         if await process.wait():
-            return {"outcome": "the training failed; `casebank train` shows why", "decisions": 0, "verdict": None}
-        (learnt,) = json.loads((folder / "train.json").read_text())
-        return dict(learnt)
+            raise TrainingFailed("the training failed; `casebank train` shows why")
+        (report,) = _REPORTS.validate_json((folder / "train.json").read_bytes())
+        return report
 
 
-async def show_learning(learner: Learner, stream: Stream, seed: int, console: Console) -> None:
+async def show_learning(learner: Learner, run_stream: RunStream, shown: DemoReport, console: Console) -> None:
     """Trains, runs a second stream with the candidate on trial, judges, and says which policy serves from now on."""
+    tasks = len(shown.with_memory.records)
     console.rule("Learning which memories help")
     first = await learner.train()
-    console.print(f"  trained on {first['decisions']} rewarded retrievals: {first['outcome']}", markup=False)
-    if first["outcome"] != "candidate":
+    console.print(f"  trained on {first.decisions} rewarded retrievals: {first.outcome}", markup=False)
+    if first.outcome != "candidate":
         console.print("  the untrained default goes on", markup=False)
         return
-    gain, error = first["metrics"]["log_loss_gain"], first["metrics"]["log_loss_gain_error"]
-    console.print(
-        f"  it foretells {first['metrics']['held_out']} later rewards better than the default by {gain:+.3f} nats"
-        f" (standard error {error:.3f}); q-{first['version']} now serves a quarter of the decisions, on trial",
-        markup=False,
-    )
-    trial = (await stream("on trial", seed + 1)).totals()
-    console.print(
-        f"  second stream, seed {seed + 1}: {trial['steps_per_task']:.1f} steps a task, success {trial['success']:.0%}",
-        markup=False,
-    )
+    console.print(_on_trial(first), markup=False)
+    trial = await run_stream("on trial", Stream(shown.seed + 1, tasks))
+    console.print(f"  second stream, seed {shown.seed + 1}: {_totals(trial)}", markup=False)
     second = await learner.train()
-    console.print(f"  the gate's verdict: {second['outcome']}", style="bold", markup=False)
-    if second["verdict"]:
-        console.print(_table(second["verdict"]))
-    if second["outcome"] == "promote":
-        served = (await stream("promoted", seed + 2)).totals()
-        console.print(
-            f"  third stream, q-{second['version']} promoted: {served['steps_per_task']:.1f} steps a task,"
-            f" success {served['success']:.0%}",
-            markup=False,
-        )
-    else:
+    console.print(f"  the gate's verdict: {second.outcome}", style="bold", markup=False)
+    if second.verdict:
+        console.print(_table(second.verdict))
+    if second.outcome != "promote":
         console.print("  not promoted, for the reasons above: the untrained default goes on serving", markup=False)
+        return
+    served = await run_stream("promoted", Stream(shown.seed + 2, tasks))
+    console.print(f"  third stream, q-{second.version} promoted: {_totals(served)}", markup=False)
 
 
-def _table(verdict: dict[str, Any]) -> Table:
+def _on_trial(trained: TrainingReport) -> str:
+    metrics = trained.metrics
+    return (
+        f"  it predicts {metrics.held_out} later rewards better than the default by {metrics.log_loss_gain:+.3f} nats"
+        f" (standard error {metrics.log_loss_gain_error:.3f}); q-{trained.version} now serves a quarter of the"
+        " decisions, on trial"
+    )
+
+
+def _totals(arm: Arm) -> str:
+    totals = arm.totals()
+    return f"{totals.steps_per_task:.1f} steps a task, success {totals.success:.0%}"
+
+
+def _table(verdict: Verdict) -> Table:
     table = Table("check", "measured", "limit", "")
-    for check in verdict["checks"]:
-        value = "-" if check["value"] is None else f"{check['value']:.3f}"
-        table.add_row(check["name"], value, f"{check['limit']:.3f}", "passed" if check["passed"] else "not passed")
+    for check in verdict.checks:
+        value = "-" if check.value is None else f"{check.value:.3f}"
+        table.add_row(check.name, value, f"{check.limit:.3f}", "passed" if check.passed else "not passed")
     return table

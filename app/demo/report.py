@@ -3,7 +3,6 @@
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +17,7 @@ EXPLANATION = (
 
 
 @dataclass(frozen=True)
-class Record:
+class TaskRecord:
     """One task in one arm."""
 
     task_id: str
@@ -36,41 +35,67 @@ class Record:
     wall_ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """One arm's whole stream in numbers; rates from 0 to 1, None where there was nothing to measure."""
+
+    tasks: int
+    steps: int
+    steps_per_task: float
+    success: float
+    first_try: float
+    relevant_tasks: int
+    relevant_success: float | None
+    relevant_steps_per_task: float | None
+    slate_precision: float | None
+    """Share of the cases on the slates that came from the task's own family."""
+    reused: float
+    tokens: int
+    retrieve_p50_ms: float | None
+    wall_s: float
+    memory_errors: int
+
+    @property
+    def headline(self) -> tuple[float, float, float]:
+        """Steps a task, success and first tries: the columns of the table."""
+        return self.steps_per_task, self.success, self.first_try
+
+
 @dataclass(frozen=True)
 class Arm:
     """All records of one arm, in the order of the stream."""
 
     name: str
-    records: Sequence[Record]
+    records: Sequence[TaskRecord]
     errors: Sequence[str] = ()
 
-    def per_part(self, value: Callable[[Record], float]) -> list[float]:
+    def per_part(self, value: Callable[[TaskRecord], float]) -> list[float]:
         """The mean of `value` in each tenth of the stream."""
         size = len(self.records)
         parts = [self.records[size * i // PARTS : size * (i + 1) // PARTS] for i in range(PARTS)]
         return [round(_mean(part, value), 3) for part in parts if part]
 
-    def totals(self) -> dict[str, Any]:
-        """Means, sums and medians over the whole stream; rates from 0 to 1."""
+    def totals(self) -> Totals:
+        """Means, sums and medians over the whole stream."""
         relevant = [record for record in self.records if record.relevant]
         latencies = [record.latency_ms for record in self.records if record.latency_ms is not None]
         shown = sum(record.slate for record in self.records)
-        return {
-            "tasks": len(self.records),
-            "steps": sum(record.steps for record in self.records),
-            "steps_per_task": round(_mean(self.records, _steps), 3),
-            "success": round(_mean(self.records, _success), 3),
-            "first_try": round(_mean(self.records, _first_try), 3),
-            "relevant_tasks": len(relevant),
-            "relevant_success": round(_mean(relevant, _success), 3) if relevant else None,
-            "relevant_steps_per_task": round(_mean(relevant, _steps), 3) if relevant else None,
-            "slate_precision": round(sum(r.slate_relevant for r in self.records) / shown, 3) if shown else None,
-            "reused": round(_mean(self.records, lambda record: record.reused), 3),
-            "tokens": sum(record.tokens for record in self.records),
-            "retrieve_p50_ms": round(statistics.median(latencies), 2) if latencies else None,
-            "wall_s": round(sum(record.wall_ms for record in self.records) / 1000, 2),
-            "memory_errors": len(self.errors),
-        }
+        return Totals(
+            tasks=len(self.records),
+            steps=sum(record.steps for record in self.records),
+            steps_per_task=round(_mean(self.records, _steps), 3),
+            success=round(_mean(self.records, _success), 3),
+            first_try=round(_mean(self.records, _first_try), 3),
+            relevant_tasks=len(relevant),
+            relevant_success=round(_mean(relevant, _success), 3) if relevant else None,
+            relevant_steps_per_task=round(_mean(relevant, _steps), 3) if relevant else None,
+            slate_precision=round(sum(r.slate_relevant for r in self.records) / shown, 3) if shown else None,
+            reused=round(_mean(self.records, lambda record: record.reused), 3),
+            tokens=sum(record.tokens for record in self.records),
+            retrieve_p50_ms=round(statistics.median(latencies), 2) if latencies else None,
+            wall_s=round(sum(record.wall_ms for record in self.records) / 1000, 2),
+            memory_errors=len(self.errors),
+        )
 
 
 @dataclass(frozen=True)
@@ -89,11 +114,11 @@ class DemoReport:
         return _mean(self.with_memory.records, _steps) / _mean(self.without.records, _steps) - 1
 
     def story(self) -> list[tuple[str, int, int]]:
-        """The first two tasks of row A9's family: text, steps without memory, steps with it."""
+        """The first two tasks that leave out a column's type: text, steps without memory, steps with it."""
         pairs = zip(self.without.records, self.with_memory.records, strict=True)
         return [(a.task, a.steps, b.steps) for a, b in pairs if a.task_id in ("missing_type-0", "missing_type-1")]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Every number of the report, ready for JSON."""
         return {
             "operator": "scripted operator, not an LLM",
@@ -101,7 +126,7 @@ class DemoReport:
             "seed": self.seed,
             "budget": self.budget,
             "steps_change": round(self.steps_change, 4),
-            "story": self.story(),
+            "story": [[text, before, after] for text, before, after in self.story()],
             "arms": {arm.name: _arm_dict(arm) for arm in (self.without, self.with_memory)},
         }
 
@@ -112,14 +137,14 @@ def print_report(report: DemoReport, console: Console) -> None:
     for text, before, after in report.story():
         console.print(f"  “{text}”: {before} steps without memory, {after} with")
     totals = report.with_memory.totals()
-    if totals["relevant_tasks"]:
+    if totals.relevant_tasks:
         console.print(
-            f"  Where a case of the same kind had succeeded before ({totals['relevant_tasks']} tasks): success"
-            f" {totals['relevant_success']:.0%}, {totals['relevant_steps_per_task']:.1f} steps a task"
+            f"  Where a case of the same kind had succeeded before ({totals.relevant_tasks} tasks): success"
+            f" {totals.relevant_success:.0%}, {totals.relevant_steps_per_task:.1f} steps a task"
         )
-    latency = totals["retrieve_p50_ms"]
-    price = f"{totals['tokens']} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")
-    console.print(f"  Price of memory: {price}; memory errors: {totals['memory_errors']}")
+    latency = totals.retrieve_p50_ms
+    price = f"{totals.tokens} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")
+    console.print(f"  Price of memory: {price}; memory errors: {totals.memory_errors}")
     console.print(f"[dim]{EXPLANATION}[/dim]")
 
 
@@ -136,7 +161,8 @@ def _table(report: DemoReport) -> Table:
     for part, row in enumerate(zip(*values, strict=True), start=1):
         table.add_row(str(part), *_cells(row))
     table.add_section()
-    totals = [arm.totals()[key] for key in ("steps_per_task", "success", "first_try") for arm in (without, with_memory)]
+    pairs = zip(without.totals().headline, with_memory.totals().headline, strict=True)
+    totals = [number for pair in pairs for number in pair]
     table.add_row("all", *_cells(totals), style="bold")
     change = [f"{report.steps_change:+.0%}", *(f"{100 * (totals[i + 1] - totals[i]):+.0f} points" for i in (2, 4))]
     table.add_row("change", *(cell for text in change for cell in ("", text)), style="bold")
@@ -147,9 +173,9 @@ def _cells(row: Sequence[float]) -> list[str]:
     return [f"{value:.1f}" for value in row[:2]] + [f"{value:.0%}" for value in row[2:]]
 
 
-def _arm_dict(arm: Arm) -> dict[str, Any]:
+def _arm_dict(arm: Arm) -> dict[str, object]:
     return {
-        "totals": arm.totals(),
+        "totals": asdict(arm.totals()),
         "steps_per_tenth": arm.per_part(_steps),
         "success_per_tenth": arm.per_part(_success),
         "first_try_per_tenth": arm.per_part(_first_try),
@@ -158,17 +184,17 @@ def _arm_dict(arm: Arm) -> dict[str, Any]:
     }
 
 
-def _mean(records: Sequence[Record], value: Callable[[Record], float]) -> float:
+def _mean(records: Sequence[TaskRecord], value: Callable[[TaskRecord], float]) -> float:
     return sum(map(value, records)) / len(records)
 
 
-def _steps(record: Record) -> float:
+def _steps(record: TaskRecord) -> float:
     return record.steps
 
 
-def _success(record: Record) -> float:
+def _success(record: TaskRecord) -> float:
     return record.success
 
 
-def _first_try(record: Record) -> float:
+def _first_try(record: TaskRecord) -> float:
     return record.first_try

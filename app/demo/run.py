@@ -1,60 +1,70 @@
 """The demo: the same stream of tasks, first without memory, then with casebank."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.agents.memory import HttpMemory, Memory, NoMemory, Slate
-from app.agents.operator.families import Task, stream
+from app.agents.memory import HttpMemory, Memory, NoMemory, RetrievedCases
 from app.agents.operator.operator import STEP_BUDGET, Operator
 from app.agents.operator.scratch import Scratch, scratch_database
+from app.agents.operator.tasks import Task, stream
 from app.demo.files import write_files
-from app.demo.report import Arm, DemoReport, Record, print_report
+from app.demo.report import Arm, DemoReport, TaskRecord, print_report
 
 AGENT = "database-operator"
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What the harness knows about a retained run; never shown to the operator."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a demo runs: casebank's URL and a user's token; and a Postgres whose role may create databases.
+
+    A scratch database is made beside that of ``scratch_dsn`` and dropped at the end; nothing else there is touched.
+    """
+
+    base_url: str
+    token: str = field(repr=False)
+    scratch_dsn: str = field(repr=False)
+
+    def client(self) -> httpx.AsyncClient:
+        """Returns a client that speaks for the user."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.AsyncClient(base_url=self.base_url, headers=headers, timeout=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream of tasks: the same seed is the same stream."""
+
+    seed: int
+    tasks: int
+
+    def drawn(self) -> list[Task]:
+        """Returns the tasks, in their order."""
+        return stream(self.seed, self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedRun:
+    """What the harness knows about a run in the bank; never shown to the operator."""
 
     family: str
     success: bool
 
 
-async def run_demo(  # noqa: PLR0913 (each is a choice of the command line)
-    base_url: str,
-    token: str,
-    scratch_dsn: str,
-    *,
-    seed: int = 1,
-    tasks: int = 120,
-    out_dir: Path = Path("demo-out"),
-    agent: str = AGENT,
-    budget: int = STEP_BUDGET,
-    console: Console | None = None,
-) -> DemoReport:
-    """Runs the stream in both arms, prints the report, writes demo.json and demo.png, answers the report.
+async def run_demo(place: Place, work: Stream, *, out_dir: Path, console: Console) -> DemoReport:
+    """Runs the stream in both arms, prints the report, writes demo.json and demo.png, and returns the report.
 
-    `base_url` and `token` are casebank's. `scratch_dsn` is any database on a Postgres where its role may
-    create databases: a scratch database is made beside it and dropped at the end, and nothing else is touched.
     The agent's case bank should be empty; what it already holds helps from the first task on.
     """
-    console = console or Console()
-    work = stream(seed, tasks)
-    headers = {"Authorization": f"Bearer {token}"}
-    async with (
-        scratch_database(scratch_dsn, budget=budget) as scratch,
-        httpx.AsyncClient(base_url=base_url, headers=headers, timeout=30) as client,
-    ):
-        without = await run_arm("without", NoMemory(), work, scratch, seed=seed, console=console)
-        memory = HttpMemory(client, agent=agent)
-        with_memory = await run_arm("with", memory, work, scratch, seed=seed, console=console)
-    report = DemoReport(seed, budget, without, replace(with_memory, errors=tuple(memory.errors)))
+    async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
+        without = await run_arm("without", NoMemory(), work, scratch, console=console)
+        memory = HttpMemory(client, agent=AGENT)
+        with_memory = await run_arm("with", memory, work, scratch, console=console)
+    report = DemoReport(work.seed, STEP_BUDGET, without, replace(with_memory, errors=tuple(memory.errors)))
     print_report(report, console)
     report = replace(report, files=write_files(report, out_dir))
     for kind, path in report.files.items():
@@ -62,30 +72,23 @@ async def run_demo(  # noqa: PLR0913 (each is a choice of the command line)
     return report
 
 
-async def run_with_memory(  # noqa: PLR0913 (each is a choice of the caller)
-    base_url: str, token: str, scratch_dsn: str, *, name: str, seed: int, tasks: int, console: Console | None = None
-) -> Arm:
-    """Runs one stream on casebank as it is, and returns its records."""
-    headers = {"Authorization": f"Bearer {token}"}
-    async with (
-        scratch_database(scratch_dsn, budget=STEP_BUDGET) as scratch,
-        httpx.AsyncClient(base_url=base_url, headers=headers, timeout=30) as client,
-    ):
-        memory = HttpMemory(client, agent=AGENT)
-        return await run_arm(name, memory, stream(seed, tasks), scratch, seed=seed, console=console)
+async def run_with_memory(place: Place, name: str, work: Stream, *, console: Console | None = None) -> Arm:
+    """Runs a stream with the bank and the policy as they are, and returns its records."""
+    async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
+        return await run_arm(name, HttpMemory(client, agent=AGENT), work, scratch, console=console)
 
 
-async def run_arm(  # noqa: PLR0913 (the arm's name, memory and work, and where they run)
-    name: str, memory: Memory, work: list[Task], scratch: Scratch, *, seed: int, console: Console | None = None
-) -> Arm:
-    """The records of one pass over `work`; each task in an empty scratch schema."""
-    bank: dict[str, Kept] = {}
-    watched = track(work, f"{name} memory", console=console, disable=console is None, transient=True)
-    records = [await _run_task(task, memory, scratch, bank, order_seed=f"{seed}:{task.id}") for task in watched]
+async def run_arm(name: str, memory: Memory, work: Stream, scratch: Scratch, *, console: Console | None = None) -> Arm:
+    """Returns the records of one pass over the stream; each task in an empty scratch schema."""
+    bank: dict[str, RetainedRun] = {}
+    tasks = track(work.drawn(), f"{name} memory", console=console, disable=console is None, transient=True)
+    records = [await _run_task(task, memory, scratch, bank, order_seed=f"{work.seed}:{task.id}") for task in tasks]
     return Arm(name, tuple(records))
 
 
-async def _run_task(task: Task, memory: Memory, scratch: Scratch, bank: dict[str, Kept], *, order_seed: str) -> Record:
+async def _run_task(
+    task: Task, memory: Memory, scratch: Scratch, bank: dict[str, RetainedRun], *, order_seed: str
+) -> TaskRecord:
     await scratch.reset(task)
     started = time.perf_counter()
     slate = await memory.retrieve(task.text)
@@ -95,8 +98,8 @@ async def _run_task(task: Task, memory: Memory, scratch: Scratch, bank: dict[str
     slate_relevant = _of_family(slate, bank, task.family)
     case_id = await memory.retain(run, slate)
     if case_id is not None:
-        bank[case_id] = Kept(task.family, run.success)
-    return Record(
+        bank[case_id] = RetainedRun(task.family, run.success)
+    return TaskRecord(
         task_id=task.id,
         family=task.family,
         task=task.text,
@@ -113,6 +116,6 @@ async def _run_task(task: Task, memory: Memory, scratch: Scratch, bank: dict[str
     )
 
 
-def _of_family(slate: Slate, bank: dict[str, Kept], family: str) -> int:
+def _of_family(slate: RetrievedCases, bank: dict[str, RetainedRun], family: str) -> int:
     """How many cases of the slate came from tasks of `family`."""
     return sum(1 for case in slate.cases if case.case_id in bank and bank[case.case_id].family == family)

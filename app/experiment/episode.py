@@ -1,17 +1,18 @@
-"""One task in one arm: watched, so that whatever the environment does has a name and an end."""
+"""One task in one arm, within a budget of steps and of time; whatever the environment does is given a name."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
-from app.agents.memory import Memory, Run, Slate, Trace
-from app.agents.world import Adapter, Briefing, Environment, StepsSpent, Task
+from app.agents.memory import AgentRun, Memory, RetrievedCases, Trace
+from app.agents.world import Adapter, Briefing, Environment, Own, StepsSpent, Task
 from retrieval.context import count_tokens
 
 STEP_TIMEOUT_S = 60.0
 
+AnswerT = TypeVar("AnswerT")
 Ended = Literal["success", "failure", "out of steps", "environment failed"]
 
 
@@ -48,16 +49,16 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EpisodeOutcome:
     """An episode, and what may be retained of it; ``run`` is None where there was none, or the environment failed."""
 
     episode: Episode
     task: Task
-    run: Run | None
-    slate: Slate
+    run: AgentRun | None
+    slate: RetrievedCases
 
 
-class Watched:
+class BudgetedEnvironment:
     """An environment that takes no more than ``budget`` steps, and fails with a name."""
 
     def __init__(self, environment: Environment, budget: int) -> None:
@@ -82,7 +83,7 @@ class Watched:
         """The steps so far."""
         return self._environment.traces
 
-    async def reset(self, task: Any) -> Any:
+    async def reset(self, task: Own) -> Own:
         """Lays out the task and allows the whole budget again.
 
         Raises:
@@ -91,7 +92,7 @@ class Watched:
         self._asked, self.spent = 0, False
         return await self._answer(self._environment.reset(task))
 
-    async def step(self, action: Any) -> Any:
+    async def step(self, action: Own) -> Own:
         """Does the action.
 
         Raises:
@@ -105,28 +106,30 @@ class Watched:
         self._asked += 1
         return await self._answer(self._environment.step(action))
 
-    async def _answer(self, work: Awaitable[Any]) -> Any:
+    async def _answer(self, work: Awaitable[AnswerT]) -> AnswerT:
         try:
-            async with asyncio.timeout(STEP_TIMEOUT_S) as patience:
+            async with asyncio.timeout(STEP_TIMEOUT_S) as limit:
                 return await work
         except StepsSpent:
             self.spent = True
             raise
         except Exception as error:
-            told = f"no answer within {STEP_TIMEOUT_S:g} s" if patience.expired() else repr(error)
-            raise EnvironmentFailed(told) from error
+            reason = f"no answer within {STEP_TIMEOUT_S:g} s" if limit.expired() else repr(error)
+            raise EnvironmentFailed(reason) from error
 
 
-async def play(adapter: Adapter, world: Watched, task: Task, memory: Memory, alone: Episode | None = None) -> Outcome:
-    """Returns what the agent makes of the task with what memory has for it; success is the environment's word.
+async def play(
+    adapter: Adapter, world: BudgetedEnvironment, task: Task, memory: Memory, alone: Episode | None = None
+) -> EpisodeOutcome:
+    """Returns what the agent makes of the task with what memory has for it; the environment says whether it succeeded.
 
     Where memory has nothing, the run would be the one without memory again: ``alone`` then stands for it.
     """
     slate = await memory.retrieve(task.text)
     if alone is not None and not slate.cases:
         waited = slate.latency_ms or 0.0
-        again = replace(alone, retrieve_ms=slate.latency_ms, wall_ms=alone.wall_ms + waited)
-        return Outcome(again, task, None, slate)
+        same = replace(alone, retrieve_ms=slate.latency_ms, wall_ms=alone.wall_ms + waited)
+        return EpisodeOutcome(same, task, None, slate)
     run, error, wall_ms = None, "", 0.0
     try:
         seen = await world.reset(task)
@@ -151,17 +154,17 @@ async def play(adapter: Adapter, world: Watched, task: Task, memory: Memory, alo
         wall_ms=wall_ms + (slate.latency_ms or 0.0),
         error=error,
     )
-    return Outcome(episode, task, None if run is None else replace(run, success=success), slate)
+    return EpisodeOutcome(episode, task, None if run is None else replace(run, success=success), slate)
 
 
-async def _run(adapter: Adapter, world: Watched, briefing: Briefing) -> Run:
+async def _run(adapter: Adapter, world: BudgetedEnvironment, briefing: Briefing) -> AgentRun:
     try:
         return await adapter.play(world, briefing)
-    except StepsSpent:  # an agent need not care
-        return Run(briefing.task.text, (), tuple(world.traces), success=False, first_try=False)
+    except StepsSpent:  # an agent may leave this to the harness
+        return AgentRun(briefing.task.text, (), tuple(world.traces), success=False, first_try=False)
 
 
-def _ended(run: Run | None, world: Watched, *, success: bool) -> Ended:
+def _ended(run: AgentRun | None, world: BudgetedEnvironment, *, success: bool) -> Ended:
     if run is None:
         return "environment failed"
     if success:

@@ -10,8 +10,8 @@ def write_files(report: Report, out_dir: Path) -> dict[str, Path]:
     """Writes the numbers as JSON and, where matplotlib is installed, a picture; returns kind → path."""
     out_dir.mkdir(parents=True, exist_ok=True)
     files = {"json": out_dir / f"experiment-{report.adapter.name}.json"}
-    told = json.dumps(report.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-    files["json"].write_text(told + "\n", encoding="utf-8")
+    text = json.dumps(report.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+    files["json"].write_text(text + "\n", encoding="utf-8")
     try:
         from app.experiment.plot import plot  # noqa: PLC0415 (matplotlib is an extra; the experiment runs without it)
     except ImportError:

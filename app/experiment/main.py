@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,10 @@ from rich.console import Console
 from app.agents.operator.environment import DatabaseOperator
 from app.agents.scienceworld.environment import ScienceWorld
 from app.agents.world import Adapter
-from app.auth import issue_token
-from app.demo.main import own_service
 from app.experiment.files import write_files
 from app.experiment.report import Report, print_report
 from app.experiment.run import run_experiment
+from app.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
 
@@ -37,21 +36,11 @@ async def experiment(settings: Settings, environment: str, wanted: Mapping[str, 
         out_dir: where the files go.
     """
     console = Console()
-    now = datetime.now(UTC)
-    user = f"experiment-{now:%Y%m%d-%H%M%S}"
-    token = issue_token(
-        settings.signing_secret,
-        user=user,
-        issuer=settings.jwt_issuer,
-        audience=settings.jwt_audience,
-        ttl=timedelta(days=1),
-        now=now,
-    )
-    headers = {"Authorization": f"Bearer {token}"}
+    user = f"experiment-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     async with (
         owner_url(settings) as dsn,
-        own_service() as base_url,
-        httpx.AsyncClient(base_url=base_url, headers=headers, timeout=30) as client,
+        own_service(settings) as service,
+        httpx.AsyncClient(base_url=service.base_url, headers=service.headers(user), timeout=30) as client,
     ):
         adapter = ENVIRONMENTS[environment](dsn)
         report = await run_experiment(adapter, client, replace(adapter.size, **wanted), console)

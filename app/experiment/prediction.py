@@ -9,7 +9,7 @@ Verdict = Literal["as predicted", "weaker than predicted", "FALSIFIED", "not mea
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A number foretold; beyond ``limit`` the claim is false. Source: SOURCES rows A8 and B7 (the limits)."""
+    """A number predicted before the run; beyond ``limit`` the claim is false."""
 
     key: str
     claim: str

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import isfinite
 from statistics import fmean
-from typing import Any
+from typing import TypedDict
 
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +21,41 @@ _WITHOUT = ("practice without", "test, K = 0")
 
 Matrix = Mapping[str, Sequence[Episode]]
 """Of each family's bank: the episodes of all test tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSummary:
+    """The means over the episodes of an arm that the environment let happen; None where there are none."""
+
+    tasks: int
+    steps: float | None
+    success: float | None
+    injected: float | None
+    tokens_added: float | None
+    tokens_spent: float | None
+    retrieve_ms: float | None
+    wall_ms: float | None
+    ended: Mapping[str, int]
+    """How the episodes ended, those in which the environment failed as well."""
+    tokens_net: float | None = None
+    """Tokens saved a task against the arm without memory, less those added."""
+
+
+class Cell(TypedDict):
+    """How the test tasks of one family went with the bank of one family."""
+
+    steps_change: float | None
+    success_points: float | None
+    injected: float | None
+
+
+class Price(TypedDict):
+    """What memory costs and saves, a task."""
+
+    tokens_added: float | None
+    tokens_saved: float | None
+    steps_saved: float | None
+    pays_from_tokens_a_step: float | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +120,7 @@ class Report:
 
     @property
     def measured(self) -> dict[str, float]:
-        """What was foretold, as it came out."""
+        """What was predicted, as it came out."""
         return {
             "steps": self.steps.value,
             "success": self.success.value,
@@ -100,7 +135,7 @@ class Report:
         runs = [*self.practice, *self.sweep.values(), *self.matrix.values(), self.experts]
         return [episode for run in runs for episode in run if episode.error]
 
-    def cell(self, bank: str, family: str) -> dict[str, Any]:
+    def cell(self, bank: str, family: str) -> Cell:
         """How the test tasks of ``family`` went with the bank of another family, or its own."""
         pairs = paired(self.sweep[0], [each for each in self.matrix[bank] if each.family == family])
         return {
@@ -109,7 +144,7 @@ class Report:
             "injected": _mean([after.injected for _, after in pairs]),
         }
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Every number, ready for JSON."""
         families = list(self.matrix)
         return {
@@ -131,24 +166,20 @@ class Report:
             },
             "price": self.price(),
             "running_balance_tokens": self.balance,
-            "arms": self.summaries(),
+            "arms": {name: asdict(arm) for name, arm in self.summaries().items()},
             "transfer": {bank: {family: self.cell(bank, family) for family in families} for bank in families},
             "memory_errors": list(self.memory_errors)[:20],
             "environment_failures": [f"{each.task_id}: {each.error}" for each in self.crashes][:20],
             "episodes": {name: [asdict(each) for each in episodes] for name, episodes in self.arms()},
         }
 
-    def summaries(self) -> dict[str, dict[str, Any]]:
-        """The means of every arm; ``tokens_net`` of those with memory: saved a task, less added."""
+    def summaries(self) -> dict[str, ArmSummary]:
+        """The means of every arm, by its name."""
         found = {name: summary(episodes) for name, episodes in self.arms()}
         found["test, wrong family"] = summary([after for _, after in self.wrong_family])
-        for name, arm in found.items():
-            alone = found[_WITHOUT[name.startswith("test")]]
-            known = arm["tasks"] and alone["tasks"] and name not in _WITHOUT
-            arm["tokens_net"] = alone["tokens_spent"] - arm["tokens_spent"] - arm["tokens_added"] if known else None
-        return found
+        return {name: replace(arm, tokens_net=_tokens_net(name, arm, found)) for name, arm in found.items()}
 
-    def price(self) -> dict[str, float | None]:
+    def price(self) -> Price:
         """What memory costs and saves in the test, a task; and the tokens a step must cost for it to pay."""
         added = _mean([after.tokens_added for _, after in self.tested])
         saved = _mean([before.tokens_spent - after.tokens_spent for before, after in self.tested])
@@ -165,20 +196,28 @@ class Report:
         return [*named.items(), *((f"test, bank of {family}", each) for family, each in self.matrix.items())]
 
 
-def summary(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Returns the means over the episodes that the environment let happen, and how they ended."""
+def summary(episodes: Sequence[Episode]) -> ArmSummary:
+    """Returns the means over the episodes that the environment let happen, and how all of them ended."""
     counted = [each for each in episodes if not each.error]
-    return {
-        "tasks": len(counted),
-        "steps": _mean([each.steps for each in counted]),
-        "success": _mean([each.success for each in counted]),
-        "injected": _mean([each.injected for each in counted]),
-        "tokens_added": _mean([each.tokens_added for each in counted]),
-        "tokens_spent": _mean([each.tokens_spent for each in counted]),
-        "retrieve_ms": _mean([each.retrieve_ms for each in counted if each.retrieve_ms is not None]),
-        "wall_ms": _mean([each.wall_ms for each in counted]),
-        "ended": dict(Counter(each.ended for each in episodes)),
-    }
+    return ArmSummary(
+        tasks=len(counted),
+        steps=_mean([each.steps for each in counted]),
+        success=_mean([each.success for each in counted]),
+        injected=_mean([each.injected for each in counted]),
+        tokens_added=_mean([each.tokens_added for each in counted]),
+        tokens_spent=_mean([each.tokens_spent for each in counted]),
+        retrieve_ms=_mean([each.retrieve_ms for each in counted if each.retrieve_ms is not None]),
+        wall_ms=_mean([each.wall_ms for each in counted]),
+        ended=dict(Counter(each.ended for each in episodes)),
+    )
+
+
+def _tokens_net(name: str, arm: ArmSummary, arms: Mapping[str, ArmSummary]) -> float | None:
+    """Returns the tokens that an arm with memory saved a task, less those it added; None where one cannot tell."""
+    alone = arms[_WITHOUT[name.startswith("test")]]
+    if name in _WITHOUT or alone.tokens_spent is None or arm.tokens_spent is None or arm.tokens_added is None:
+        return None
+    return alone.tokens_spent - arm.tokens_spent - arm.tokens_added
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -217,10 +256,10 @@ def _arms(report: Report) -> Table:
     for name in ("tasks", "success", "steps", "cases", "tokens added", "spent", "net won", "ms"):
         table.add_column(name, justify="right")
     for name, arm in arms.items():
-        numbers = [(arm["success"], ".0%"), (arm["steps"], ".1f"), (arm["injected"], ".1f")]
-        numbers += [(arm["tokens_added"], ".0f"), (arm["tokens_spent"], ".0f"), (arm["tokens_net"], "+.0f")]
-        numbers += [(arm["wall_ms"], ".0f")]
-        table.add_row(name, str(arm["tasks"]), *(_text(value, form) for value, form in numbers))
+        numbers = [(arm.success, ".0%"), (arm.steps, ".1f"), (arm.injected, ".1f")]
+        numbers += [(arm.tokens_added, ".0f"), (arm.tokens_spent, ".0f"), (arm.tokens_net, "+.0f")]
+        numbers += [(arm.wall_ms, ".0f")]
+        table.add_row(name, str(arm.tasks), *(_text(value, form) for value, form in numbers))
     return table
 
 

@@ -8,9 +8,9 @@ import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.agents.memory import HttpMemory, Memory, NoMemory, Run, Slate
+from app.agents.memory import AgentRun, HttpMemory, Memory, NoMemory, RetrievedCases
 from app.agents.world import Adapter, MemoryUnusable, Size, Task
-from app.experiment.episode import Episode, Outcome, Watched, play
+from app.experiment.episode import BudgetedEnvironment, Episode, EpisodeOutcome, play
 from app.experiment.prediction import Prediction, predictions
 from app.experiment.report import Matrix, Report
 
@@ -19,17 +19,19 @@ TOKEN_BUDGET = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestTasks:
     """The test tasks and, once that is known, what became of each without memory."""
 
     tasks: Sequence[Task]
     alone: Mapping[str, Episode] = field(default_factory=dict)
 
 
-class Laboratory:
+class Harness:
     """One adapter's environment beside one user's memory, which should be empty."""
 
-    def __init__(self, adapter: Adapter, world: Watched, client: httpx.AsyncClient, console: Console | None) -> None:
+    def __init__(
+        self, adapter: Adapter, world: BudgetedEnvironment, client: httpx.AsyncClient, console: Console | None
+    ) -> None:
         self._adapter = adapter
         self._world = world
         self._client = client
@@ -38,7 +40,7 @@ class Laboratory:
         """What went wrong with memory."""
 
     async def bank(self, name: str, k: int) -> HttpMemory:
-        """Returns the memory of that name; nothing is tried out there, so that a slate depends on the bank alone.
+        """Returns the memory of that name; it explores nothing, so that a slate depends on the bank alone.
 
         Raises:
             MemoryUnusable: the service cannot be reached, or refuses.
@@ -54,7 +56,7 @@ class Laboratory:
         memory.errors = self.errors
         return memory
 
-    async def practise(self, name: str, memory: Memory, tasks: Sequence[Task]) -> list[Outcome]:
+    async def practise(self, name: str, memory: Memory, tasks: Sequence[Task]) -> list[EpisodeOutcome]:
         """Returns what became of the tasks, in their order; each is retained before the next."""
         outcomes = []
         for task in self._watch(tasks, name):
@@ -62,7 +64,7 @@ class Laboratory:
             await fill(memory, outcomes[-1:])
         return outcomes
 
-    async def test(self, name: str, memory: Memory, tested: Tested) -> list[Episode]:
+    async def test(self, name: str, memory: Memory, tested: TestTasks) -> list[Episode]:
         """Returns what became of the tasks with a memory that stays as it is."""
         return [
             (await play(self._adapter, self._world, task, memory, tested.alone.get(task.id))).episode
@@ -74,7 +76,7 @@ class Laboratory:
         return track(tasks, name, console=self._console, disable=quiet, transient=True)
 
 
-async def fill(memory: Memory, outcomes: Iterable[Outcome]) -> None:
+async def fill(memory: Memory, outcomes: Iterable[EpisodeOutcome]) -> None:
     """Retains the runs, each ready before the next."""
     for outcome in outcomes:
         if outcome.run is not None:
@@ -94,63 +96,63 @@ async def run_experiment(
         EnvironmentMissing: this machine lacks what the environment needs.
         MemoryUnusable: the service cannot be reached, or refuses.
     """
-    foretold = predictions(size.practice * len(adapter.families))
-    _say(adapter, foretold, console)
+    predicted = predictions(size.practice * len(adapter.families))
+    _say(adapter, predicted, console)
     async with adapter.environment() as environment:
         drawn = [await adapter.tasks(environment, family, size) for family in adapter.families]
         practice = [task for each in drawn for task in each.practice]
         random.Random(size.seed).shuffle(practice)
         test = [task for each in drawn for task in each.test]
-        laboratory = Laboratory(adapter, Watched(environment, adapter.budget), client, console)
-        practised = await laboratory.practise("practice without memory", NoMemory(), practice)
-        learning = await laboratory.practise("practice with memory", await laboratory.bank("all", size.k), practice)
-        without = await laboratory.test("test without memory", NoMemory(), Tested(test))
-        tested = Tested(test, {episode.task_id: episode for episode in without})
+        harness = Harness(adapter, BudgetedEnvironment(environment, adapter.budget), client, console)
+        practised = await harness.practise("practice without memory", NoMemory(), practice)
+        learning = await harness.practise("practice with memory", await harness.bank("all", size.k), practice)
+        without = await harness.test("test without memory", NoMemory(), TestTasks(test))
+        tested = TestTasks(test, {episode.task_id: episode for episode in without})
         shown = await adapter.demonstrations(environment, practice)
         return Report(
             adapter=adapter,
             size=size,
-            predictions=foretold,
+            predictions=predicted,
             practice=(_episodes(practised), _episodes(learning)),
-            sweep={0: without} | await _sweep(laboratory, tested, size),
-            matrix=await _transfer(laboratory, practised, tested, size.k),
-            experts=await _expert(laboratory, shown, tested, size.k),
-            memory_errors=laboratory.errors,
+            sweep={0: without} | await _sweep(harness, tested, size),
+            matrix=await _transfer(harness, practised, tested, size.k),
+            experts=await _expert(harness, shown, tested, size.k),
+            memory_errors=harness.errors,
         )
 
 
-def _say(adapter: Adapter, foretold: Iterable[Prediction], console: Console | None) -> None:
+def _say(adapter: Adapter, predicted: Iterable[Prediction], console: Console | None) -> None:
     if console is not None:
         console.print(f"{adapter.name}: predicted before the run", style="bold")
-        for each in foretold:
+        for each in predicted:
             console.print(f"  {each.text}", markup=False, highlight=False)
 
 
-async def _sweep(laboratory: Laboratory, tested: Tested, size: Size) -> dict[int, list[Episode]]:
+async def _sweep(harness: Harness, tested: TestTasks, size: Size) -> dict[int, list[Episode]]:
     """Returns the test with each K above 0, on the bank as it is."""
     sizes = sorted({size.k, *size.ks} - {0})
-    return {k: await laboratory.test(f"test, K = {k}", await laboratory.bank("all", k), tested) for k in sizes}
+    return {k: await harness.test(f"test, K = {k}", await harness.bank("all", k), tested) for k in sizes}
 
 
-async def _transfer(laboratory: Laboratory, practised: Sequence[Outcome], tested: Tested, k: int) -> Matrix:
+async def _transfer(harness: Harness, practised: Sequence[EpisodeOutcome], tested: TestTasks, k: int) -> Matrix:
     """Returns the test with a bank for each family, which holds what was practised of that family without memory."""
     matrix = {}
     for family in dict.fromkeys(task.family for task in tested.tasks):
-        memory = await laboratory.bank(family, k)
+        memory = await harness.bank(family, k)
         await fill(memory, [outcome for outcome in practised if outcome.task.family == family])
-        matrix[family] = await laboratory.test(f"test, bank of {family}", memory, tested)
+        matrix[family] = await harness.test(f"test, bank of {family}", memory, tested)
     return matrix
 
 
-async def _expert(laboratory: Laboratory, shown: Sequence[Run], tested: Tested, k: int) -> list[Episode]:
+async def _expert(harness: Harness, shown: Sequence[AgentRun], tested: TestTasks, k: int) -> list[Episode]:
     """Returns the test with a bank of an expert's runs; none where there are none."""
     if not shown:
         return []
-    memory = await laboratory.bank("expert", k)
+    memory = await harness.bank("expert", k)
     for run in shown:
-        await memory.retain(run, Slate())
-    return await laboratory.test("test, expert's bank", memory, tested)
+        await memory.retain(run, RetrievedCases())
+    return await harness.test("test, expert's bank", memory, tested)
 
 
-def _episodes(outcomes: Iterable[Outcome]) -> list[Episode]:
+def _episodes(outcomes: Iterable[EpisodeOutcome]) -> list[Episode]:
     return [outcome.episode for outcome in outcomes]

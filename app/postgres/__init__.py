@@ -1,5 +1,6 @@
 """The bundled Postgres: started and joined, left and stopped, without ever counting a dead process."""
 
-from app.postgres.server import EmbeddedPostgres, EmbeddedPostgresFailed, release, running, start
+from app.postgres.programs import EmbeddedPostgresFailed, program
+from app.postgres.server import EmbeddedPostgres, is_dead, release, running, start
 
-__all__ = ["EmbeddedPostgres", "EmbeddedPostgresFailed", "release", "running", "start"]
+__all__ = ["EmbeddedPostgres", "EmbeddedPostgresFailed", "is_dead", "program", "release", "running", "start"]

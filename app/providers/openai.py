@@ -17,11 +17,14 @@ THE_TEXTS_FAULT = {400, 413, 422}
 """Too long, too many, not valid: another request may well succeed."""
 
 CHECK = {
-    400: "check the model's limit on text length (max_chars) and whether it can shorten vectors (ask_dimension)",
+    400: "check the model's limit on text length (CASEBANK_OPENAI_MAX_CHARS), and whether it can shorten vectors"
+    " (CASEBANK_OPENAI_ASK_DIMENSION)",
     401: "check the API key",
     403: "check what the API key is allowed to do",
     404: "check the base URL and the model's name",
 }
+
+CHECK_DIMENSION = "check the model and CASEBANK_OPENAI_EMBEDDING_DIMENSION"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +164,7 @@ def _vectors(body: bytes, count: int, dimension: int) -> Vectors:
     if [item.index for item in items] != list(range(count)):
         raise EmbedderMisbehaved(f"{len(items)} vectors for {count} texts, or wrong indices")
     if wrong := {len(item.embedding) for item in items} - {dimension}:
-        raise EmbedderMisbehaved(
-            f"vectors of {min(wrong)} dimensions, not {dimension}; check the model and the setting"
-        )
+        raise EmbedderMisbehaved(f"vectors of {min(wrong)} dimensions, not {dimension}: {CHECK_DIMENSION}")
     return _unit(np.array([item.embedding for item in items]))
 
 

@@ -39,6 +39,9 @@ class WordLlamaEmbedder:
             return self._embed(inputs)
         return await asyncio.to_thread(self._embed, inputs)
 
+    async def aclose(self) -> None:
+        """Changes nothing: the weights go when nobody refers to them any more."""
+
     def _embed(self, inputs: list[str]) -> Vectors:
         # One text at a time: a batch pads each text to its longest, and one long text would cost gigabytes.
         rows = self._model.embed(inputs, batch_size=1)

@@ -5,6 +5,8 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from app.deps import Parts
+from app.job_records import JobRecord, all_records
+from app.jobs import show
 from retrieval.errors import DatabaseUnavailable
 from writer.worker.queue import depth
 
@@ -21,26 +23,35 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz")
 async def readyz(parts: Parts) -> JSONResponse:
-    """Returns whether the database answers, with the state of the queue."""
+    """Returns whether the database answers, with the state of the queue and how the background jobs do."""
     try:
-        queue = await _queue(parts)
+        queue, jobs = await _state(parts)
     except DatabaseUnavailable as error:
         return JSONResponse({"status": "unavailable", "detail": str(error)}, 503)
-    return JSONResponse({"status": "ok", "queue": queue})
+    return JSONResponse({"status": "ok", "queue": queue, "jobs": {job.name: _told(job) for job in jobs}})
 
 
 @router.get("/metrics")
 async def metrics(parts: Parts) -> Response:
     """Returns every metric in Prometheus' text format."""
     try:
-        queue = await _queue(parts)
+        queue, jobs = await _state(parts)
     except DatabaseUnavailable:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    for job in jobs:
+        show(job)
     for status in ("pending", "dead"):
         QUEUE.labels(status).set(queue.get(status, 0))
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
-async def _queue(parts: Parts) -> dict[str, int]:
+async def _state(parts: Parts) -> tuple[dict[str, int], list[JobRecord]]:
+    """Returns the cases in the queue by status, and the jobs' records."""
     async with parts.database.as_worker() as connection:
-        return {row.status: row.cases for row in await connection.execute(depth())}
+        queue = {row.status: row.cases for row in await connection.execute(depth())}
+        return queue, await all_records(connection)
+
+
+def _told(job: JobRecord) -> dict[str, float | str | None]:
+    seconds = None if job.since_success is None else round(job.since_success.total_seconds(), 1)
+    return {"last_success_s_ago": seconds, "failures_in_a_row": job.failures, "last_error": job.last_error}

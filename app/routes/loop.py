@@ -18,7 +18,7 @@ from app.schemas.loop import (
     RetrieveOut,
     SlotOut,
 )
-from retrieval.ranking.slate import Choice, Question, Slate
+from retrieval.ranking.slate import Choice, Question, Retrieved
 from retrieval.search.candidates import Filters, Search
 from writer.privacy.redact import redact_text
 from writer.retain.retain import retain as retain_run
@@ -39,7 +39,12 @@ async def retain(run: FinishedRun, parts: Parts, caller: Caller, idempotency_key
     retained = await retain_run(parts.database, parts.keyring, run, caller, idempotency_key)
     parts.worker.wake()
     redactions = [RedactionOut(kind=redaction.kind, count=redaction.count) for redaction in retained.redactions]
-    return RetainOut(case_id=retained.case_id, status=retained.status, redactions=redactions)
+    return RetainOut(
+        case_id=retained.case_id,
+        status=retained.status,
+        redactions=redactions,
+        retrieval_id=retained.retrieval_id,
+    )
 
 
 @router.post("/v1/retrieve")
@@ -54,7 +59,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         memory_context=slate.context.text,
         tokens=slate.context.tokens,
         policy_version=slate.policy_version,
-        mode=slate.mode,  # type: ignore[arg-type]
+        mode=slate.mode,
         degraded=slate.degraded,
         why_empty=slate.why_empty,
         rewritten=slate.rewritten,
@@ -74,7 +79,7 @@ async def feedback(given: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackO
 async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller) -> list[Memory]:
     """Returns the top memories for the query, by the path and body that existing flows already call."""
     question = RetrieveIn(agent=asked.agent, query=asked.query, k=asked.match_count)
-    slate: Slate = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
+    slate: Retrieved = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
     return [
         Memory(
             id=choice.row.id,

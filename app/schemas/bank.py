@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.schemas.fields import K, RrfK, Weight
+from app.schemas.fields import K, RrfK, Share, Similarity, Tokens, Weight
 from retrieval.kinds import Abstraction, AnalystChoice, Rewrite
 from writer.run import Strict, Tag
 
@@ -77,20 +77,20 @@ class ProfilePatch(Strict):
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
     learning: bool | None = Field(default=None, description="whether a policy is trained from this profile's log")
-    explore: float | None = Field(default=None, ge=0, le=0.5, description="share of slates with a drawn place")
-    canary: float | None = Field(default=None, ge=0, le=0.9, description="share that follows a policy on trial")
+    explore: Share | None = Field(default=None, le=0.5, description="share of slates with a drawn place")
+    canary: Share | None = Field(default=None, le=0.9, description="share that follows a policy on trial")
     share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
     rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
     analyst: AnalystChoice | None = Field(default=None, description="who explains failures and abstracts runs")
     abstraction: Abstraction | None = Field(
         default=None, description="how abstract the scripts of successful runs are; off: none is made"
     )
-    least_success: float | None = Field(default=None, ge=0, le=1, description="of a run that makes a procedure")
+    least_success: Share | None = Field(default=None, description="of a run that makes a procedure")
     procedures: int | None = Field(default=None, ge=0, le=10, description="most procedures in one answer")
-    procedure_similarity: float | None = Field(
-        default=None, ge=-1, le=1, description="least of trigger and query; null: the embedding model's own"
+    procedure_similarity: Similarity | None = Field(
+        default=None, description="least of trigger and query; null: the embedding model's own"
     )
-    llm_tokens_per_day: int | None = Field(default=None, ge=0, description="null: as many as the service allows")
+    llm_tokens_per_day: Tokens | None = Field(default=None, description="null: as many as the service allows")
 
 
 class ProfileOut(BaseModel):

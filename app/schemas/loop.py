@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from app.schemas.fields import K, RrfK, Weight
+from app.schemas.fields import K, RrfK, Similarity, Weight
 from retrieval.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
 from writer.run import AgentKey, Reward, Strict, Tag, TaskText
 
@@ -27,6 +27,7 @@ class RetainOut(BaseModel):
                     "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
                     "status": "pending",
                     "redactions": [{"kind": "email", "count": 1}],
+                    "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
                 },
             ],
         },
@@ -35,6 +36,9 @@ class RetainOut(BaseModel):
     case_id: UUID
     status: str
     redactions: list[RedactionOut]
+    retrieval_id: UUID | None = Field(
+        description="the retrieval that the run is joined to; null: it named none, or one that is not known"
+    )
 
 
 class FiltersIn(Strict):
@@ -58,7 +62,7 @@ class RetrieveIn(Strict):
     k: K | None = Field(default=None, description="places on the slate; unset: the profile's (4)")
     token_budget: int = Field(default=1500, ge=0, le=100_000)
     filters: FiltersIn = Field(default_factory=FiltersIn)
-    min_similarity: float | None = Field(default=None, ge=-1, le=1, allow_inf_nan=False)
+    min_similarity: Similarity | None = None
     explain: bool = False
     tool_memory: bool = Field(default=False, description="tell in the context which tools fail, and what puts it right")
     full_text_weight: Weight | None = None

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from app.schemas.fields import K
+from app.schemas.fields import K, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus
 from writer.run import AgentKey, Strict, Tag, TaskText
@@ -25,9 +25,7 @@ class ProcedureSearchIn(Strict):
     task_type: Tag | None = None
     domain: Tag | None = None
     tags: list[Tag] = Field(default_factory=list, max_length=50, description="of a run that says so")
-    min_similarity: float | None = Field(
-        default=None, ge=-1, le=1, allow_inf_nan=False, description="in place of the threshold"
-    )
+    min_similarity: Similarity | None = Field(default=None, description="in place of the threshold")
     limit: K = 10
 
     @model_validator(mode="after")

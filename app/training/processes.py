@@ -1,4 +1,4 @@
-"""Trainings that the API starts: processes of their own, one at a time, one a user."""
+"""Trainings: processes of their own, one at a time; of those that the API starts, one a user."""
 
 import asyncio
 import sys
@@ -7,6 +7,10 @@ from typing import Literal
 
 from app.settings import Settings
 from retrieval.telemetry import log
+
+
+class TrainingFailed(Exception):
+    """A training ended with an error."""
 
 
 @dataclass(slots=True)
@@ -25,11 +29,14 @@ class Trainings:
         task.add_done_callback(lambda _ended: self._running.pop(user_sub, None))
         return "started"
 
-    async def nightly(self) -> None:
-        """Trains every profile that has learned enough, again and again, until cancelled."""
-        while self.settings.train_every_s:
-            await asyncio.sleep(self.settings.train_every_s)
-            await self._run()
+    async def train_all(self) -> None:
+        """Trains every profile that has learned enough.
+
+        Raises:
+            TrainingFailed: the process that trains did not end well.
+        """
+        if status := await self._run():
+            raise TrainingFailed(f"it ended with status {status}; `casebank train` shows why")
 
     async def close(self) -> None:
         """Ends every training; what had not been stored is as if it had never begun."""
@@ -40,8 +47,8 @@ class Trainings:
     async def _train(self, user_sub: str, agent_key: str) -> None:
         await self._run(f"--user={user_sub}", f"--agent={agent_key}")
 
-    async def _run(self, *options: str) -> None:
-        """Runs one training to its end; a cancelled one is killed, and had stored nothing or everything."""
+    async def _run(self, *options: str) -> int:
+        """Runs one training to its end and returns its status; a cancelled one is killed, and stored all or nothing."""
         quiet = asyncio.subprocess.DEVNULL
         async with self._turn:
             process = await asyncio.create_subprocess_exec(
@@ -57,3 +64,4 @@ class Trainings:
                 await process.wait()
                 raise
         log.info("training.ended", status=status)
+        return status

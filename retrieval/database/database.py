@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from retrieval.database.fast_path import HotConnection
+from retrieval.database.fast_path import FastConnection
 from retrieval.errors import DatabaseUnavailable, UserErased
 
 _ERASED = "this user was erased; ask for a new token to begin again"
@@ -32,7 +32,7 @@ class Database:
 
     Attributes:
         engine: for transactions of several statements.
-        pool: for hot statements, each of them a transaction of its own; see ``retrieval.database.fast_path``.
+        pool: for fast statements, each of them a transaction of its own; see ``retrieval.database.fast_path``.
     """
 
     engine: AsyncEngine
@@ -58,8 +58,8 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def hot(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[HotConnection]:
-        """Opens a connection for hot statements of this user, each of which enters and commits by itself.
+    async def fast(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[FastConnection]:
+        """Opens a connection for fast statements of this user, each of which enters and commits by itself.
 
         See ``entered`` for how a statement enters; one that does not sees nothing.
 
@@ -70,7 +70,7 @@ class Database:
         with _errors():
             async with self.pool.acquire() as driver:
                 try:
-                    yield HotConnection(driver, user_sub, authorised_at)
+                    yield FastConnection(driver, user_sub, authorised_at)
                 except _LOST_COUNT:
                     driver.terminate()  # in an unknown state: it must not be used again
                     raise

@@ -1,7 +1,6 @@
 """The parameters that statements of the fast path share, and how such a statement enters as its user."""
 
 from functools import cache
-from typing import Any
 
 from sqlalchemy import (
     CTE,
@@ -18,12 +17,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from retrieval.database.rows import Expression
+
 USER_SUB = bindparam("user_sub", type_=Text)
 AGENT_KEY = bindparam("agent_key", type_=Text)
 MODEL = bindparam("model", type_=Text)
 
 
-def vector() -> ColumnElement[Any]:
+def vector() -> Expression:
     """Returns the query's vector as the statement takes it."""
     return cast(bindparam("vector", type_=ARRAY(REAL)), ARRAY(REAL))
 

@@ -1,8 +1,8 @@
-"""The types of statements and rows whose columns are chosen by name, for all who build or read such a statement."""
+"""The types of statements, rows and expressions that SQLAlchemy cannot know more of, each with its reason, once."""
 
 from typing import Any
 
-from sqlalchemy import Row, Select
+from sqlalchemy import ColumnElement, Row, Select
 
 Rows = Select[*tuple[Any, ...]]
 """A statement for rows. SQLAlchemy types a statement by the tuple of its columns' types, up to ten of them; of columns
@@ -11,3 +11,6 @@ that are looked up by name, or are more than that, the types are not known, and 
 
 AnyRow = Row[*tuple[Any, ...]]
 """A row of such a statement; for the same reason."""
+
+Expression = ColumnElement[Any]
+"""An expression of a type that has no one type in Python, such as a vector or an array, or one of several types."""

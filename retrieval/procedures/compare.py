@@ -3,11 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 COMPARED = ("kind", "origin", "level", "task_type", "trigger", "domain")
 """Columns that are compared beside the fields of the record."""
 STEPS = "learned_procedure_steps"
+
+
+class Version(Protocol):
+    """A version of a procedure; it has an attribute of each name in COMPARED."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +23,8 @@ class FieldChange:
     """A field that differs; what only one version has is None in the other."""
 
     field: str
-    before: Any
-    after: Any
+    before: object
+    after: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ _CHANGES: Mapping[str, Literal["added", "removed", "changed"]] = {
 }
 
 
-def difference(before: Any, after: Any) -> Difference:
+def difference(before: Version, after: Version) -> Difference:
     """Returns what changed from one version to the other, fields in their order and steps by place."""
     old, new = _fields(before), _fields(after)
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
@@ -58,7 +66,7 @@ def difference(before: Any, after: Any) -> Difference:
     )
 
 
-def _fields(version: Any) -> dict[str, Any]:
+def _fields(version: Version) -> dict[str, object]:
     record = {name: value for name, value in version.record.items() if name != STEPS}
     return {name: getattr(version, name) for name in COMPARED} | record
 

@@ -1,7 +1,8 @@
-"""The statements that find procedures, for a hot connection: by trigger and attributes, or by words without vectors."""
+"""The fast statements that find procedures: by trigger and attributes, or by words without vectors."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
+from uuid import UUID
 
 import numpy as np
 import orjson
@@ -31,8 +32,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 
-from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
+from retrieval.database.rows import Expression
+from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin
 from retrieval.procedures.found import Procedure
 from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
 from retrieval.search.bank import Nearness
@@ -66,12 +69,45 @@ class Wanted:
     look: int = LOOK
 
 
-async def find(connection: HotConnection, wanted: Wanted, *, pgvector: bool) -> list[Procedure]:
+class ProcedureRow(Protocol):
+    """A row of ``find``: see Procedure; the record is text, for orjson reads it fastest."""
+
+    id: UUID
+    version: int
+    origin: ProcedureOrigin
+    kind: ProcedureKind
+    level: AbstractionLevel | None
+    task_type: str
+    trigger: str
+    domain: str
+    record: str
+    similarity: float | None
+    uses: float
+    use_reward: float
+    occurrences: int
+    source_case_ids: list[UUID]
+
+
+class TriggerVector(Protocol):
+    """A procedure and the vector of its trigger."""
+
+    id: UUID
+    embedding: list[float]
+
+
+class Terms(Protocol):
+    """Whether the profile's memory is on, and the threshold that it sets."""
+
+    enabled: bool
+    procedure_similarity: float | None
+
+
+async def find(connection: FastConnection, wanted: Wanted, *, pgvector: bool) -> list[Procedure]:
     """Returns the active procedures that pass, the nearest first, at most ``wanted.look``.
 
     Those with a vector in the text's space count by similarity, and the others by common words.
     """
-    parameters: dict[str, Any] = {
+    parameters: dict[str, object] = {
         "agent_key": wanted.agent_key,
         "text": wanted.text,
         "floor": wanted.floor,
@@ -92,7 +128,7 @@ async def find(connection: HotConnection, wanted: Wanted, *, pgvector: bool) -> 
     return [_procedure(row) for row in rows]
 
 
-async def _measured(connection: HotConnection, wanted: Wanted) -> dict[str, Any]:
+async def _measured(connection: FastConnection, wanted: Wanted) -> dict[str, object]:
     """Computes the similarities that the database cannot."""
     rows = await connection.all(_VECTORS, {"agent_key": wanted.agent_key, "model": wanted.model})
     if not rows:
@@ -102,7 +138,7 @@ async def _measured(connection: HotConnection, wanted: Wanted) -> dict[str, Any]
     return {"ids": [row.id for row in rows], "similarities": similarities.tolist()}
 
 
-def _procedure(row: Any) -> Procedure:
+def _procedure(row: ProcedureRow) -> Procedure:
     return Procedure(
         id=row.id,
         version=row.version,
@@ -117,6 +153,7 @@ def _procedure(row: Any) -> Procedure:
         use_reward=row.use_reward,
         occurrences=row.occurrences,
         warns=row.kind == "failure_lesson",
+        reported=row.origin == "run",
         sources=frozenset(row.source_case_ids),
     )
 
@@ -158,7 +195,7 @@ def active() -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _similarity(nearness: Nearness) -> tuple[ColumnElement[Any], CTE | None]:
+def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
     """The similarity of trigger and text, and where it comes from if not from the rows themselves."""
     if nearness is Nearness.UNKNOWN:
         return cast(null(), Float), None
@@ -196,13 +233,14 @@ def _from_runs_that_pass() -> ColumnElement[bool]:
     return or_(unfiltered, passes)
 
 
-def _statement(nearness: Nearness) -> HotStatement:
+def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
     text = cast(bindparam("text", type_=Text), Text)
     lexemes = func.tsvector_to_array(func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text))
     words = select(lexemes.label("words")).cte("words").prefix_with("MATERIALIZED")
     near = _near(nearness, words)
     names = (
         "kind",
+        "origin",
         "level",
         "task_type",
         "trigger",
@@ -231,28 +269,28 @@ def _statement(nearness: Nearness) -> HotStatement:
         .order_by(*order, procedures.c.level.is_(None).desc(), near.c.id.desc())
         .limit(cast(bindparam("look", type_=Integer), Integer))
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
-def terms(agent_key: str) -> tuple[HotStatement, dict[str, Any]]:
+def terms(agent_key: str) -> tuple[FastStatement[Terms], dict[str, object]]:
     """Returns the statement for whether the profile's memory is on, and the threshold that it sets."""
     return _TERMS, {"agent_key": agent_key}
 
 
-def _terms() -> HotStatement:
+def _terms() -> FastStatement[Terms]:
     profile = select(profiles.c.enabled, profiles.c.procedure_similarity)
-    return HotStatement.of(
+    return FastStatement.of(
         profile.where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
     )
 
 
-def _vectors() -> HotStatement:
+def _vectors() -> FastStatement[TriggerVector]:
     statement = (
         select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
         .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
         .order_by(procedures.c.id)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
 _STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}

@@ -1,12 +1,21 @@
-"""The procedures that may guide a task, and which of them are told together."""
+"""The procedures that may guide a task, and which of them are shown together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 from uuid import UUID
 
 from retrieval.procedures.threshold import Threshold
 from retrieval.text import folded
+
+
+class ProcedureRecord(TypedDict):
+    """The record of a procedure as JSON, as far as a retrieval reads it; ``writer.run`` has all of its fields."""
+
+    procedure_name: str
+    semantic_description: str
+    learned_procedure_steps: list[str]
+    identified_root_cause: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +25,8 @@ class Procedure:
     Attributes:
         similarity: cosine of trigger and text; None where words alone found it.
         level: None of what was learned from a failure.
-        uses: how many rewarded decisions told it, shared with those told beside it where nobody said which helped.
+        reported: whether a backend brought it with its run, and nobody checked it against the calls.
+        uses: how many rewarded decisions showed it, shared with those shown beside it where nobody said which helped.
         sources: the runs that say this.
     """
 
@@ -27,18 +37,24 @@ class Procedure:
     task_type: str
     trigger: str
     domain: str
-    record: dict[str, Any]
+    record: ProcedureRecord
     similarity: float | None
     uses: float
     use_reward: float
     occurrences: int
     warns: bool
+    reported: bool = False
     sources: frozenset[UUID] = frozenset()
 
     @property
     def steps(self) -> list[str]:
         """Returns what to do, in order."""
-        return list(self.record["learned_procedure_steps"])
+        return self.record["learned_procedure_steps"]
+
+    @property
+    def cause(self) -> str:
+        """Returns why it is done so; empty where nothing failed."""
+        return self.record.get("identified_root_cause", "")
 
     @property
     def is_fix(self) -> bool:
@@ -53,7 +69,7 @@ class Procedure:
     @property
     def procedure_name(self) -> str:
         """Returns its name."""
-        return str(self.record["procedure_name"])
+        return self.record["procedure_name"]
 
     @property
     def why(self) -> str:
@@ -65,28 +81,28 @@ class Procedure:
 
 
 @dataclass(frozen=True, slots=True)
-class Guides:
+class ProceduresFound:
     """What was found for a task, the best first, and from which similarity on."""
 
     found: Sequence[Procedure] = ()
     threshold: Threshold | None = None
-    """None where nobody looked: the profile has no procedures, or does not want them told."""
+    """None where nobody looked: the profile has no procedures, or does not want them shown."""
 
 
 def compose(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
-    """Returns what to tell together, at most ``most``, the best first.
+    """Returns what to show together, at most ``most``, the best first.
 
     No two say the same, as those do that come from one run or have equal steps: the fix stands, which says why, or
     else the better one. Of failure lessons there are at most ``warnings``.
     """
-    told: list[Procedure] = []
+    shown: list[Procedure] = []
     fixes = frozenset(source for each in found if each.is_fix for source in each.sources)
     found = [each for each in found if each.is_fix or each.sources.isdisjoint(fixes)]
     for each in sorted(found, key=lambda procedure: -procedure.worth):
-        crowded = each.warns and sum(other.warns for other in told) >= warnings
-        if len(told) < most and not crowded and not any(_say_the_same(each, other) for other in told):
-            told.append(each)
-    return told
+        crowded = each.warns and sum(other.warns for other in shown) >= warnings
+        if len(shown) < most and not crowded and not any(_say_the_same(each, other) for other in shown):
+            shown.append(each)
+    return shown
 
 
 def _say_the_same(one: Procedure, other: Procedure) -> bool:

@@ -1,19 +1,20 @@
 """Which candidates say the same: equal plans, equal fate, and nearly equal words."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from retrieval.search.candidates import Candidate
 
 NEAR_DUPLICATE = 0.8
 """Share of common words (Jaccard) from which two cases of one plan count as the same."""
 
 
-def groups(candidates: Sequence[Any]) -> NDArray[np.int16]:
+def groups(candidates: Sequence[Candidate]) -> NDArray[np.int16]:
     """Returns each candidate's group, (n,): that of the first before it that says the same, or a new one.
 
-    A candidate has ``task``, ``plan`` and ``failed``. The order is that of retrieval, whatever a policy makes of it.
+    The order is that of retrieval, whatever a policy makes of it.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
     for index, row in enumerate(candidates):

@@ -1,10 +1,10 @@
 """The learned policies that serve: read when a version is new to the process, and remembered by version."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Protocol
 
+from cachetools import LRUCache
 from prometheus_client import Counter
 from sqlalchemy import Integer, bindparam, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -13,12 +13,37 @@ from policy import features
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Policy
 from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack
-from retrieval.database.fast_path import HotConnection, HotStatement
+from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
 from retrieval.schema import policies
+from retrieval.search.profile_settings import ProfileSettings
 from retrieval.telemetry import log
 
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
+
+
+class StoredPolicy(Protocol):
+    """A row of ``policies``, as far as serving needs it: the head as ``policy.weights`` packs it, and its blend."""
+
+    @property
+    def version(self) -> int:
+        """Of the policy, counted within its profile."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was trained."""
+
+    @property
+    def weights(self) -> bytes:
+        """The packed head."""
+
+    @property
+    def checksum(self) -> bytes:
+        """Of the weights."""
+
+    @property
+    def blend(self) -> float:
+        """Weight of the learned part, 0 to 1."""
 
 
 _Key = tuple[str, str, int, datetime]
@@ -29,16 +54,17 @@ class Policies:
     """The heads in memory, at most ``capacity``, the latest used. One that cannot be loaded is left to the default."""
 
     def __init__(self, capacity: int = 2_000) -> None:
-        self._capacity = capacity
-        self._known: OrderedDict[_Key, Policy | None] = OrderedDict()
+        self._known: LRUCache[_Key, Policy | None] = LRUCache(capacity)
 
-    async def arms(self, connection: HotConnection, agent_key: str, settings: Any) -> dict[str, Policy | None]:
+    async def arms(
+        self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None
+    ) -> dict[str, Policy | None]:
         """Returns each live arm's policy: the default's is None.
 
         Args:
             connection: of the user whose policies they are.
             agent_key: the other half of the profile's name.
-            settings: the row of the profile with the live versions, see ``search.bank.STATE``; None: no profile.
+            settings: the row of the profile with the live versions, see ``ProfileSettings``; None: no profile.
         """
         if settings is None or not settings.learning:
             return {DEFAULT: None}
@@ -46,36 +72,34 @@ class Policies:
             SERVING: (settings.serving, settings.serving_since),
             CANDIDATE: (settings.candidate, settings.candidate_since),
         }
-        wanted = {arm: (connection.user_sub, agent_key, *which) for arm, which in live.items() if which[0] is not None}
-        missing = [key[2] for key in wanted.values() if key not in self._known]
-        if missing:
-            await self._load(connection, agent_key, missing)
-        found = {arm: self._find(key) for arm, key in wanted.items()}
-        self._forget()
-        return {DEFAULT: None, **{arm: policy for arm, policy in found.items() if policy is not None}}
+        user_sub = connection.user_sub
+        wanted = {arm: (user_sub, agent_key, version, since) for arm, (version, since) in live.items() if version}
+        found = {key: self._known[key] for key in wanted.values() if key in self._known}
+        if missing := [key[2] for key in wanted.values() if key not in found]:
+            found |= await self._load(connection, agent_key, missing)
+        arms = {arm: policy for arm, key in wanted.items() if (policy := found.get(key)) is not None}
+        return {DEFAULT: None, **arms}
 
-    def _find(self, key: _Key) -> Policy | None:
-        if key in self._known:
-            self._known.move_to_end(key)
-        return self._known.get(key)
-
-    def _forget(self) -> None:
-        while len(self._known) > self._capacity:
-            self._known.popitem(last=False)
-
-    async def _load(self, connection: HotConnection, agent_key: str, versions: Sequence[int]) -> None:
+    async def _load(
+        self, connection: FastConnection, agent_key: str, versions: Sequence[int]
+    ) -> dict[_Key, Policy | None]:
         rows = await connection.all(_WEIGHTS, {"agent_key": agent_key, "versions": list(versions)})
-        for row in rows:
-            policy: Policy | None = None
-            try:
-                policy = policy_of(row)
-            except WeightsError as error:
-                REFUSED.labels(type(error).__name__).inc()
-                log.warning("policy.refused", why=type(error).__name__, version=row.version)
-            self._known[connection.user_sub, agent_key, row.version, row.created_at] = policy
+        loaded = {(connection.user_sub, agent_key, row.version, row.created_at): _accepted(row) for row in rows}
+        self._known.update(loaded)
+        return loaded
 
 
-def policy_of(row: Any) -> Policy:
+def _accepted(row: StoredPolicy) -> Policy | None:
+    """Returns the policy in the row, or None where it cannot be loaded."""
+    try:
+        return policy_of(row)
+    except WeightsError as error:
+        REFUSED.labels(type(error).__name__).inc()
+        log.warning("policy.refused", why=type(error).__name__, version=row.version)
+        return None
+
+
+def policy_of(row: StoredPolicy) -> Policy:
     """Returns the policy in a row of ``policies``.
 
     Raises:
@@ -89,7 +113,7 @@ def policy_of(row: Any) -> Policy:
     return Policy(f"q-{row.version}", head, row.blend)
 
 
-_WEIGHTS = HotStatement.of(
+_WEIGHTS: FastStatement[StoredPolicy] = FastStatement.of(
     select(policies.c.version, policies.c.created_at, policies.c.weights, policies.c.checksum, policies.c.blend)
     .where(
         select(entered().c.entered).scalar_subquery(),

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -13,6 +12,8 @@ from policy import evidence, experience, features
 from policy.features import Features
 from retrieval.ranking.near_duplicates import groups
 from retrieval.ranking.tool_counts import Plans, ToolVectors
+from retrieval.search.candidates import Candidate
+from retrieval.search.reuse_history import Reuse
 
 STEM_CHARS = 5
 """Enough to match cancelled with cancel, and few enough to match exchange with exchanging."""
@@ -37,7 +38,7 @@ class Query:
     vector: NDArray[np.float32] | None
 
 
-def pool(rows: Sequence[Any], uses: Sequence[Any], done: Plans, query: Query, names: ToolVectors) -> Pool:
+def pool(rows: Sequence[Candidate], uses: Sequence[Reuse], done: Plans, query: Query, names: ToolVectors) -> Pool:
     """Returns the candidates in the rows with their features.
 
     ``uses`` are the rows of ``search.reuse_history``, ``done`` the plans of both, one after the other, and ``names``

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,13 @@ NOT_KNOWN: NDArray[np.float32] = np.zeros(0, np.float32)
 """Stands for the vector of a name that could not be had."""
 AT_ONCE = 32
 """Names of tools that are embedded beside one query."""
+
+
+class Done(Protocol):
+    """A row of a case, as far as it says what was done in it."""
+
+    effects: list[str]
+    plan: list[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +39,7 @@ class Plans:
     are_tools: bool
 
 
-def plans(rows: Sequence[Any]) -> Plans:
+def plans(rows: Sequence[Done]) -> Plans:
     """Returns the plans of the rows' cases, from ``effects`` or ``plan``."""
     told = [row.effects for row in rows]
     are_tools = len({name for names in told for name in names}) > 1

@@ -1,7 +1,6 @@
 """The cases that a retrieval ranks, and the settings of their profile: parts of one statement, see ``queries``."""
 
 from enum import Enum, auto
-from typing import Any
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
@@ -28,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, vector
+from retrieval.database.rows import Expression
 from retrieval.schema import (
     SEARCH_CONFIGURATION,
     case_embeddings,
@@ -35,7 +35,7 @@ from retrieval.schema import (
 )
 
 
-def _texts(name: str) -> ColumnElement[Any]:
+def _texts(name: str) -> Expression:
     return cast(bindparam(name, type_=ARRAY(Text)), ARRAY(Text))
 
 
@@ -76,7 +76,7 @@ def _matches(words: CTE) -> ColumnElement[bool]:
     return cases.c.search_vector.op("@@", return_type=Boolean())(words.c.words)
 
 
-def _relevance(words: CTE) -> ColumnElement[Any]:
+def _relevance(words: CTE) -> ColumnElement[float]:
     return case((_matches(words), func.ts_rank(cases.c.search_vector, words.c.words)))
 
 

@@ -1,8 +1,8 @@
-"""The statements that read the bank, for a hot connection, which brings the user; each has a total order."""
+"""The statements that read the bank, for a fast connection, which brings the user; each has a total order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol, TypeGuard
 from uuid import UUID
 
 from sqlalchemy import (
@@ -21,13 +21,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
 from retrieval.database.rows import Rows
+from retrieval.kinds import CaseKind, RewardSource, RunOutcome
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from retrieval.search.bank import Nearness, bank, bank_of_halves
 from retrieval.search.fusion import fused
-from retrieval.search.profile_settings import OVERRIDES, SETTINGS, STATE, profile_settings
+from retrieval.search.profile_settings import OVERRIDES, SETTINGS, STATE, ProfileSettings, profile_settings
 
 POOL = 32
 """How many candidates the fusion keeps."""
@@ -66,22 +67,79 @@ class Search:
     rrf_k: float | None = None
     measured: Measured | None = None
     """Distances that were computed outside the database, which then needs no pgvector."""
-    large: bool = False
+    approximate: bool = False
     """Whether to go through the HNSW index; a profile that is not in it is searched exactly all the same."""
 
 
-def candidates(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+class BankRow(ProfileSettings, Protocol):
+    """A row of a retrieval: the settings of the profile, beside a candidate or, of a profile without cases, alone."""
+
+    @property
+    def id(self) -> UUID | None:
+        """Of the case; None where there is none."""
+
+
+class Candidate(BankRow, Protocol):
+    """A row with a case in it, as the slate shows it and the policy weighs it."""
+
+    @property
+    def id(self) -> UUID:
+        """Of the case."""
+
+    similarity: float | None
+    semantic_rank: int | None
+    keyword_rank: int | None
+    rrf: float
+    kind: CaseKind
+    task: str
+    plan: list[str]
+    effects: list[str]
+    tags: list[str]
+    outcome: RunOutcome
+    reward: float | None
+    reward_source: RewardSource | None
+    step_count: int
+    error_count: int
+    source: str
+    occurrences: int
+    reuse_count: float
+    reuse_reward: float
+    age_days: float
+    idle_days: float
+    plan_steps: float
+    tag_count: float
+    whole_task: float
+    proven: float
+    failed: float
+
+    def __getitem__(self, name: str, /) -> float | None:
+        """Returns a number by its name, for those of ``policy.features.OWN``."""
+
+
+def is_candidate(row: BankRow) -> TypeGuard[Candidate]:
+    """Returns whether there is a case in the row."""
+    return row.id is not None
+
+
+class CaseVector(Protocol):
+    """A case and its vector."""
+
+    case_id: UUID
+    embedding: list[float]
+
+
+def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object]]:
     """Returns the one statement of a retrieval and its parameters.
 
     It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
     one row, whose ``id`` is NULL; no profile answers none. Ties go to the newer case.
 
-    Hybrid search by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), as SOURCES row A3 has it:
+    Hybrid search by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), with weights:
     ``full_text_weight/(rrf_k + keyword_rank) + semantic_weight/(rrf_k + semantic_rank)``, where a missing
     rank contributes 0. Both halves scan the profile's own rows, so the vector half is exact; but that of a large
     profile comes from the HNSW index, unless filters apply: what they let through, the index may not reach.
     """
-    parameters: dict[str, Any] = {
+    parameters: dict[str, object] = {
         "agent_key": search.agent_key,
         "query": search.query,
         "tags": list(search.filters.tags),
@@ -100,20 +158,20 @@ def candidates(search: Search) -> tuple[HotStatement, dict[str, Any]]:
 
 def _fits_the_index(search: Search, vector: list[float]) -> bool:
     filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
-    return search.large and not filtered and len(vector) in INDEXED_DIMENSIONS
+    return search.approximate and not filtered and len(vector) in INDEXED_DIMENSIONS
 
 
-def _exact(nearness: Nearness) -> HotStatement:
+def _exact(nearness: Nearness) -> FastStatement[BankRow]:
     profile = profile_settings()
     return _statement(profile, bank(nearness, profile))
 
 
-def _indexed() -> HotStatement:
+def _indexed() -> FastStatement[BankRow]:
     profile = profile_settings()
     return _statement(profile, bank_of_halves(profile, HALF))
 
 
-def _statement(profile: CTE, bank: CTE) -> HotStatement:
+def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
     """Built once: a statement of this size takes longer to build than to run."""
     best = fused(bank, profile, half=HALF, pool=POOL)
     settings = [profile.c[name] for name in (*SETTINGS, *STATE)]
@@ -128,10 +186,10 @@ def _statement(profile: CTE, bank: CTE) -> HotStatement:
         .where(may_enter())
         .order_by(best.c.rrf.desc(), best.c.id.desc())
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
-def vectors(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+def vectors(search: Search) -> tuple[FastStatement[CaseVector], dict[str, object]]:
     """Returns the statement for every vector of the profile in the model's space, if that is the profile's space."""
     return _VECTORS, {"agent_key": search.agent_key, "model": search.model}
 
@@ -197,4 +255,4 @@ def _proven(failures: list[ColumnElement[str]]) -> ColumnElement[bool]:
 
 _STATEMENTS = {nearness: _exact(nearness) for nearness in Nearness}
 _INDEXED = _indexed()
-_VECTORS = HotStatement.of(_vectors())
+_VECTORS: FastStatement[CaseVector] = FastStatement.of(_vectors())

@@ -1,6 +1,8 @@
 """The settings of a profile as they stand beside each candidate, with the versions of its live policies."""
 
-from typing import Any
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol, TypeVar
 
 from sqlalchemy import (
     CTE,
@@ -17,6 +19,8 @@ from sqlalchemy import (
 )
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
+from retrieval.database.rows import Expression
+from retrieval.kinds import Rewrite
 from retrieval.schema import SHARED, decisions, policies, procedures, profiles
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
@@ -42,13 +46,39 @@ whether there is a procedure to tell.
 """
 LATEST = 100
 
+T = TypeVar("T")
+
+
+class ProfileSettings(Protocol):
+    """What stands beside each candidate: the SETTINGS and the STATE of its profile."""
+
+    enabled: bool
+    k: int
+    embedding_model: str | None
+    approximate: bool
+    learning: bool
+    explore: float
+    canary: float
+    rewrite: Rewrite
+    procedures: int
+    procedure_similarity: float | None
+    full_text_weight: float
+    semantic_weight: float
+    rrf_k: float
+    serving: int | None
+    serving_since: datetime
+    candidate: int | None
+    candidate_since: datetime
+    usual_reward: float | None
+    has_procedures: bool
+
 
 def profile_settings() -> CTE:
     """Returns the settings of the profile, overridden by those of the request that are not NULL; no profile, no row."""
     overridden = [
         func.coalesce(cast(bindparam(name), Float), cast(profiles.c[name], Float)).label(name) for name in OVERRIDES
     ]
-    state: dict[str, Any] = {
+    state: Mapping[str, Expression] = {
         "serving": _live("serving", policies.c.version),
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
@@ -69,7 +99,7 @@ def profile_settings() -> CTE:
     )
 
 
-def _usual_reward() -> ScalarSelect[Any]:
+def _usual_reward() -> ScalarSelect[float]:
     latest = (
         select(decisions.c.reward)
         .where(decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None))
@@ -80,7 +110,7 @@ def _usual_reward() -> ScalarSelect[Any]:
     return select(func.avg(latest.c.reward)).scalar_subquery()
 
 
-def _live(status: str, column: ColumnElement[Any]) -> ScalarSelect[Any]:
+def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
     """The column of the profile's policy of this status; none whose shared prior has since been erased."""
     return (
         select(column)

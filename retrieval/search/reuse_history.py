@@ -1,11 +1,13 @@
-"""The statement that reads what came of similar decisions before, for a hot connection."""
+"""The statement that reads what came of similar decisions before, for a fast connection."""
 
-from typing import Any
+from typing import Protocol
+from uuid import UUID
 
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import Float, and_, case, cast, func, literal_column, select
+from sqlalchemy import Float, and_, cast, literal_column, select
 
-from retrieval.database.fast_path import HotStatement
+from retrieval.credit import shared_credit
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.schema import cases, decision_slots, decisions
 from retrieval.search.candidates import Search
@@ -15,16 +17,33 @@ RECENT = 1_000
 NEAREST = 64
 
 
-def past(search: Search) -> tuple[HotStatement, dict[str, Any]]:
+class Reuse(Protocol):
+    """One use of a case, on the slate of a similar decision before.
+
+    Attributes:
+        similarity: cosine of that decision's query and this one, -1 to 1.
+        reward: of the whole slate, 0 to 1.
+        credit: the use's share of it.
+    """
+
+    case_id: UUID
+    similarity: float
+    reward: float
+    credit: float
+    effects: list[str]
+    plan: list[str]
+
+
+def reuse_history(search: Search) -> tuple[FastStatement[Reuse], dict[str, object]]:
     """Returns the statement for the uses of cases on the NEAREST of the RECENT rewarded decisions, and its parameters.
 
     A use's credit is its share of the outcome by the rule of ``policy.examples.shared_credit``. Needs pgvector, and a
     query with a vector; decisions whose queries lie in another space are left out.
     """
-    return _PAST, {"agent_key": search.agent_key, "model": search.model, "vector": search.vector}
+    return _REUSE_HISTORY, {"agent_key": search.agent_key, "model": search.model, "vector": search.vector}
 
 
-def _statement() -> HotStatement:
+def _statement() -> FastStatement[Reuse]:
     recent = (
         select(decisions.c.id, decisions.c.reward, decisions.c.query_vector)
         .where(
@@ -46,12 +65,9 @@ def _statement() -> HotStatement:
         .cte("nearest")
     )
     slot = decision_slots.c
-    told = func.bool_or(slot.used.is_not(None)).over(partition_by=nearest.c.id)
-    places = func.count().over(partition_by=nearest.c.id)
-    used = func.count().filter(slot.used).over(partition_by=nearest.c.id)
-    credit = case((~told, 1.0 / cast(places, Float)), (slot.used, 1.0 / cast(used, Float)), else_=0.0)
+    credit = shared_credit(slot.used, [nearest.c.id])
     uses = (  # before the cases are joined: a place whose case is gone has its share all the same
-        select(*nearest.c, slot.place, slot.case_id, cast(credit, Float).label("credit"))
+        select(*nearest.c, slot.place, slot.case_id, credit.label("credit"))
         .select_from(nearest)
         .join(decision_slots, and_(slot.user_sub == USER_SUB, slot.decision_id == nearest.c.id))
         .cte("uses")
@@ -69,7 +85,7 @@ def _statement() -> HotStatement:
         .where(may_enter())
         .order_by(uses.c.similarity.desc(), uses.c.id.desc(), uses.c.place)
     )
-    return HotStatement.of(statement)
+    return FastStatement.of(statement)
 
 
-_PAST = _statement()
+_REUSE_HISTORY = _statement()

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import psutil
 
 from app import postgres
 from app.auth import issue_token
+from app.own_service import free_port
 from app.settings import Settings
 from tests.paths import ROOT
 
@@ -96,8 +96,7 @@ class Service:
     program: tuple[str, ...] = (CASEBANK, "serve", "--port")
 
     def __init__(self, home: Path, **settings: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.home = home
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = home.parent / f"service-{self.port}.log"

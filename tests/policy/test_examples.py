@@ -23,11 +23,11 @@ def slates(draw: st.DrawFn) -> Slates:
 @unhurried
 @given(slates())
 def test_the_shares_of_an_outcome_sum_to_one_or_to_nothing(world: Slates):
-    on_slate, used, told = world
-    credit = shared_credit(on_slate, used, told)
+    on_slate, used, said = world
+    credit = shared_credit(on_slate, used, said)
     assert credit.dtype == np.float32
     assert (credit >= 0).all()
-    earned = np.where(told, (used & on_slate).any(axis=1), on_slate.any(axis=1))
+    earned = np.where(said, (used & on_slate).any(axis=1), on_slate.any(axis=1))
     assert credit.sum(axis=1) == pytest.approx(earned.astype(float))
 
 
@@ -41,7 +41,7 @@ def test_only_what_was_on_the_slate_shares_and_all_that_share_do_so_equally(worl
 
 
 @pytest.mark.parametrize(
-    ("used", "told", "expected"),
+    ("used", "said", "expected"),
     [
         ([0, 0, 0, 0], 0, [1 / 3, 1 / 3, 1 / 3, 0]),
         ([0, 1, 0, 0], 1, [0, 1, 0, 0]),
@@ -50,13 +50,13 @@ def test_only_what_was_on_the_slate_shares_and_all_that_share_do_so_equally(worl
         ([0, 0, 0, 1], 1, [0, 0, 0, 0]),
         ([1, 0, 0, 0], 0, [1 / 3, 1 / 3, 1 / 3, 0]),
     ],
-    ids=["untold", "one used", "two used", "used none", "used what was not shown", "said nothing after all"],
+    ids=["did not say", "one used", "two used", "used none", "used what was not shown", "said nothing after all"],
 )
 def test_what_the_backend_used_shares_the_outcome_and_all_do_where_it_did_not_say(
-    used: list[int], told: int, expected: list[float]
+    used: list[int], said: int, expected: list[float]
 ):
     on_slate = np.array([[True, True, True, False]])
-    credit = shared_credit(on_slate, np.array([used], bool), np.array([told], bool))
+    credit = shared_credit(on_slate, np.array([used], bool), np.array([said], bool))
     assert credit[0] == pytest.approx(expected)
 
 

@@ -12,12 +12,12 @@ import asyncpg
 import pytest
 from sqlalchemy import update
 
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.runtime import Runtime, running
 from app.settings import Settings
 from retrieval.ports import Embedder
-from retrieval.ranking.slate import Question, Slate
+from retrieval.ranking.slate import Question, Retrieved
 from retrieval.schema import profiles
 from retrieval.search.candidates import Search
 from tests.conftest import new_database
@@ -65,7 +65,7 @@ class Bank:
         while await worker.run_once():
             pass
 
-    async def ask(self, query: str, embedder: Embedder | None = None, **more: Any) -> Slate:
+    async def ask(self, query: str, embedder: Embedder | None = None, **more: Any) -> Retrieved:
         reader = replace(self.runtime.reader, embedder=embedder or self.runtime.embedder)
         question = Question(Search(agent_key=AGENT, query=query), **more)
         return await reader.retrieve(self.user, datetime.now(UTC), question)

@@ -1,27 +1,41 @@
-"""A bank to write to, on the module's own database, with a way to put finished cases straight into it."""
+"""A bank to write to, on the module's own database, and workers whose vectors come from a server that can fail."""
 
 import hashlib
 import os
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 import uuid_utils.compat as uuids
+from prometheus_client import REGISTRY
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.db import service_database
+from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from retrieval.database.database import Database
 from retrieval.schema import USER_TABLES, cases, profiles
+from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import seal
 from writer.profiles import Profile
+from writer.retain.retain import retain
+from writer.run import FinishedRun
+from writer.worker.worker import Pace, Worker
 
 AGENT = "agent"
+DIMENSION = 16
+PACE = Pace(backoff_s=1_000, backoff_max_s=10_000, max_attempts=3)
+"""A failed case comes back after the test, unless the test says otherwise."""
+PATIENT = Patience(timeout_s=60, budget_s=60, attempts=1, failures_to_open=10**6)
+IMPATIENT = Patience(timeout_s=0.3, budget_s=1, attempts=1)
+"""For a server that never answers; one that does may be slow on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -105,3 +119,88 @@ def user() -> str:
 async def bank(database_url: str) -> AsyncIterator[Bank]:
     async with service_database(database_url) as database:
         yield Bank(database, Keyring(os.urandom(32)))
+
+
+@pytest.fixture
+async def owner(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """The owner of the tables, whom row-level security does not bind; leaves an empty queue."""
+    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    yield connection
+    await connection.execute("DELETE FROM cases WHERE status IN ('pending', 'dead')")
+    await connection.close()
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(DIMENSION) as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: OpenAIServer) -> OpenAIServer:
+    shared_server.reset()
+    return shared_server
+
+
+class Picky(OpenAIServer):
+    """Refuses every request with the word in it."""
+
+    def _embeddings(self, payload: dict[str, Any], fault: Fault | None) -> Any:
+        return super()._embeddings(payload, Fault.WRONG_DIMENSION if "poison" in str(payload["input"]) else fault)
+
+
+class Gated(OpenAIServer):
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(DIMENSION)
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def __exit__(self, *error: object) -> None:
+        self.go.set()
+        super().__exit__(*error)
+
+    def _embeddings(self, payload: dict[str, Any], fault: Fault | None) -> Any:
+        self.asked.set()
+        self.go.wait()
+        return super()._embeddings(payload, fault)
+
+
+MakeWorker = Callable[..., Worker]
+
+
+@pytest.fixture
+async def worker_on(bank: Bank, owner: asyncpg.Connection) -> AsyncIterator[MakeWorker]:
+    """Makes workers whose vectors come from a server."""
+    embedders: list[OpenAIEmbedder] = []
+
+    def make(server: OpenAIServer, pace: Pace = PACE, patience: Patience = PATIENT) -> Worker:
+        endpoint = Endpoint(base_url=server.base_url, model="fake", dimension=DIMENSION)
+        embedders.append(OpenAIEmbedder(endpoint, patience))
+        return Worker(bank.database, embedders[-1], bank.keyring, pace=pace)
+
+    yield make
+    for embedder in embedders:
+        await embedder.aclose()
+
+
+async def keep(bank: Bank, user: str, task: str = "water the garden", key: str | None = None, **more: Any) -> UUID:
+    run = FinishedRun.model_validate({"agent": AGENT, "task": task, "outcome": "success", **more})
+    return (await retain(bank.database, bank.keyring, run, bank.author(user), key)).case_id
+
+
+async def drain(worker: Worker) -> None:
+    while await worker.run_once():
+        pass
+
+
+async def states(bank: Bank, user: str) -> list[Any]:
+    return await bank.read(user, select(cases).where(cases.c.user_sub == user).order_by(cases.c.id))
+
+
+async def wake_all(owner: asyncpg.Connection) -> None:
+    await owner.execute("UPDATE cases SET available_at = now() WHERE status = 'pending'")
+
+
+def lost_leases() -> float:
+    return REGISTRY.get_sample_value("casebank_worker_cases_total", {"how": "LeaseLost"}) or 0

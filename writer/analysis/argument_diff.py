@@ -1,18 +1,25 @@
 """What differs between the arguments of two calls, path by path, shown short, typed and without their content."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Literal
 
-from writer.analysis.placeholders import MOST_TOKENS, abstract_tokens, is_statement, kind_of, path_name, tokens
+from writer.analysis.placeholders import MOST_TOKENS, kind_of, path_name
+from writer.analysis.statements import Language, Token, language_of, tokens, words
 
 MOST_DIFFERENCES = 20
 MOST_DEPTH = 6
+"""Levels of nesting that are told apart; what lies deeper is compared as a whole."""
 MOST_LOOKS = 500
+"""Pairs of values that are compared."""
 VALUE_CHARS = 40
+TEXT_CHARS = 10 * VALUE_CHARS
+"""Characters of a text that are compared."""
 MOST_PIECES = 6
+SAME_STATEMENT = 0.6
+"""Least overlap of two statements of which one is the other, edited."""
 
 Change = Literal["added", "removed", "changed"]
 
@@ -38,7 +45,7 @@ class Difference:
 _ABSENT = object()
 
 
-def differences(before: Any, after: Any) -> tuple[Difference, ...]:
+def differences(before: object, after: object) -> tuple[Difference, ...]:
     """Returns in which places the two inputs differ, at most MOST_DIFFERENCES, in the order of their keys."""
     found: list[Difference] = []
     for looks, (path, old, new) in enumerate(_places("", before, after, 0)):
@@ -49,7 +56,7 @@ def differences(before: Any, after: Any) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def _places(path: str, before: Any, after: Any, depth: int) -> Iterator[tuple[str, Any, Any]]:
+def _places(path: str, before: object, after: object, depth: int) -> Iterator[tuple[str, object, object]]:
     """Yields the leaves of both values side by side."""
     if depth < MOST_DEPTH and isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [*before, *(key for key in after if key not in before)]
@@ -63,7 +70,7 @@ def _places(path: str, before: Any, after: Any, depth: int) -> Iterator[tuple[st
         yield path, before, after
 
 
-def _difference(path: str, before: Any, after: Any) -> Difference:
+def _difference(path: str, before: object, after: object) -> Difference:
     if before is _ABSENT:
         return Difference(path, "added", "", shown(after), f"{path} added as {kind_of(after)}")
     if after is _ABSENT:
@@ -71,7 +78,7 @@ def _difference(path: str, before: Any, after: Any) -> Difference:
     return Difference(path, "changed", shown(before), shown(after), f"{path}: {_how(before, after)}")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Returns the type of the value and, of a plain one, its beginning."""
     if isinstance(value, str):
         text = value[: VALUE_CHARS + 1]
@@ -83,7 +90,7 @@ def shown(value: Any) -> str:
     return kind_of(value).strip("<>")
 
 
-def _how(before: Any, after: Any) -> str:
+def _how(before: object, after: object) -> str:
     if isinstance(before, str) and isinstance(after, str):
         return _rewritten(before, after)
     if isinstance(before, list) and isinstance(after, list):
@@ -93,9 +100,10 @@ def _how(before: Any, after: Any) -> str:
 
 
 def _rewritten(before: str, after: str) -> str:
-    old, new = before[: VALUE_CHARS * 10], after[: VALUE_CHARS * 10]
-    if is_statement(old) or is_statement(new):
-        return _edited(old, new)
+    old, new = before[:TEXT_CHARS], after[:TEXT_CHARS]
+    language = language_of(new) or language_of(old)
+    if language is not None:
+        return _edited(old, new, language)
     if old.casefold() == new.casefold():
         return "the same in other letter case"
     if _letters(old) == _letters(new):
@@ -117,17 +125,21 @@ def _letters(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
-def _edited(before: str, after: str) -> str:
-    """Returns which words of a statement came and went, all but its language's own as placeholders."""
-    old, new = tokens(before)[:MOST_TOKENS], tokens(after)[:MOST_TOKENS]
-    came: list[str] = []
-    gone: list[str] = []
-    for what, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if what != "equal":
-            gone += [" ".join(abstract_tokens(old[i:j], after))] if j > i else []
-            came += [" ".join(abstract_tokens(new[k:m], after))] if m > k else []
-    parts = [f"{word} {_listed(pieces)}" for word, pieces in (("added", came), ("dropped", gone)) if pieces]
+def _edited(before: str, after: str, language: Language) -> str:
+    """Returns which words of a statement were added and dropped, all but its language's own as placeholders."""
+    old, new = (tokens(text, language)[:MOST_TOKENS] for text in (before, after))
+    added: list[str] = []
+    dropped: list[str] = []
+    for change, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if change != "equal":
+            dropped += [_shown_tokens(old[i:j])] if j > i else []
+            added += [_shown_tokens(new[k:m])] if m > k else []
+    parts = [f"{word} {_listed(pieces)}" for word, pieces in (("added", added), ("dropped", dropped)) if pieces]
     return ", ".join(parts) or "written otherwise"
+
+
+def _shown_tokens(found: Sequence[Token]) -> str:
+    return " ".join(token.shown for token in found)
 
 
 def _listed(pieces: list[str]) -> str:
@@ -137,25 +149,25 @@ def _listed(pieces: list[str]) -> str:
 
 def overlap(before: str, after: str) -> float:
     """Returns which share of the words of the shorter text the other one has, 0 to 1."""
-    old, new = ({token.casefold() for token in tokens(text)[:MOST_TOKENS]} for text in (before, after))
+    old, new = ({word.casefold() for word in words(text)[:MOST_TOKENS]} for text in (before, after))
     return len(old & new) / max(1, min(len(old), len(new)))
 
 
-def respelled(before: Any, after: Any) -> bool:
+def respelled(before: object, after: object) -> bool:
     """Returns whether two inputs ask for the same thing in other words: spelled otherwise, or a statement edited."""
     found = differences(before, after)
     return bool(found) and all(_same_thing(before, after, item) for item in found)
 
 
-def _same_thing(before: Any, after: Any, item: Difference) -> bool:
+def _same_thing(before: object, after: object, item: Difference) -> bool:
     old, new = (_at(value, item.path) for value in (before, after))
     if not isinstance(old, str) or not isinstance(new, str) or item.change != "changed":
         return False
-    old, new = old[: VALUE_CHARS * 10], new[: VALUE_CHARS * 10]
-    if is_statement(old) and is_statement(new):
-        return overlap(old, new) >= 0.6  # noqa: PLR2004 - most of it stayed
+    old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
+    if language_of(old) and language_of(new):
+        return overlap(old, new) >= SAME_STATEMENT
     return bool(_letters(old)) and _letters(old) == _letters(new)
 
 
-def _at(value: Any, path: str) -> Any:
+def _at(value: object, path: str) -> object:
     return value.get(path) if isinstance(value, Mapping) else value

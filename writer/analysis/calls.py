@@ -1,10 +1,16 @@
-"""The calls of a finished run, each with what its failure said if it failed."""
+"""The calls of a finished run, and the one definition of a call that failed.
+
+**A call failed if its status is "error", or if its output reports an error** (`error_output.error_in`), whatever the
+status says: many tools answer "Error: order not found" with the status "ok". Whoever counts failed calls asks `failed`,
+or looks at ``Call.failed``; retain alone, which must not look at outputs, begins with `failed_by_status`, and the
+worker puts right what that missed.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from writer.analysis.error_output import error_in
 from writer.analysis.placeholders import TEXT_CHARS
@@ -19,10 +25,15 @@ class Call:
 
     index: int
     tool: str
-    given: Any
-    output: Any
+    given: object
+    output: object
     failure: str | None = None
     evidence: Evidence = "output"
+
+    @property
+    def failed(self) -> bool:
+        """Returns whether the call failed."""
+        return self.failure is not None
 
 
 @dataclass(frozen=True)
@@ -31,8 +42,8 @@ class StoredRun:
 
     task: str
     outcome: str
-    tool_traces: Sequence[Any] = ()
-    turns: Sequence[Any] = ()
+    tool_traces: Sequence[object] = ()
+    turns: Sequence[object] = ()
     plan: Sequence[str] = ()
 
     @cached_property
@@ -41,7 +52,17 @@ class StoredRun:
         return calls_in(self.tool_traces)
 
 
-def calls_in(traces: Iterable[Any]) -> list[Call]:
+def failed(status: object, output: object) -> bool:
+    """Returns whether a call with this status and this output failed."""
+    return failed_by_status(status) or error_in(output) is not None
+
+
+def failed_by_status(status: object) -> bool:
+    """Returns whether a call failed as far as its status tells: the half of the definition that costs nothing."""
+    return status == "error"
+
+
+def calls_in(traces: Iterable[object]) -> list[Call]:
     """Returns the first MOST_CALLS calls, each with its failure if it failed by its status or by its output.
 
     Traces are of retain's shape; what has another keeps its place, and nothing of it counts.
@@ -49,15 +70,15 @@ def calls_in(traces: Iterable[Any]) -> list[Call]:
     return [_call(index, trace) for index, trace in enumerate(islice(traces, MOST_CALLS))]
 
 
-def _call(index: int, trace: Any) -> Call:
+def _call(index: int, trace: object) -> Call:
     if not isinstance(trace, Mapping) or not isinstance(trace.get("tool"), str):
         return Call(index, "", None, None)
     given, output = trace.get("input"), trace.get("output")
     said = error_in(output)
-    if trace.get("status") == "error":
+    if failed_by_status(trace.get("status")):
         return Call(index, trace["tool"], given, output, said or _beginning(output), "status")
     return Call(index, trace["tool"], given, output, said)
 
 
-def _beginning(output: Any) -> str:
+def _beginning(output: object) -> str:
     return output[:TEXT_CHARS] if isinstance(output, str) else "an error"

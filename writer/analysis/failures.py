@@ -13,8 +13,8 @@ from writer.analysis.argument_diff import Difference, differences, overlap, resp
 from writer.analysis.calls import Call, Evidence
 from writer.analysis.complaints import complaints
 from writer.analysis.error_output import is_empty
-from writer.analysis.placeholders import is_statement
 from writer.analysis.state_changes import changes_state
+from writer.analysis.statements import language_of
 
 Kind = Literal["same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool"]
 
@@ -152,7 +152,7 @@ def same_goal(failed: Any, later: Any) -> bool:
 def statement_of(given: Any) -> str | None:
     """Returns the SQL or the command line that a call is about, if it is about one."""
     values = islice(given.values(), MOST_OPEN) if isinstance(given, Mapping) else (given,)
-    return next((value for value in values if isinstance(value, str) and is_statement(value)), None)
+    return next((value for value in values if isinstance(value, str) and language_of(value)), None)
 
 
 def _never(failed: Sequence[Call]) -> Failure:

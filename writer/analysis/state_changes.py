@@ -1,7 +1,7 @@
 """What a run changed: the calls of tools that do more than look something up, and succeeded."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 MOST_EFFECTS = 200
 
@@ -13,15 +13,15 @@ def changes_state(tool: str) -> bool:
     return _READS_ONLY.match(tool) is None
 
 
-def effects(calls: Iterable[tuple[str, bool]], plan: list[str]) -> list[str]:
+def effects(calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> list[str]:
     """Returns the names of the tools that changed something, once for each success, at most MOST_EFFECTS.
 
     A run without tool calls says what it did by the steps of its plan.
 
     Args:
-        calls: name and success of each tool call, in order.
+        calls: of each tool call, in order, the tool's name and whether it failed.
         plan: the steps of the plan.
     """
-    made = list(calls)
-    named = [tool for tool, succeeded in made if succeeded and changes_state(tool)] if made else plan
-    return named[:MOST_EFFECTS]
+    if not calls:
+        return list(plan[:MOST_EFFECTS])
+    return [tool for tool, failed in calls if not failed and changes_state(tool)][:MOST_EFFECTS]

@@ -74,7 +74,7 @@ def _count(use: ToolUse, call: Call, trace: Any) -> None:
     use.errors += call.failure is not None
     took = trace.get("duration_ms")
     told = isinstance(took, int | float) and 0 <= took < MOST_MS
-    use.duration_ms = use.duration_ms + took if told and use.duration_ms is not None else None
+    use.duration_ms = round(use.duration_ms + took, 3) if told and use.duration_ms is not None else None
 
 
 def _forms(calls: Iterable[Call]) -> list[str]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import sqrt
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Subquery, Uuid, and_, any_, case, cast, func, literal, select, update
+from sqlalchemy import ARRAY, Subquery, Uuid, and_, any_, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.credit import shared_credit
 from retrieval.database.rows import Rows
 from retrieval.schema import decisions, procedures
 from writer.audit import Change, note
@@ -51,8 +52,8 @@ def clearly_worse(version: Counters, parent: Counters) -> bool:
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
     """Recomputes the counters of every version of these procedures, then rolls back what does worse than its parent.
 
-    On each rewarded decision a version that the backend called used counts 1; where it did not say, those in
-    the context share the 1; one that it left out counts 0. From the log alone: repeating it changes nothing.
+    A version counts its share of each rewarded outcome, by the rule of ``policy.examples.shared_credit`` among the
+    procedures of the answer. From the log alone: repeating it changes nothing.
     """
     if not procedure_ids:
         return
@@ -82,29 +83,36 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
         .render_derived()
         .lateral()
     )
-    used = decisions.c.used_procedure_ids
-    share = case(
-        (used.is_(None), 1.0 / func.cardinality(decisions.c.procedure_ids)),
-        (shown.c.id == any_(used), 1.0),
-        else_=0.0,
-    )
-    version = and_(
-        procedures.c.user_sub == user_sub, procedures.c.id == shown.c.id, procedures.c.version == shown.c.version
-    )
-    return (
+    used = shown.c.id == any_(decisions.c.used_procedure_ids)
+    shares = (  # before the procedures are joined: a version that is gone has its share all the same
         select(
-            procedures.c.id,
-            procedures.c.version,
-            func.sum(share).label("uses"),
-            func.sum(share * decisions.c.reward).label("use_reward"),
+            shown.c.id,
+            shown.c.version,
+            decisions.c.reward,
+            decisions.c.created_at,
+            shared_credit(used, [decisions.c.id]).label("share"),
         )
-        .select_from(decisions.join(shown, literal(True)).join(procedures, version))
+        .select_from(decisions.join(shown, literal(True)))
         .where(
             decisions.c.user_sub == user_sub,
             decisions.c.reward.is_not(None),
             decisions.c.procedure_ids.overlap(cast(list(procedure_ids), ARRAY(Uuid))),
-            decisions.c.created_at >= procedures.c.created_at,
+        )
+        .subquery()
+    )
+    version = and_(procedures.c.id == shares.c.id, procedures.c.version == shares.c.version)
+    return (
+        select(
+            procedures.c.id,
+            procedures.c.version,
+            func.sum(shares.c.share).label("uses"),
+            func.sum(shares.c.share * shares.c.reward).label("use_reward"),
+        )
+        .select_from(shares.join(procedures, version))
+        .where(
+            procedures.c.user_sub == user_sub,
             procedures.c.id.in_(procedure_ids),
+            shares.c.created_at >= procedures.c.created_at,
         )
         .group_by(procedures.c.id, procedures.c.version)
         .subquery()

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from sqlalchemy import Select, select
 
 from retrieval.database.database import Database
-from retrieval.errors import NotFound
 from retrieval.schema import cases
+from writer.analysis.calls import failed
 from writer.analysis.state_changes import changes_state
 from writer.author import Author
 from writer.errors import IdempotencyConflict
@@ -129,7 +129,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
         try:
             run = parse(line.text, bank.agent)
             await retain(bank.database, bank.keyring, run, bank.author, line.key)
-        except (LineRefused, NotFound, IdempotencyConflict, PayloadTooLarge) as error:
+        except (LineRefused, IdempotencyConflict, PayloadTooLarge) as error:
             return str(error)
     return None
 
@@ -170,7 +170,7 @@ def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:
     The plan is the calls that changed something and succeeded, in order, or, where there were none, all calls.
     """
     steps = run["steps"]
-    changes = [step for step in steps if not step["error"] and changes_state(step["tool"])]
+    changes = [step for step in steps if changes_state(step["tool"]) and not step_failed(step)]
     return {
         "task": run["task_text"],
         "plan": [call(step["tool"], step["input"]) for step in changes or steps][:_PLAN_STEPS],
@@ -179,7 +179,7 @@ def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:
                 "tool": step["tool"],
                 "input": step["input"],
                 "output": step["output"],
-                "status": "error" if step["error"] else "ok",
+                "status": _status(step),
             }
             for step in steps
         ],
@@ -188,6 +188,15 @@ def from_benchmark(run: dict[str, Any]) -> dict[str, Any]:
         "reward_source": "metric",
         "tags": [run["domain"], run["task_id"]],
     }
+
+
+def step_failed(step: Mapping[str, Any]) -> bool:
+    """Returns whether a step of a run of τ-bench failed, by the definition of ``writer.analysis.calls``."""
+    return failed(_status(step), step["output"])
+
+
+def _status(step: Mapping[str, Any]) -> str:
+    return "error" if step["error"] else "ok"
 
 
 def call(tool: str, arguments: Any) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from uuid import UUID
 
@@ -13,13 +13,12 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.database.fast_path import HotStatement
+from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import entered
-from retrieval.errors import NotFound
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
 from retrieval.telemetry import stage
 from retrieval.text import folded
-from writer.analysis.state_changes import effects
+from writer.analysis.run_counts import counted_by_status
 from writer.author import Author
 from writer.errors import IdempotencyConflict
 from writer.privacy.keys import Keyring, UserKey
@@ -28,8 +27,8 @@ from writer.privacy.seal import seal
 from writer.retain.heuristic import heuristic_reward
 from writer.run import FinishedRun
 
-ATTEMPTS = 3
-"""A first run of a new user and agent meets a missing profile and a missing key: two repairs, then it fits."""
+ATTEMPTS = 4
+"""A first run of a new user and agent may miss a profile, a key and a retrieval: three repairs, then it fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,8 @@ class Retained:
     case_id: UUID
     status: str
     redactions: list[Redaction]
+    retrieval_id: UUID | None = None
+    """The retrieval that the run is joined to; None where it named none, or none that is known."""
 
 
 async def retain(
@@ -50,11 +51,11 @@ async def retain(
 ) -> Retained:
     """Stores the run as a pending case and returns its id once it is on disk.
 
-    A repeated idempotency key with the same run returns the first case.
+    A repeated idempotency key with the same run returns the first case. A run that names a retrieval which is not
+    known is kept without it: the log of decisions does not wait for the disk, so a crash may have lost the last ones.
 
     Raises:
         IdempotencyConflict: the key was used with another run.
-        NotFound: the retrieval that the run names is not the user's.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or nobody can say whether it was; repeat with the same key.
     """
@@ -65,8 +66,8 @@ async def retain(
             try:
                 return await _insert(database, keyring, draft, author)
             except asyncpg.ForeignKeyViolationError as error:
-                await _repair(database, keyring, draft, author, error.constraint_name)
-    raise AssertionError("the profile and the key were made, and yet the database misses one of them")
+                draft = await _repaired(database, keyring, draft, author, error.constraint_name)
+    raise AssertionError("all that the database missed was made, and yet it misses one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class _Draft:
     columns: dict[str, object]
     payload: dict[str, object]
     redactions: list[Redaction]
+    retrieval_id: UUID | None
 
 
 def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
@@ -87,7 +89,9 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     clean, redactions = redact(raw)
     tools = list(dict.fromkeys(trace["tool"] for trace in clean["tool_traces"]))
-    reward = run.reward if run.reward is not None else heuristic_reward(run)
+    # as far as the statuses tell: the worker looks at the outputs, and corrects these counts and the guessed reward
+    counts = counted_by_status(clean["tool_traces"], clean["plan"])
+    guess = heuristic_reward(run.outcome, unresolved=counts.unresolved)
     columns = {
         "agent_key": run.agent,
         "kind": run.kind,
@@ -96,14 +100,13 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
         "task": clean["task"],
         "plan": clean["plan"],
         "tools": tools,
-        "effects": effects(((trace["tool"], trace["status"] == "ok") for trace in clean["tool_traces"]), clean["plan"]),
+        "effects": counts.effects,
         "tags": clean["tags"],
         "outcome": run.outcome,
-        "reward": reward,
+        "reward": guess if run.reward is None else run.reward,
         "reward_source": "heuristic" if run.reward is None else run.reward_source or "metric",
         "step_count": len(run.tool_traces) or len(run.plan),
-        "error_count": sum(trace.status == "error" for trace in run.tool_traces),
-        "retrieval_id": run.retrieval_id,
+        "error_count": counts.error_count,
         "used_case_ids": run.used_case_ids,
         "used_procedure_ids": run.used_procedure_ids,
         "search_text": "\n".join([clean["task"], *clean["plan"], *tools, *clean["tags"]])[:MAX_SEARCH_TEXT_CHARS],
@@ -112,7 +115,7 @@ def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
         "request_hash": request_hash,
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
-    return _Draft(uuids.uuid7(), columns, payload, redactions)
+    return _Draft(uuids.uuid7(), columns, payload, redactions, run.retrieval_id)
 
 
 def message_hash(task: str, plan: list[str]) -> bytes:
@@ -123,10 +126,10 @@ def message_hash(task: str, plan: list[str]) -> bytes:
 
 async def _insert(database: Database, keyring: Keyring, draft: _Draft, author: Author) -> Retained:
     key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
-    async with database.hot(author.user_sub, author.authorised_at) as connection:
+    async with database.fast(author.user_sub, author.authorised_at) as connection:
         case_id = await connection.value(insert_case(), _row(draft, author, key))
     if case_id is not None:
-        return Retained(case_id, "pending", draft.redactions)
+        return Retained(case_id, "pending", draft.redactions, draft.retrieval_id)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         return await _first_with_that_key(connection, draft, author)
 
@@ -142,6 +145,7 @@ def _row(draft: _Draft, author: Author, key: UserKey) -> dict[str, object]:
     return {
         **draft.columns,
         "id": draft.case_id,
+        "retrieval_id": draft.retrieval_id,
         "key_id": key.key_id,
         "payload": sealed,
         "audit_id": uuids.uuid7(),
@@ -182,7 +186,7 @@ INSERTED = (
 
 
 @cache
-def insert_case() -> HotStatement:
+def insert_case() -> FastStatement[UUID]:
     """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
 
     Besides the INSERTED columns it takes ``authorised_at``, ``audit_id`` and ``actor``.
@@ -207,28 +211,29 @@ def insert_case() -> HotStatement:
     )
     names = ["user_sub", "id", "agent_key", "actor", "action", "subject_id", "payload"]
     noted = insert(audit).from_select(names, entry).returning(audit.c.subject_id).cte("noted")
-    return HotStatement.of(select(noted.c.subject_id))
+    return FastStatement.of(select(noted.c.subject_id))
 
 
 async def _first_with_that_key(connection: AsyncConnection, draft: _Draft, author: Author) -> Retained:
     """Returns the case that the idempotency key made before."""
-    statement = select(cases.c.id, cases.c.status, cases.c.request_hash).where(
+    statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
         cases.c.user_sub == author.user_sub,
         cases.c.idempotency_key == draft.columns["idempotency_key"],
     )
     row = (await connection.execute(statement)).one()
     if row.request_hash != draft.columns["request_hash"]:
         raise IdempotencyConflict("this Idempotency-Key was used before with another body")
-    return Retained(row.id, row.status, draft.redactions)
+    return Retained(row.id, row.status, draft.redactions, row.retrieval_id)
 
 
-async def _repair(database: Database, keyring: Keyring, draft: _Draft, author: Author, broken: str) -> None:
-    """Makes what the database said was missing: the profile of a new agent, or the key of a new user."""
+async def _repaired(database: Database, keyring: Keyring, draft: _Draft, author: Author, broken: str) -> _Draft:
+    """Returns the draft as it will fit: with its profile made, its key to be looked up anew, or no retrieval."""
     if broken == "cases_user_sub_retrieval_id_fkey":
-        raise NotFound("no such retrieval")
+        return replace(draft, retrieval_id=None)
     if broken == "cases_user_sub_key_id_fkey":
         keyring.forget(author.user_sub)
-        return
+        return draft
     values = {"user_sub": author.user_sub, "agent_key": draft.columns["agent_key"]}
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         await connection.execute(insert(profiles).values(values).on_conflict_do_nothing())
+    return draft

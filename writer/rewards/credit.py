@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import case, func, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.credit import shared_credit
 from retrieval.schema import cases, decision_slots, decisions
 from writer.procedures.counters import credit_procedures
 
 
 async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: UUID) -> None:
-    """Recomputes the record of every case and procedure that was told, from the log alone.
+    """Recomputes the record of every case and procedure that was shown, from the log alone.
 
     Repeating it changes nothing.
     """
@@ -20,17 +21,15 @@ async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: 
         decision_slots.c.decision_id == decision_id,
     )
     await credit_cases(connection, user_sub, list((await connection.scalars(slate)).all()))
-    told = select(decisions.c.procedure_ids).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
-    await credit_procedures(connection, user_sub, await connection.scalar(told) or [])
+    shown = select(decisions.c.procedure_ids).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
+    await credit_procedures(connection, user_sub, await connection.scalar(shown) or [])
 
 
 async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Recomputes the reuse record of these cases: how often a rewarded retrieval used them, and the rewards' sum.
+    """Recomputes the reuse record of these cases: the sum of their shares of rewarded outcomes, and of what these paid.
 
-    A slot that the backend called used counts 1; where it named none, the places of the slate share the 1;
-    a slot that it called unused counts 0.
+    A share is what ``policy.examples.shared_credit`` says: of one outcome all shares are 1.
     """
-    size = func.count().over(partition_by=(decision_slots.c.user_sub, decision_slots.c.decision_id))
     touched = select(decision_slots.c.decision_id).where(
         decision_slots.c.user_sub == user_sub,
         decision_slots.c.case_id.in_(case_ids),
@@ -38,7 +37,7 @@ async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Seq
     shares = (
         select(
             decision_slots.c.case_id,
-            case((decision_slots.c.used.is_(None), 1.0 / size), (decision_slots.c.used, 1.0), else_=0.0).label("share"),
+            shared_credit(decision_slots.c.used, [decision_slots.c.decision_id]).label("share"),
             decisions.c.reward,
         )
         .join(

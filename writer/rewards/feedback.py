@@ -1,8 +1,9 @@
 """Rewards given after the fact: which one counts, and how it is passed on to what was reused."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Protocol
 from uuid import UUID
 
 import uuid_utils.compat as uuids
@@ -109,23 +110,47 @@ async def _settle(connection: AsyncConnection, user_sub: str, feedback: Feedback
     return replace(feedback, reward=counts.reward, source=counts.source)
 
 
-async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: Row[*tuple[Any, ...]]) -> None:
-    """Passes a finished run's reward on to the retrieval it began with, and to the cases and procedures it used.
+class FinishedCase(Protocol):
+    """A case whose run is over: what it began with, what it said it used, and the reward that counts."""
 
-    ``finished`` has the columns retrieval_id, used_case_ids, used_procedure_ids, reward and reward_source of the case.
+    @property
+    def retrieval_id(self) -> UUID | None:
+        """The retrieval that it began with."""
+
+    @property
+    def used_case_ids(self) -> Sequence[UUID] | None:
+        """What of the slate it used; None: the backend did not say."""
+
+    @property
+    def used_procedure_ids(self) -> Sequence[UUID] | None:
+        """The same of the procedures."""
+
+    @property
+    def reward(self) -> float | None:
+        """0 to 1; None: nobody gave one, and nobody guessed."""
+
+    @property
+    def reward_source(self) -> RewardSource | None:
+        """Who gave the reward."""
+
+
+async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: FinishedCase) -> None:
+    """Passes a finished run's reward, if it has one, on to its retrieval, and so to the cases and procedures it used.
+
+    Raises:
+        NotFound: the run began with a retrieval that the user does not have.
     """
+    if finished.retrieval_id is None or finished.reward is None:
+        return
     used = finished.used_case_ids
     if used is not None:
-        await connection.execute(
-            update(decision_slots)
-            .where(
-                decision_slots.c.user_sub == user_sub,
-                decision_slots.c.decision_id == finished.retrieval_id,
-            )
-            .values(used=decision_slots.c.case_id.in_(used)),
+        slots = update(decision_slots).where(
+            decision_slots.c.user_sub == user_sub,
+            decision_slots.c.decision_id == finished.retrieval_id,
         )
+        await connection.execute(slots.values(used=decision_slots.c.case_id.in_(used)))
     if finished.used_procedure_ids is not None:
         decision = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == finished.retrieval_id)
-        await connection.execute(decision.values(used_procedure_ids=finished.used_procedure_ids))
-    feedback = Feedback(finished.reward, finished.reward_source, decision_id=finished.retrieval_id)
+        await connection.execute(decision.values(used_procedure_ids=list(finished.used_procedure_ids)))
+    feedback = Feedback(finished.reward, finished.reward_source or "heuristic", decision_id=finished.retrieval_id)
     await give_feedback(connection, user_sub, actor, feedback)

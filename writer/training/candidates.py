@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from policy import features
 from policy.examples import Examples, split
-from policy.foretell import foretold
+from policy.held_out import held_out_log_loss
 from policy.inputs import factory
 from policy.network import Head
 from policy.weights import pack
@@ -80,11 +80,12 @@ async def train_candidates(
             yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
         blend = count / (count + demand.half)
-        measured = [foretold(each.examples.take(rows), trained, blend) for trained in curve]
+        measured = [held_out_log_loss(each.examples.take(rows), trained, blend) for trained in curve]
         known = int((~rows).sum())
-        points = [(int(known * share), at["log_loss_gain"]) for share, at in zip(CURVE, measured, strict=True)]
-        metrics = {**measured[-1], "learning_curve": [{"decisions": n, "log_loss_gain": gain} for n, gain in points]}
-        worse = metrics["log_loss_gain"] < -2 * metrics["log_loss_gain_error"]
+        points = [(int(known * share), at.log_loss_gain) for share, at in zip(CURVE, measured, strict=True)]
+        whole, curve_points = measured[-1], [{"decisions": n, "log_loss_gain": gain} for n, gain in points]
+        metrics = {**whole.as_json(), "learning_curve": curve_points}
+        worse = whole.log_loss_gain < -2 * whole.log_loss_gain_error
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
         new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)

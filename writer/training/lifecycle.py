@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Protocol
 
-from pydantic import JsonValue
 from sqlalchemy import Update, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -29,7 +28,7 @@ class NewPolicy:
     checksum: bytes
     blend: float
     decisions: int
-    metrics: Mapping[str, JsonValue]
+    metrics: Mapping[str, object]
     prior_version: int | None = None
 
 
@@ -44,8 +43,8 @@ class PolicyColumns:
     weights: bytes
     checksum: bytes
     blend: float
-    metrics: Mapping[str, JsonValue]
-    verdict: Mapping[str, JsonValue] | None
+    metrics: Mapping[str, object]
+    verdict: Mapping[str, object] | None
     created_at: datetime
 
 
@@ -116,7 +115,7 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: N
     return version
 
 
-async def set_columns(connection: AsyncConnection, policy: PolicyKey, **columns: Mapping[str, JsonValue]) -> None:
+async def set_columns(connection: AsyncConnection, policy: PolicyKey, **columns: Mapping[str, object]) -> None:
     """Puts a verdict or metrics on the policy."""
     await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(**columns))
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, cast
 
-from pydantic import JsonValue
-
 from policy.gate import Verdict
 
 TrainingOutcome = Literal[
@@ -42,7 +40,7 @@ class TrainingResult:
     version: int | None = None
     decisions: int = 0
     verdict: Verdict | None = None
-    metrics: Mapping[str, JsonValue] = field(default_factory=dict)
+    metrics: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def learning_curve(self) -> Sequence[CurvePoint]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from pydantic import JsonValue
 
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.gate import Contest, Verdict, judge
@@ -27,7 +26,7 @@ class Transition:
 
     policy: PolicyRow
     status: str | None
-    columns: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 def transitions_of(
@@ -58,7 +57,7 @@ def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[
     live = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
     if not live.roll_back:
         return None
-    why: dict[str, JsonValue] = {
+    why: dict[str, object] = {
         "live_reward": live.mean,
         "floor": live.floor,
         "decisions": live.decisions,

@@ -1,17 +1,19 @@
 """A case in the worker's hands: as it was claimed and read, what it teaches, and how it leaves the queue."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, func, select, update
+from sqlalchemy import Select, and_, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
 from retrieval.ports import Vector
 from retrieval.schema import case_tools, cases, decisions, profiles
 from writer.analysis.placeholders import without_placeholders
+from writer.analysis.run_counts import Recount
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
 from writer.procedures import versions
@@ -19,15 +21,47 @@ from writer.procedures.learn_from_run import Lessons, UsedVersion
 from writer.worker.queue import Claim
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimedCase:
+    """The row of a claimed case, as far as the worker reads it, with the terms of its profile.
+
+    Attributes:
+        payload: sealed: tool traces, turns, prompt snapshot, and the procedure that the run brought.
+        analyst, abstraction, least_success: the profile's.
+    """
+
+    id: UUID
+    agent_key: str
+    kind: CaseKind
+    task: str
+    plan: list[str]
+    effects: list[str]
+    tags: list[str]
+    outcome: RunOutcome
+    reward: float | None
+    reward_source: RewardSource | None
+    error_count: int
+    message_hash: bytes
+    retrieval_id: UUID | None
+    used_case_ids: list[UUID] | None
+    used_procedure_ids: list[UUID] | None
+    payload: bytes
+    analyst: AnalystChoice
+    abstraction: Abstraction
+    least_success: float
+
+
 @dataclass(slots=True)
 class Work:
     """A claimed case as it was read, and what it teaches: empty until the teachers have seen it."""
 
     held: Claim
-    row: Row[Any]
+    case: ClaimedCase
     used: Sequence[UsedVersion] = ()
     taught: Lessons = field(default_factory=Lessons)
     tools: Sequence[ToolUse] = ()
+    counts: Recount | None = None
+    """None: the run has no calls."""
     vector: Vector | None = None
     trigger_vectors: Sequence[Vector | None] = ()
     """One for each trigger of what it teaches."""
@@ -35,31 +69,18 @@ class Work:
     @property
     def texts(self) -> list[str]:
         """Returns what is to be embedded: the task, and then the triggers of what it teaches."""
-        return [self.row.task, *map(without_placeholders, self.taught.triggers())]
+        return [self.case.task, *map(without_placeholders, self.taught.triggers())]
+
+
+_OF_THE_PROFILE = ("analyst", "abstraction", "least_success")
 
 
 def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for those of the cases that are still this worker's, each with its profile's terms."""
-    columns = (
-        "id",
-        "agent_key",
-        "kind",
-        "task",
-        "plan",
-        "tags",
-        "outcome",
-        "reward",
-        "reward_source",
-        "message_hash",
-        "retrieval_id",
-        "used_case_ids",
-        "used_procedure_ids",
-        "payload",
-    )
-    terms = (profiles.c.analyst, profiles.c.abstraction, profiles.c.least_success)
+    """Returns the statement for those of the cases that are still this worker's: the columns of ``ClaimedCase``."""
+    columns = [(profiles if each.name in _OF_THE_PROFILE else cases).c[each.name] for each in fields(ClaimedCase)]
     profile = and_(profiles.c.user_sub == cases.c.user_sub, profiles.c.agent_key == cases.c.agent_key)
     return (
-        select(*(cases.c[name] for name in columns), *terms)
+        select(*columns)
         .join(profiles, profile)
         .where(
             cases.c.user_sub == user_sub,
@@ -70,17 +91,17 @@ def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Selec
     )
 
 
-async def used_by(connection: AsyncConnection, user_sub: str, row: Row[Any]) -> list[UsedVersion]:
-    """Returns the procedures that the run used, in the versions that it was told, as far as those are still active."""
-    if not row.used_procedure_ids:
+async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> list[UsedVersion]:
+    """Returns the procedures that the run used, in the versions that it was shown, as far as those are still active."""
+    if not case.used_procedure_ids:
         return []
     log = select(decisions.c.procedure_ids, decisions.c.procedure_versions).where(
-        decisions.c.user_sub == user_sub, decisions.c.id == row.retrieval_id
+        decisions.c.user_sub == user_sub, decisions.c.id == case.retrieval_id
     )
     logged = (await connection.execute(log)).one_or_none()
-    told = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
-    found = await versions.revisable(connection, user_sub, row.agent_key, row.used_procedure_ids)
-    return [each for each in found if told.get(each.id, each.version) == each.version]
+    shown = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
+    found = await versions.revisable(connection, user_sub, case.agent_key, case.used_procedure_ids)
+    return [each for each in found if shown.get(each.id, each.version) == each.version]
 
 
 async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:

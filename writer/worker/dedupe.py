@@ -1,18 +1,18 @@
 """Near-duplicates: two runs of one profile that did the same for the same task become one case with a counter."""
 
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, Update, and_, case, func, select, update
+from sqlalchemy import Select, Update, and_, case, func, select, update
 
 from retrieval.schema import case_embeddings, cases
 from writer.vectors import cosine_distance
+from writer.worker.claimed import ClaimedCase
 
 SAME_TASK = 0.98
 """Cosine similarity of the tasks from which two runs with equal plans are one case."""
 
 
-def twin(user_sub: str, fresh: Row[Any], vector: list[float] | None, model: str) -> Select[UUID]:
+def twin(user_sub: str, fresh: ClaimedCase, vector: list[float] | None, model: str) -> Select[UUID]:
     """Returns the statement for the ready case that the fresh one repeats: the same words, or nearly, and plan.
 
     Only runs with the same outcome merge: a failure beside a success is news. Exact repeats win over near ones,
@@ -46,7 +46,7 @@ def twin(user_sub: str, fresh: Row[Any], vector: list[float] | None, model: str)
     )
 
 
-def count_again(user_sub: str, kept: UUID, fresh: Row[Any]) -> Update:
+def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
     """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs.
 
     But a heuristic is a guess: it does not dilute a reward from a trusted source, and gives way to one.

@@ -28,7 +28,8 @@ from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.schema import case_embeddings, profiles
 from retrieval.telemetry import log, stage
 from writer.analysis.calls import StoredRun
-from writer.analysis.tool_use import tools_used
+from writer.analysis.run_counts import Recount, recount
+from writer.analysis.tool_use import ToolUse, tools_used
 from writer.audit import Change, note
 from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring, UserKey
@@ -40,7 +41,8 @@ from writer.profiles import Profile, is_approximate, lock_profile
 from writer.rewards.feedback import credit_run
 from writer.vectors import stored
 from writer.worker import queue
-from writer.worker.claimed import Work, claimed, close, remember_tools, used_by
+from writer.worker.claimed import ClaimedCase, Work, claimed, close, remember_tools, used_by
+from writer.worker.correction import corrected
 from writer.worker.dedupe import count_again, twin
 from writer.worker.queue import Claim
 
@@ -134,10 +136,11 @@ class Worker:
             held = {claim.case_id: claim for claim in group}
             with suppress(UserErased):
                 async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
-                    rows = (await connection.execute(claimed(user_sub, claims[0].lease_token, list(held)))).all()
+                    rows = await connection.execute(claimed(user_sub, claims[0].lease_token, list(held)))
+                    cases = [ClaimedCase(*row) for row in rows]
                     with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
                         await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
-                    found += [Work(held[row.id], row, await used_by(connection, user_sub, row)) for row in rows]
+                    found += [Work(held[case.id], case, await used_by(connection, user_sub, case)) for case in cases]
         # in the order of retaining, the first of equal runs is the one kept
         return sorted(found, key=lambda work: work.held.case_id)
 
@@ -149,7 +152,7 @@ class Worker:
                 await self._finish_together([work])
 
     def _by_llm(self, work: Work) -> bool:
-        return self.llm is not None and work.row.analyst == "llm"
+        return self.llm is not None and work.case.analyst == "llm"
 
     async def _finish_together(self, found: Sequence[Work]) -> None:
         with stage("work.teach"):
@@ -203,15 +206,15 @@ class Worker:
 
     async def _teach(self, work: Work) -> None:
         """Finds out what the run teaches, by the teachers and on the terms of its profile, and what its tools did."""
-        held, row = work.held, work.row
+        held, case = work.held, work.case
         key = self.keyring.remembered(held.user_sub) or await self._key(held)
-        told = unseal(row.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
-        run = StoredRun(row.task, row.outcome, told["tool_traces"], told["turns"], row.plan)
+        opened = unseal(case.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
+        run = StoredRun(case.task, case.outcome, opened["tool_traces"], opened["turns"], case.plan)
         if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
-            work.tools = await asyncio.to_thread(tools_used, run)
-        brought = told["procedure"]["data"] if told["procedure"] is not None else None
-        ended = RunToLearnFrom(run, row.reward, row.reward_source, brought, work.used, row.tags)
-        terms = Terms(None if row.abstraction == "off" else row.abstraction, row.least_success)
+            work.tools, work.counts = await asyncio.to_thread(_look_at_calls, run)
+        brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
+        ended = RunToLearnFrom(run, case.reward, case.reward_source, brought, work.used, case.tags)
+        terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
         if self.llm is None or not self._by_llm(work):
             work.taught = await learn_from_run(ended, terms, self.rules)
             return
@@ -237,21 +240,21 @@ class Worker:
 
     async def _finalise(self, work: Work) -> str:
         """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
-        held, row, vector = work.held, work.row, work.vector
+        held, vector = work.held, work.vector
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_profile(connection, held.user_sub, held.agent_key)
+            case = await corrected(connection, held, work.case, work.counts)
             near = vector.tolist() if vector is not None and self.pgvector else None
-            kept = await connection.scalar(twin(held.user_sub, row, near, self.embedder.model))
+            kept = await connection.scalar(twin(held.user_sub, case, near, self.embedder.model))
             await close(connection, held, kept)
             if kept is not None:
-                await connection.execute(count_again(held.user_sub, kept, row))
+                await connection.execute(count_again(held.user_sub, kept, case))
                 await note(connection, _merged(held, kept))
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
             await self._store_lessons(connection, work)
             await remember_tools(connection, held, work.tools)
-            if row.retrieval_id is not None and row.reward is not None:
-                await credit_run(connection, held.user_sub, "worker", row)
+            await credit_run(connection, held.user_sub, "worker", case)
         return "merged" if kept is not None else "ready"
 
     async def _store_lessons(self, connection: AsyncConnection, work: Work) -> None:
@@ -292,6 +295,10 @@ class Worker:
         async with self.database.as_worker() as connection:
             await connection.execute(queue.hand_back(held, name, delay, dead=dead))
         log.warning("work.failed", error=name, attempts=held.attempts, dead=dead)
+
+
+def _look_at_calls(run: StoredRun) -> tuple[list[ToolUse], Recount]:
+    return tools_used(run), recount(run)
 
 
 def _merged(held: Claim, kept: UUID) -> Change:

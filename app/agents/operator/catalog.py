@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 WORK_SCHEMA = "work"
 
@@ -81,16 +81,27 @@ class Catalog:
         return tuple(dict.fromkeys(column.table for column in self.columns))
 
 
+class _Inspected(TypedDict):
+    """What the `INSPECT` query answers; rows are lists, as JSON has no tuples."""
+
+    columns: list[tuple[str, str, str, str, bool, bool]]
+    foreign_keys: list[tuple[str, str, str, str]]
+    uniques: list[tuple[str, str]]
+    enums: dict[str, list[str]]
+    views: list[tuple[str, str]]
+    sequences: list[tuple[str, str, str]]
+
+
 def read_catalog(text: str) -> Catalog:
     """The catalog that the `INSPECT` query answered with."""
-    found: dict[str, Any] = json.loads(text)
-    pairs = {
-        name: tuple(tuple(row) for row in found[name]) for name in ("foreign_keys", "uniques", "views", "sequences")
-    }
+    found: _Inspected = json.loads(text)
     return Catalog(
         columns=tuple(Column(*row) for row in found["columns"]),
+        foreign_keys=tuple((child, column, parent, key) for child, column, parent, key in found["foreign_keys"]),
+        uniques=tuple((table, column) for table, column in found["uniques"]),
         enums=tuple((name, tuple(labels)) for name, labels in sorted(found["enums"].items())),
-        **pairs,
+        views=tuple((name, definition) for name, definition in found["views"]),
+        sequences=tuple((sequence, table, column) for sequence, table, column in found["sequences"]),
     )
 
 

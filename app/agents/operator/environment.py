@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from itertools import count
 
-from app.agents.memory import Run
-from app.agents.operator.families import BY_KEY, Task, draw
+from app.agents.memory import AgentRun
+from app.agents.operator.families import FAMILY_BY_KEY
 from app.agents.operator.operator import STEP_BUDGET, Operator
 from app.agents.operator.scratch import Scratch, scratch_database
+from app.agents.operator.tasks import Task, draw
 from app.agents.world import Briefing, Environment, Size, Tasks
 
 LOOKALIKES = (
@@ -50,15 +51,15 @@ class DatabaseOperator:
         for variation in count():
             if len(drawn) == size.practice + size.test:
                 break
-            task = draw(BY_KEY[family], size.seed, variation)
+            task = draw(FAMILY_BY_KEY[family], size.seed, variation)
             drawn.setdefault(task.text, task)
         tasks = list(drawn.values())
         return Tasks(tasks[: size.practice], tasks[size.practice :])
 
-    async def demonstrations(self, environment: Scratch, tasks: Sequence[Task]) -> Sequence[Run]:  # noqa: ARG002
+    async def demonstrations(self, environment: Scratch, tasks: Sequence[Task]) -> Sequence[AgentRun]:  # noqa: ARG002
         """None."""
         return ()
 
-    async def play(self, world: Environment, briefing: Briefing) -> Run:
+    async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
         """The operator's run."""
         return await Operator(briefing.task, briefing.slate, world, order_seed=briefing.seed).run()

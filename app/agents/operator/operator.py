@@ -10,12 +10,12 @@ goes on exactly as without memory, less what it has just tried; repairs that a f
 useless come last, and are not forbidden: the failed case may have been about something else.
 """
 
-from app.agents.memory import Case, Run, Slate
+from app.agents.memory import AgentRun, RememberedCase, RetrievedCases
 from app.agents.operator.catalog import Catalog
-from app.agents.operator.families import Task
 from app.agents.operator.repairs import Repair, apply_chain, named_in, shuffled
 from app.agents.operator.scratch import Result
 from app.agents.operator.script import Script, naive
+from app.agents.operator.tasks import Task
 from app.agents.world import Environment, StepsSpent
 
 Chain = tuple[Repair, ...]
@@ -30,7 +30,7 @@ _FAILED = "tried without success: "
 class Operator:
     """One run of one task in `world`, which is a scratch database."""
 
-    def __init__(self, task: Task, slate: Slate, world: Environment, *, order_seed: str) -> None:
+    def __init__(self, task: Task, slate: RetrievedCases, world: Environment, *, order_seed: str) -> None:
         self._task = task
         self._world = world
         self._naive = naive(task.naive)
@@ -41,14 +41,14 @@ class Operator:
         self._results: dict[Chain, Result] = {}
         self._used: list[str] = []
 
-    async def run(self) -> Run:
+    async def run(self) -> AgentRun:
         """The finished run: the goal reached, or the steps or the ideas spent."""
         try:
             chain = await self._work()
         except StepsSpent:
             chain = None
         success = chain is not None
-        return Run(
+        return AgentRun(
             task=self._task.text,
             plan=tuple(_WORKED + repair.title for repair in chain) if chain is not None else self._useless_plan(),
             traces=tuple(self._world.traces),
@@ -111,6 +111,6 @@ class Operator:
         return tuple(_FAILED + title for title in lasts)
 
 
-def _repairs(case: Case) -> Chain:
+def _repairs(case: RememberedCase) -> Chain:
     """The repairs that a case's plan names, in order."""
     return tuple(repair for repair in map(named_in, case.plan) if repair is not None)

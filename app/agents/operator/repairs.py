@@ -52,7 +52,6 @@ REPAIRS = (
     Repair("lock_first", "lock the table first", shape.lock_first),
     Repair("raise_timeouts", "raise the statement timeout first", shape.raise_timeouts),
 )
-BY_KEY = {repair.key: repair for repair in REPAIRS}
 
 
 def shuffled(seed: str) -> list[Repair]:

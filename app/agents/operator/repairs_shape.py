@@ -160,7 +160,7 @@ def if_exists(script: Script, _: Catalog) -> Script | None:
 
 
 def retry(script: Script, _: Catalog) -> Script | None:
-    """The same script again, in the hope that it was a passing fault."""
+    """The same script again, in case the fault was temporary."""
     return script
 
 
@@ -177,5 +177,5 @@ def lock_first(script: Script, catalog: Catalog) -> Script | None:
 
 
 def raise_timeouts(script: Script, _: Catalog) -> Script | None:
-    """The statement gets all the time it wants."""
+    """The statement gets no time limit."""
     return script.first("SET statement_timeout = 0")

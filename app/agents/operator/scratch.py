@@ -19,8 +19,8 @@ import asyncpg
 
 from app.agents.memory import Trace
 from app.agents.operator.catalog import INSPECT, WORK_SCHEMA, Catalog, read_catalog
-from app.agents.operator.families import Task
 from app.agents.operator.script import Script
+from app.agents.operator.tasks import Task
 from app.agents.world import StepsSpent
 
 _USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"

@@ -11,9 +11,9 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, TypedDict
 
-from app.agents.memory import Run, Trace
+from app.agents.memory import AgentRun, Trace
 from app.agents.scienceworld.explorer import Explorer, View
 from app.agents.world import Briefing, Environment, EnvironmentMissing, Size, Tasks
 
@@ -45,10 +45,40 @@ class Variation:
     text: str
 
 
+class Info(TypedDict):
+    """What the program says beside its answer; of its keys, those that are used here."""
+
+    look: str
+    valid: list[str]
+    score: int
+
+
+class Game(Protocol):
+    """The part of ``ScienceWorldEnv`` that is used here; every call blocks."""
+
+    def load(self, taskName: str, variationIdx: int, simplificationStr: str, generateGoldPath: bool = False) -> None:  # noqa: FBT001, FBT002, N803 - the library's
+        """Lays out a variation of a task."""
+
+    def reset(self) -> tuple[str, Info]:
+        """Begins the variation again."""
+
+    def step(self, inputStr: str) -> tuple[str, float, bool, Info]:  # noqa: N803 - the library's
+        """Answers the text, the reward, whether the task is over, and the rest."""
+
+    def get_max_variations(self, taskName: str) -> int:  # noqa: N803 - the library's
+        """How many variations a task has."""
+
+    def get_task_description(self) -> str:
+        """The words of the task."""
+
+    def get_gold_action_sequence(self) -> list[str]:
+        """The program's own solution."""
+
+
 class World:
     """The Java program behind a port; its calls block, and so run in a thread."""
 
-    def __init__(self, game: Any) -> None:
+    def __init__(self, game: Game) -> None:
         self._game = game
         self.traces: list[Trace] = []
         self.done = False
@@ -62,12 +92,12 @@ class World:
     async def step(self, action: str) -> View:
         """Does the action."""
         started = time.perf_counter()
-        text, _, done, told = await asyncio.to_thread(self._game.step, action)
+        text, _, done, info = await asyncio.to_thread(self._game.step, action)
         self.done = done
-        self.reward = max(told["score"], 0) / 100
+        self.reward = max(info["score"], 0) / 100
         known = "error" if text.startswith(("No known action", "Ambiguous")) else "ok"
         self.traces.append(Trace("act", action, text, known, round((time.perf_counter() - started) * 1000, 3)))
-        return _view(text, told)
+        return _view(text, info)
 
     async def draw(self, family: str, size: Size) -> Tasks:
         """Returns variations in the order of the seed; what is practised on is not in the test."""
@@ -98,9 +128,9 @@ class World:
         return _view(*self._game.reset())
 
 
-def _view(text: str, told: dict[str, Any]) -> View:
-    place = re.search(r"(?:called the|is the) ([\w ]+?)\.", told["look"])
-    return View(text, place[1] if place else "", told["valid"], told["score"])
+def _view(text: str, info: Info) -> View:
+    place = re.search(r"(?:called the|is the) ([\w ]+?)\.", info["look"])
+    return View(text, place[1] if place else "", info["valid"], info["score"])
 
 
 class ScienceWorld:
@@ -136,15 +166,15 @@ class ScienceWorld:
         """Variations of the task, other ones to practise on than to be tested with."""
         return await environment.draw(family, size)
 
-    async def demonstrations(self, environment: World, tasks: Sequence[Variation]) -> Sequence[Run]:
+    async def demonstrations(self, environment: World, tasks: Sequence[Variation]) -> Sequence[AgentRun]:
         """ScienceWorld's own solutions, walks from room to room shortened to their ends."""
         plans = [shortened(await environment.expert(task)) for task in tasks]
         return [
-            Run(task.text, tuple(plan), (), success=True, first_try=False)
+            AgentRun(task.text, tuple(plan), (), success=True, first_try=False)
             for task, plan in zip(tasks, plans, strict=True)
         ]
 
-    async def play(self, world: Environment, briefing: Briefing) -> Run:
+    async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
         """The explorer's run."""
         return await Explorer(briefing).run(world)
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from app.agents.memory import Case, Run
+from app.agents.memory import AgentRun, RememberedCase
 from app.agents.world import Briefing, Environment, StepsSpent
 
 AVOID = "do not: "
@@ -68,7 +68,7 @@ class Explorer:
         self._taken: list[Done] = []
         self._used: list[str] = []
 
-    async def run(self, world: Environment) -> Run:
+    async def run(self, world: Environment) -> AgentRun:
         """The finished run: over, or the steps spent."""
         followed = 0
         try:
@@ -79,7 +79,7 @@ class Explorer:
         except StepsSpent:
             pass
         success = world.reward >= 1
-        return Run(
+        return AgentRun(
             task=self._text,
             plan=tuple(essential(self._taken) if success else self._blame()),
             traces=tuple(world.traces),
@@ -89,7 +89,7 @@ class Explorer:
         )
 
     async def _follow(self, world: Environment) -> None:
-        """Tries the plans of the cases that fit, the likest first, until one can be followed to its end."""
+        """Tries the plans of the cases that fit, the most similar first, until one can be followed to its end."""
         fitting = [(adapted, case) for case in self._cases if (adapted := adapt(case, self._text)) is not None]
         for (_, plan), case in sorted(fitting, key=lambda each: each[0][0]):
             self._used.append(case.case_id)
@@ -224,7 +224,7 @@ def essential(taken: Sequence[Done]) -> list[str]:
     return lines
 
 
-def adapt(case: Case, text: str) -> tuple[int, list[str]] | None:
+def adapt(case: RememberedCase, text: str) -> tuple[int, list[str]] | None:
     """Returns in how many places the case's task differs from the text, and its plan in the text's words.
 
     None where it does not fit: where the first sentences, which say what is wanted, differ in a word that the plan
@@ -233,9 +233,9 @@ def adapt(case: Case, text: str) -> tuple[int, list[str]] | None:
     if case.outcome != "success" or not case.plan:
         return None
     plan = [line.lower() for line in case.plan]
-    told = " ".join(plan)
+    plan_words = " ".join(plan)
     wanted = _swaps(case.task.partition(".")[0], text.partition(".")[0])
-    if any(not word or not re.search(rf"\b{re.escape(word)}\b", told) for word in wanted):
+    if any(not word or not re.search(rf"\b{re.escape(word)}\b", plan_words) for word in wanted):
         return None
     swaps = {old: new for old, new in _swaps(case.task, text).items() if old and new}
     return len(swaps), [_swapped(line, swaps) for line in plan]
@@ -256,7 +256,7 @@ def _swapped(line: str, swaps: dict[str, str]) -> str:
 
 
 def closest(line: str, valid: Sequence[str]) -> str | None:
-    """Returns the valid action that is the line, or the likest with the same verb and most of its words."""
+    """Returns the valid action that is the line, or the most similar with the same verb and most of its words."""
     if line in valid:
         return line
     same = [action for action in valid if verb_of(action) == verb_of(line)]

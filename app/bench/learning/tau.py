@@ -27,6 +27,7 @@ from policy import default, evidence, features
 from policy.logged import Floats, Ints
 from retrieval.ports import Embedder
 from retrieval.search import candidates
+from writer.retain.backfill import step_failed
 
 Bools = NDArray[np.bool_]
 Random = np.random.Generator
@@ -142,7 +143,7 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
     """
     runs = list(_lines(folder / "runs.jsonl"))
     gold = {task["task_key"]: task["gold_actions"] for task in _lines(folder / "tasks.jsonl")}
-    done = [[step["tool"] for step in run["steps"] if not step["error"]] for run in runs]
+    done = [[step["tool"] for step in run["steps"] if not step_failed(step)] for run in runs]
     right = [[action["name"] for action in gold[run["task_id"]]] for run in runs]
     tools = sorted({tool for tools in (*done, *right) for tool in tools if changes_state(tool)})
     return Domain(
@@ -155,7 +156,7 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
         effects=_counts(done, tools),
         gold=_counts(right, tools),
         steps=np.array([len(run["steps"]) for run in runs], dtype=np.float64),
-        errors=np.array([sum(step["error"] for step in run["steps"]) for run in runs], dtype=np.float64),
+        errors=np.array([sum(map(step_failed, run["steps"])) for run in runs], dtype=np.float64),
         tool_stems=[_stems(tokens(tool)) for tool in tools],
         tool_vectors=await _vectors([tool.replace("_", " ") for tool in tools], embedder),
     )

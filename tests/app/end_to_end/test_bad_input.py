@@ -395,12 +395,23 @@ async def test_an_unknown_agent_is_made_by_retain_and_has_nothing_to_retrieve(al
     assert (await alice.http.get("/v1/profiles/newcomer")).json()["cases"] == {"pending": 1}
 
 
-async def test_a_retrieval_that_is_not_ones_own_cannot_be_retained_on(alice: User):
-    answer = await alice.http.post("/v1/retain", json=run(retrieval_id=str(uuid4())))
-    assert answer.status_code == 404
-    is_problem(answer)
-    assert await alice.cases(status="any") == []
+async def test_a_run_on_a_retrieval_that_is_not_known_is_kept_without_it_and_the_answer_says_so(alice: User, bob: User):
+    """As after a crash, which may take the last decisions; another's retrieval is no more known than that."""
+    await bob.retain("water the garden")
+    for unknown in (str(uuid4()), (await bob.retrieve("water the garden"))["retrieval_id"]):
+        answer = await alice.http.post("/v1/retain", json=run(retrieval_id=unknown))
+        assert answer.status_code == 202, answer.text
+        assert answer.json()["retrieval_id"] is None
+        assert (await alice.case(answer.json()["case_id"]))["retrieval_id"] is None
     await queue_moves(alice)
+
+
+async def test_a_run_on_a_retrieval_of_ones_own_says_that_it_is_joined_to_it(alice: User):
+    known = (await alice.retrieve("water the garden"))["retrieval_id"]
+    for _ in range(2):
+        headers = {"Idempotency-Key": "the same"}
+        answer = await alice.http.post("/v1/retain", json=run(retrieval_id=known), headers=headers)
+        assert answer.json()["retrieval_id"] == known
 
 
 def _all_modules() -> None:

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import func, select
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.errors import NotFound
@@ -212,24 +212,31 @@ class BankMachine(RuleBasedStateMachine):
             self.do(self._as(person, lambda c: delete_case(c, self.author(person), case_id)))
             del person.cases[case_id]
 
-    @rule(who=people, place=places, how=st.sampled_from(["tag", "delete", "reward", "reward retrieval", "retain"]))
+    @rule(who=people, place=places, how=st.sampled_from(["tag", "delete", "reward", "reward retrieval"]))
     def reaches_for_what_the_other_has(self, who: int, place: int, how: str) -> None:
         thief, victim = self.people[who], self.people[1 - who]
         case_id = victim.nth(place) or uuid4()
         retrieval_id = victim.retrievals[-1] if victim.retrievals else uuid4()
-        run = FinishedRun(agent=AGENT, task="steal", outcome="success", retrieval_id=retrieval_id)
         attempts = {
             "tag": lambda: self._as(thief, lambda c: set_tags(c, self.author(thief), case_id, ["stolen"])),
             "delete": lambda: self._as(thief, lambda c: delete_case(c, self.author(thief), case_id)),
             "reward": lambda: self._feedback(thief, Feedback(0.0, "user", case_id=case_id)),
             "reward retrieval": lambda: self._feedback(thief, Feedback(0.0, "user", decision_id=retrieval_id)),
-            "retain": lambda: retain(self.database, self.keyring, run, self.author(thief)),
         }
         try:
             self.do(attempts[how]())
         except NotFound:
             return
         raise AssertionError(f"{how}: what the other has was found")
+
+    @rule(who=people)
+    def retains_on_what_the_other_retrieved(self, who: int) -> None:
+        thief, victim = self.people[who], self.people[1 - who]
+        retrieval_id = victim.retrievals[-1] if victim.retrievals else uuid4()
+        run = FinishedRun(agent=AGENT, task="steal", outcome="success", retrieval_id=retrieval_id)
+        kept = self.do(retain(self.database, self.keyring, run, self.author(thief)))
+        assert kept.retrieval_id is None
+        self.do(self._as(thief, lambda c: delete_case(c, self.author(thief), kept.case_id)))
 
     @rule(who=people)
     def leaves(self, who: int) -> None:

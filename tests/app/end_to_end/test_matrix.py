@@ -58,7 +58,7 @@ def run(things: Things, **more: Any) -> dict[str, Any]:
 
 CLOSED = [
     Endpoint("POST", "/v1/retain", 202, run),
-    Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id), names="retrieval"),
+    Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id)),
     Endpoint("POST", "/v1/retrieve", 200, lambda it: {"agent": it.agent, "query": MARK}),
     Endpoint("POST", "/v1/feedback", 200, lambda it: {"case_id": it.case_id, "thumb": "up"}, names="case"),
     Endpoint(

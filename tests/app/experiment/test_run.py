@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from app.agents.memory import Run, Trace
+from app.agents.memory import AgentRun, Trace
 from app.agents.operator.environment import DatabaseOperator
 from app.agents.world import Briefing, Environment, EnvironmentMissing, MemoryUnusable, Size, StepsSpent, Tasks
 from app.bench.experiment import measure, rows_of
@@ -25,7 +25,7 @@ from app.experiment.paired import break_even, paired, running_balance, steps_cha
 from app.experiment.prediction import predictions
 from app.experiment.report import Report, print_report
 from app.experiment.run import run_experiment
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from tests.app.conftest import Service
 
 TEXTS = {
@@ -76,10 +76,10 @@ class Riddles:
         tasks = [Riddle(f"{family}-{number}", family, TEXTS[family].format(number)) for number in numbers]
         return Tasks(tasks[: size.practice], tasks[size.practice :])
 
-    async def demonstrations(self, environment: Any, tasks: Sequence[Riddle]) -> Sequence[Run]:  # noqa: ARG002
-        return [Run(task.text, (ANSWERS[task.family],), (), success=True, first_try=True) for task in tasks]
+    async def demonstrations(self, environment: Any, tasks: Sequence[Riddle]) -> Sequence[AgentRun]:  # noqa: ARG002
+        return [AgentRun(task.text, (ANSWERS[task.family],), (), success=True, first_try=True) for task in tasks]
 
-    async def play(self, world: Environment, briefing: Briefing) -> Run:
+    async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
         tips = [case for case in briefing.slate.cases if case.outcome == "success"]
         own = random.Random(briefing.seed).sample(ACTIONS, len(ACTIONS))
         action = ""
@@ -92,7 +92,7 @@ class Riddles:
             pass
         used = tuple(case.case_id for case in tips)
         # it claims success whatever happens: the harness must not take its word
-        return Run(briefing.task.text, (action,), tuple(world.traces), True, False, used)
+        return AgentRun(briefing.task.text, (action,), tuple(world.traces), True, False, used)
 
 
 async def run(service: Service, adapter: Any, console: Console | None = None, **size: Any) -> Report:

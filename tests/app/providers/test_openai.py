@@ -1,18 +1,12 @@
-"""The two embedders keep the port's promises, whatever the texts and whatever the server."""
+"""Both embedders keep the port's promises; the one over HTTP does whatever its server answers."""
 
-import asyncio
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
-from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
-from app.providers.wordllama import MAX_CHARS, WordLlamaEmbedder
+from app.providers.openai import OpenAIEmbedder
+from app.providers.wordllama import MAX_CHARS
 from retrieval.errors import (
     EmbedderError,
     EmbedderMisbehaved,
@@ -21,64 +15,8 @@ from retrieval.errors import (
     TextNotEmbeddable,
 )
 from retrieval.ports import Embedder, embed_each
+from tests.app.providers.conftest import KEY, QUICK, TEXTS, Clock, assert_unit, endpoint
 from tests.fakes.openai_server import Fault, OpenAIServer
-
-KEY = "sk-made-up"
-QUICK = Patience(timeout_s=0.2, budget_s=1.0, attempts=3, wait_initial_s=0.01, wait_max_s=0.02, cooldown_s=30)
-TEXTS = ["reset the user's password", "deploy the staging cluster", "write a haiku"]
-
-
-def assert_unit(rows: np.ndarray, count: int, dimension: int):
-    assert rows.shape == (count, dimension)
-    assert rows.dtype == np.float32
-    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture(scope="module")
-def running_server() -> Iterator[OpenAIServer]:
-    with OpenAIServer(dimension=32) as server:
-        yield server
-
-
-@pytest.fixture
-def server(running_server: OpenAIServer) -> OpenAIServer:
-    running_server.reset()
-    return running_server
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-def endpoint(server: OpenAIServer, **changes: Any) -> Endpoint:
-    settings = {"base_url": server.base_url, "model": "hashed-words", "dimension": server.dimension, "api_key": KEY}
-    return Endpoint(**(settings | changes))
-
-
-@pytest.fixture
-async def remote(server: OpenAIServer, clock: Clock) -> AsyncIterator[OpenAIEmbedder]:
-    embedder = OpenAIEmbedder(endpoint(server), QUICK, clock)
-    yield embedder
-    await embedder.aclose()
-
-
-@pytest.fixture(scope="module")
-def local() -> WordLlamaEmbedder:
-    return WordLlamaEmbedder()
-
-
-@pytest.fixture(params=["local", "remote"])
-def embedder(request: pytest.FixtureRequest) -> Embedder:
-    return request.getfixturevalue(request.param)
-
 
 # The port, which both keep
 
@@ -129,40 +67,6 @@ async def test_ten_megabytes_are_cut_rather_than_read(embedder: Embedder):
     huge = await embedder.embed(["word " * 2_000_000])
     assert time.perf_counter() - started < 1
     assert np.array_equal(huge, await embedder.embed([("word " * 2_000_000)[:MAX_CHARS]]))
-
-
-# The one in this process
-
-
-async def test_a_big_batch_does_not_block_the_event_loop(local: WordLlamaEmbedder):
-    embedding = asyncio.create_task(local.embed(["a sentence of ordinary length about nothing"] * 5_000))
-    turns = 0
-    while not embedding.done():
-        await asyncio.sleep(0.001)
-        turns += 1
-    assert turns > 10
-    assert_unit(await embedding, 5_000, 256)
-
-
-async def test_concurrent_batches_do_not_mix(local: WordLlamaEmbedder):
-    batches = [[f"task {i} {j}" for j in range(40)] for i in range(8)]
-    together = await asyncio.gather(*map(local.embed, batches))
-    for batch, rows in zip(batches, together, strict=True):
-        assert np.array_equal(rows, await local.embed(batch))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
-def test_serving_imports_no_torch_and_its_peak_stays_small():
-    program = (
-        "import asyncio, pathlib, re, sys\n"
-        "from app.providers.wordllama import WordLlamaEmbedder\n"
-        "asyncio.run(WordLlamaEmbedder().embed(['ᚠ' * 9000] * 16))\n"
-        "peak = re.search(r'VmHWM:\\s+(\\d+) kB', pathlib.Path('/proc/self/status').read_text())[1]\n"
-        "print('torch' in sys.modules, int(peak) // 1024)\n"
-    )
-    torch, peak_mib = subprocess.check_output([sys.executable, "-c", program], text=True).split()
-    assert torch == "False"
-    assert int(peak_mib) < 250
 
 
 # What is sent to a server
@@ -239,7 +143,7 @@ async def test_a_shuffled_answer_is_put_in_order_by_its_index(server: OpenAIServ
 @pytest.mark.parametrize(
     ("fault", "advice"),
     [
-        (Fault.STATUS_400, "max_chars"),
+        (Fault.STATUS_400, "CASEBANK_OPENAI_MAX_CHARS"),
         (Fault.STATUS_401, "check the API key"),
         (Fault.STATUS_403, "allowed"),
         (Fault.STATUS_404, "base URL"),
@@ -264,141 +168,3 @@ async def test_no_error_carries_the_key_the_texts_or_the_servers_words(
     assert KEY not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
-
-
-# Trying again
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault.STATUS_408,
-        Fault.STATUS_429,
-        Fault.STATUS_429_WAIT_0,
-        Fault.STATUS_500,
-        Fault.HANGS_UP,
-        Fault.NEVER,
-        Fault.TRICKLES,
-    ],
-)
-async def test_a_passing_failure_is_retried(server: OpenAIServer, remote: OpenAIEmbedder, fault: Fault):
-    server.script(fault, None)
-    assert_unit(await remote.embed(TEXTS), 3, 32)
-    assert server.count == 2
-
-
-async def test_a_lasting_failure_ends_with_the_attempts(server: OpenAIServer):
-    server.fault = Fault.STATUS_500
-    embedder = OpenAIEmbedder(endpoint(server), Patience(timeout_s=2, attempts=2, wait_initial_s=0.01))
-    with pytest.raises(EmbedderUnavailable):
-        await embedder.embed(TEXTS)
-    assert server.count == 2
-    await embedder.aclose()
-
-
-async def test_a_server_that_asks_for_240_seconds_is_left_alone_at_once(server: OpenAIServer, remote: OpenAIEmbedder):
-    server.fault = Fault.STATUS_429_WAIT_240
-    started = time.perf_counter()
-    with pytest.raises(EmbedderUnavailable, match="240 s"):
-        await remote.embed(TEXTS)
-    assert server.count == 1
-    assert time.perf_counter() - started < 2
-
-
-@pytest.mark.parametrize("fault", [Fault.NEVER, Fault.SLOW])
-async def test_no_call_outlasts_its_budget_however_many_batches_it_has(server: OpenAIServer, fault: Fault):
-    server.fault = fault
-    patience = Patience(timeout_s=0.5, budget_s=0.6, attempts=10)
-    embedder = OpenAIEmbedder(endpoint(server, batch_size=1), patience)
-    started = time.perf_counter()
-    with pytest.raises(EmbedderUnavailable):
-        await embedder.embed(TEXTS)
-    assert time.perf_counter() - started < 1
-    await embedder.aclose()
-
-
-async def test_a_slow_answer_is_waited_for_within_the_timeout(server: OpenAIServer):
-    server.fault = Fault.SLOW
-    embedder = OpenAIEmbedder(endpoint(server), Patience(timeout_s=2))
-    assert_unit(await embedder.embed(TEXTS), 3, 32)
-    assert server.count == 1
-    await embedder.aclose()
-
-
-async def test_nobody_listening_is_unavailable(clock: Clock):
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    embedder = OpenAIEmbedder(Endpoint(base_url=f"http://127.0.0.1:{port}/v1", model="m", dimension=8), QUICK, clock)
-    with pytest.raises(EmbedderUnavailable, match="no answer"):
-        await embedder.embed(TEXTS)
-    await embedder.aclose()
-
-
-# The breaker
-
-
-async def fail(embedder: OpenAIEmbedder, times: int) -> None:
-    for _ in range(times):
-        with pytest.raises(EmbedderUnavailable):
-            await embedder.embed(TEXTS)
-
-
-async def test_after_some_failures_in_a_row_nobody_waits_for_the_dead(server: OpenAIServer, remote: OpenAIEmbedder):
-    server.fault = Fault.STATUS_500
-    await fail(remote, QUICK.failures_to_open)
-    asked = server.count
-    with pytest.raises(EmbedderUnavailable, match="not asked again"):
-        await remote.embed(TEXTS)
-    assert server.count == asked
-
-
-async def test_after_the_cooldown_one_success_closes_the_breaker(
-    server: OpenAIServer, remote: OpenAIEmbedder, clock: Clock
-):
-    server.fault = Fault.STATUS_500
-    await fail(remote, QUICK.failures_to_open)
-    server.fault = None
-    clock.now += QUICK.cooldown_s
-    assert_unit(await remote.embed(TEXTS), 3, 32)
-    server.fault = Fault.STATUS_500
-    await fail(remote, 1)
-    server.fault = None
-    assert_unit(await remote.embed(TEXTS), 3, 32)
-
-
-async def test_after_the_cooldown_one_caller_finds_out_for_the_others(
-    server: OpenAIServer, remote: OpenAIEmbedder, clock: Clock
-):
-    server.fault = Fault.STATUS_500
-    await fail(remote, QUICK.failures_to_open)
-    clock.now += QUICK.cooldown_s
-    server.reset()
-    server.fault = Fault.NEVER
-    await asyncio.gather(*(fail(remote, 1) for _ in range(10)))
-    assert server.count == QUICK.attempts
-    await fail(remote, 1)
-    assert server.count == QUICK.attempts
-
-
-@pytest.mark.parametrize("alive", [None, Fault.STATUS_400, Fault.ZERO_VECTOR])
-async def test_any_answer_in_between_shows_life(server: OpenAIServer, remote: OpenAIEmbedder, alive: Fault | None):
-    server.fault = Fault.STATUS_500
-    await fail(remote, QUICK.failures_to_open - 1)
-    server.fault = alive
-    await asyncio.gather(remote.embed(TEXTS), return_exceptions=True)
-    server.fault = Fault.STATUS_500
-    await fail(remote, QUICK.failures_to_open - 1)
-    server.fault = None
-    assert_unit(await remote.embed(TEXTS), 3, 32)
-
-
-async def test_a_cancelled_call_says_nothing_about_the_server(server: OpenAIServer, remote: OpenAIEmbedder):
-    server.fault = Fault.STATUS_500
-    await fail(remote, QUICK.failures_to_open - 1)
-    server.fault = Fault.NEVER
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(remote.embed(TEXTS), 0.05)
-    server.fault = Fault.STATUS_500
-    await fail(remote, 1)
-    with pytest.raises(EmbedderUnavailable, match="not asked again"):
-        await remote.embed(TEXTS)

@@ -152,7 +152,7 @@ async def test_a_retain_on_a_retrieval_credits_only_the_cases_it_used(alice: Use
     used = {"retrieval_id": answer["retrieval_id"], "used_case_ids": [first, second]}
     done = await alice.retain("restart the other server", reward=0.5, **used)
     await alice.settle()
-    assert [await reuse(alice, case_id) for case_id in (first, second)] == [(1, 0.5), (1, 0.5)]
+    assert [await reuse(alice, case_id) for case_id in (first, second)] == [(0.5, 0.25)] * 2
     assert {await reuse(alice, case_id) for case_id in rest} == {(0, 0)}
     case = await alice.case(done)
     assert case["retrieval_id"] == answer["retrieval_id"]
@@ -411,8 +411,8 @@ async def test_the_context_tells_context_actions_outcome_and_reward(alice: User)
     await fill(alice, ["water the garden"], plan=STEPS, reward=0.75)
     text = (await alice.retrieve("water"))["memory_context"]
     for line in (
-        "[1] Context: water the garden",
-        "Actions: 1. open the valve; 2. wait; 3. close the valve",
+        '[1] Context: "water the garden"',
+        'Actions: ["open the valve", "wait", "close the valve"]',
         "Outcome: success",
         "Reward: 0.75",
         "not instructions",

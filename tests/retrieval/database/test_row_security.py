@@ -15,14 +15,15 @@ from alembic.util.exc import CommandError
 from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from alembic import command
 from app.db import SERVICE_ROLE, WORKER_ROLE, service_database
-from app.migrate import check, migrate
-from app.postgres.server import EmbeddedPostgres
+from app.migrate import migrate, with_alembic
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import USER_TABLES, case_tools, decisions, llm_usage, metadata, policies, procedures
+from retrieval.schema import USER_TABLES, case_tools, decisions, jobs, llm_usage, metadata, policies, procedures
 from retrieval.search.candidates import Search
 from tests.conftest import new_database
 from tests.policies import stored
@@ -38,8 +39,11 @@ from writer.upkeep.hnsw import index_all
 from writer.worker.worker import Worker
 
 A, B, GONE = "alice", "bob", "carol"
-TABLES = list(metadata.tables.values())
+SERVICE_TABLES = {"jobs"}
+"""The tables that are about the service, with nothing of any user."""
+TABLES = [table for table in metadata.tables.values() if table.name not in SERVICE_TABLES]
 NAMES = [table.name for table in TABLES]
+EVERY_NAME = {*NAMES, *SERVICE_TABLES, "alembic_version"}
 LESSON = {
     "procedure_name": "turn the tap",
     "semantic_description": "how to water",
@@ -202,7 +206,7 @@ async def test_the_user_of_a_hot_statement_is_forgotten_when_it_ends(filled: str
     async with service_database(filled, pool_size=1) as database:
         question = Question(Search(agent_key="gardener", query="garden"))
         assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
-        async with database.hot(A, datetime.now(UTC)) as connection:
+        async with database.fast(A, datetime.now(UTC)) as connection:
             assert await connection.driver.fetchval("SELECT count(*) FROM cases") == 0
             assert await connection.driver.fetchval("SELECT current_setting('synchronous_commit')") == "on"
 
@@ -272,7 +276,7 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
     async def allowed(right: str) -> dict[str, set[str]]:
         statement = "SELECT has_column_privilege($1, $2, $3, $4)"
         granted: dict[str, set[str]] = {}
-        for table in TABLES:
+        for table in metadata.tables.values():
             for column in table.c:
                 if await bank.owner.fetchval(statement, WORKER_ROLE, table.name, column.name, right):
                     granted.setdefault(table.name, set()).add(column.name)
@@ -280,14 +284,15 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
 
     queue = {"status", "attempts", "available_at", "lease_token"}
     prior = {"policies": {column.name for column in policies.c}}
-    assert await allowed("SELECT") == prior | {
+    own = {"jobs": {column.name for column in jobs.c}}
+    assert await allowed("SELECT") == prior | own | {
         "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
         "profiles": {"user_sub", "agent_key", "embedding_model", "learning", "share_prior"},
     }
-    assert await allowed("UPDATE") == {"cases": queue | {"last_error"}}
-    assert await allowed("INSERT") == prior
+    assert await allowed("UPDATE") == own | {"cases": queue | {"last_error"}}
+    assert await allowed("INSERT") == prior | own
     deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
-    assert {name for name in NAMES if await bank.owner.fetchval(deletable, WORKER_ROLE, name)} == set(prior)
+    assert {name for name in metadata.tables if await bank.owner.fetchval(deletable, WORKER_ROLE, name)} == set(prior)
 
 
 @pytest.mark.parametrize("role", [SERVICE_ROLE, WORKER_ROLE])
@@ -320,8 +325,8 @@ async def test_both_pools_of_the_service_are_the_plain_role(filled: str):
     async with service_database(filled) as database:
         async with database.engine.connect() as connection:
             assert await connection.scalar(text("SELECT current_user")) == SERVICE_ROLE
-        async with database.hot(A, datetime.now(UTC)) as hot:
-            assert await hot.driver.fetchval("SELECT current_user") == SERVICE_ROLE
+        async with database.fast(A, datetime.now(UTC)) as connection:
+            assert await connection.driver.fetchval("SELECT current_user") == SERVICE_ROLE
 
 
 async def test_row_level_security_is_forced_on_every_table(bank: Bank):
@@ -329,7 +334,7 @@ async def test_row_level_security_is_forced_on_every_table(bank: Bank):
         "SELECT relname, relrowsecurity AND relforcerowsecurity AS forced FROM pg_class"
         " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')",
     )
-    assert {row["relname"] for row in rows} == {*NAMES, "alembic_version"}
+    assert {row["relname"] for row in rows} == EVERY_NAME
     assert {row["relname"] for row in rows if not row["forced"]} == {"alembic_version"}
     assert not await bank.owner.fetchval(f"SELECT has_table_privilege('{SERVICE_ROLE}', 'alembic_version', 'UPDATE')")
 
@@ -345,6 +350,19 @@ def test_every_key_of_the_schema_starts_with_the_user(table: Table):
     assert {key.columns[0].name for key in [*keys, *foreign]} == {"user_sub"}
     assert {key.elements[0].column.name for key in foreign} <= {"user_sub"}
     assert {next(iter(index.columns)).name for index in table.indexes if index.unique} <= {"user_sub"}
+
+
+def test_only_the_services_own_table_has_no_user_and_it_has_no_place_for_content():
+    assert {table.name for table in metadata.tables.values() if "user_sub" not in table.c} == SERVICE_TABLES
+    assert set(jobs.c.keys()) == {"name", "last_started", "last_succeeded", "failures", "last_error", "created_at"}
+
+
+async def test_no_user_sees_or_changes_the_services_own_table(bank: Bank):
+    await bank.become(A)
+    for statement in ("SELECT * FROM jobs", "INSERT INTO jobs (name) VALUES ('x')", "DELETE FROM jobs"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with bank.service.transaction():
+                await bank.service.execute(statement)
 
 
 async def test_every_key_in_the_database_starts_with_the_user(bank: Bank):
@@ -363,7 +381,7 @@ async def test_every_key_in_the_database_starts_with_the_user(bank: Bank):
         """
     )
     assert len(firsts) > 3 * len(TABLES)
-    assert {row["name"] for row in firsts if row["first"] != "user_sub"} == {"alembic_version_pkc"}
+    assert {row["name"] for row in firsts if row["first"] != "user_sub"} == {"alembic_version_pkc", "jobs_pkey"}
 
 
 # Migrations
@@ -376,6 +394,11 @@ async def tables_of(url: str) -> set[str]:
     return {row["tablename"] for row in rows}
 
 
+async def check(url: str) -> None:
+    """Raises CommandError, which says where, unless the database has exactly the tables of the schema."""
+    await with_alembic(url, lambda _connection, config: command.check(config))
+
+
 async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
     await fill(url)
@@ -383,7 +406,7 @@ async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgr
     await migrate(url, "base")
     assert await tables_of(url) == {"alembic_version"}
     await migrate(url)
-    assert await tables_of(url) == {*NAMES, "alembic_version"}
+    assert await tables_of(url) == EVERY_NAME
     await check(url)
     await fill(url)
 
@@ -392,7 +415,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
     url = await new_database(postgres)
     await fill(url)
     await migrate(url, "0002")
-    assert await tables_of(url) == {*NAMES, "alembic_version"} - {"policies", "case_tools", "llm_usage"}
+    assert await tables_of(url) == EVERY_NAME - {"policies", "case_tools", "llm_usage", "jobs"}
     with pytest.raises(CommandError):
         await check(url)
     await migrate(url)
@@ -410,7 +433,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
 async def test_a_bank_with_procedures_goes_a_migration_back_and_forth_and_keeps_them(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
     await fill(url)
-    await migrate(url, "-1")
+    await migrate(url, "0003")
     with pytest.raises(CommandError):
         await check(url)
     await migrate(url)

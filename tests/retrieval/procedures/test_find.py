@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from app.runtime import Runtime, running
@@ -22,7 +22,7 @@ from retrieval.errors import EmbedderRefused
 from retrieval.ports import Embedder, Vectors
 from retrieval.procedures.found import Procedure, compose
 from retrieval.procedures.threshold import TRIPLES, Calibrations, Threshold, calibrated, sentences
-from retrieval.ranking.slate import Question, Slate
+from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import Lookup, Reader
 from retrieval.schema import decisions, procedures, profiles
 from retrieval.search.candidates import Filters, Search
@@ -66,7 +66,7 @@ class Bank:
             statement = select(table).where(table.c.user_sub == self.user).order_by(table.c.id)
             return list((await connection.execute(statement)).all())
 
-    async def ask(self, query: str = TASK, reader: Reader | None = None, **more: Any) -> Slate:
+    async def ask(self, query: str = TASK, reader: Reader | None = None, **more: Any) -> Retrieved:
         filters = more.pop("filters", Filters())
         question = Question(Search(AGENT, query, filters=filters), **more)
         return await (reader or self.runtime.reader).retrieve(self.user, datetime.now(UTC), question)
@@ -362,7 +362,7 @@ async def test_procedures_are_told_when_their_cases_are_gone(bank: Bank):
         await connection.exec_driver_sql("DELETE FROM cases")
     slate = await bank.ask()
     assert (slate.mode, slate.choices, [each.trigger for each in slate.procedures]) == ("hybrid", [], [TASK])
-    assert "[P1] When: Restart the web server" in slate.context.text
+    assert '[P1] When: "Restart the web server"' in slate.context.text
 
 
 # The text

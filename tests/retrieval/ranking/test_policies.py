@@ -25,12 +25,12 @@ from policy.weights import pack
 from retrieval.errors import EmbedderRefused
 from retrieval.ports import Vectors
 from retrieval.ranking.pool import Query, pool
-from retrieval.ranking.slate import Question, Slate
+from retrieval.ranking.slate import Question, Retrieved
 from retrieval.ranking.tool_counts import ToolVectors, plans, words_of
 from retrieval.retrieve import Reader
 from retrieval.schema import cases, decision_slots, decisions, profiles
 from retrieval.search.candidates import Search, candidates
-from retrieval.search.reuse_history import past
+from retrieval.search.reuse_history import reuse_history
 from tests.policies import head, stored
 from tests.writer.conftest import AGENT, Bank
 from writer.privacy.keys import Keyring
@@ -89,11 +89,11 @@ async def give(bank: Bank, user: str, new: NewPolicy, agent: str = AGENT) -> int
         return await lifecycle.add(connection, user, agent, new)
 
 
-async def ask(reader: Reader, user: str, query: str = ASKED, agent: str = AGENT, **more: Any) -> Slate:
+async def ask(reader: Reader, user: str, query: str = ASKED, agent: str = AGENT, **more: Any) -> Retrieved:
     return await reader.retrieve(user, datetime.now(UTC), Question(Search(agent, query), **more))
 
 
-def ids(slate: Slate) -> list[UUID]:
+def ids(slate: Retrieved) -> list[UUID]:
     return [choice.row.id for choice in slate.choices]
 
 
@@ -358,9 +358,9 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
     entry = (await logged(bank, user))[-1]
     search = Search(AGENT, entry.query, entry.query_vector, entry.query_model)
     assert len(entry.candidate_ids) == len(WALLS) + len(tools)
-    async with bank.database.hot(user, datetime.now(UTC)) as connection:
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
         rows = await connection.all(*candidates(search))
-        uses = await connection.all(*past(search))
+        uses = await connection.all(*reuse_history(search))
     assert len(uses) == 4
     names = ToolVectors()
     done = plans([*rows, *uses])
@@ -389,6 +389,9 @@ class Fussy:
             raise EmbedderRefused("one text at a time")
         return await EMBEDDER.embed(texts)
 
+    async def aclose(self) -> None:
+        await EMBEDDER.aclose()
+
 
 async def test_a_tool_whose_name_the_embedder_refuses_takes_no_query_down(bank: Bank, user: str):
     fussy = Reader(bank.database, Fussy())
@@ -403,7 +406,7 @@ async def test_a_tool_whose_name_the_embedder_refuses_takes_no_query_down(bank: 
 # Experience
 
 
-async def reward(bank: Bank, user: str, slate: Slate, used: UUID, value: float) -> None:
+async def reward(bank: Bank, user: str, slate: Retrieved, used: UUID, value: float) -> None:
     """As a run does that says which case it used."""
     mine = decision_slots.c.user_sub == user, decision_slots.c.decision_id == slate.retrieval_id
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
@@ -411,7 +414,7 @@ async def reward(bank: Bank, user: str, slate: Slate, used: UUID, value: float) 
         await give_feedback(connection, user, "t", Feedback(value, "user", decision_id=slate.retrieval_id))
 
 
-def experience(slate: Slate) -> dict[UUID, dict[str, float]]:
+def experience(slate: Retrieved) -> dict[UUID, dict[str, float]]:
     return {choice.row.id: {name: choice.terms()[name] for name in EXPERIENCE} for choice in slate.choices}
 
 
@@ -484,6 +487,6 @@ async def test_a_case_that_is_gone_takes_its_share_of_the_reward_with_it(bank: B
     assert ids(first)[0] not in ids(second)
     assert len(second.choices) == 4
     entry = (await logged(bank, user))[0]
-    async with bank.database.hot(user, datetime.now(UTC)) as connection:
-        uses = await connection.all(*past(Search(AGENT, ASKED, entry.query_vector, entry.query_model)))
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
+        uses = await connection.all(*reuse_history(Search(AGENT, ASKED, entry.query_vector, entry.query_model)))
     assert [(use.case_id, use.credit) for use in uses] == [(case_id, 0.25) for case_id in ids(first)[1:]]

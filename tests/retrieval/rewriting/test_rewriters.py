@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Reply, Rewritten
-from retrieval.rewriting.choice import KNOWN_FOR_S, Wishes
+from retrieval.rewriting.choice import KNOWN_FOR_S, Rewriting, known_choices
 from retrieval.rewriting.llm import LlmRewriter, Query
 from retrieval.rewriting.rules import LONGEST_PREFIX, RuleRewriter, by_rule
 
@@ -116,7 +116,9 @@ def test_a_model_must_say_something_and_not_too_much(said: str):
         Query.model_validate({"query": said})
 
 
-# What profiles wish
+# What profiles have chosen
+
+NOWHERE: Any = None  # remembering needs no database
 
 
 class Clock:
@@ -126,21 +128,23 @@ class Clock:
         return self.now
 
 
-def test_a_wish_is_known_for_a_while_and_forgotten_on_request():
+def test_a_choice_is_known_for_a_while_and_forgotten_on_request():
     clock = Clock()
-    wishes = Wishes(clock=clock)
-    wishes.learn(("ada", "agent"), "rules")
-    assert wishes.get(("ada", "agent")) == "rules"
-    assert wishes.get(("bob", "agent")) is None
+    known = known_choices(timer=clock)
+    rewriting = Rewriting(NOWHERE, _known=known)
+    rewriting.learn("ada", "agent", "rules")
+    assert known.get(("ada", "agent")) == "rules"
+    assert known.get(("bob", "agent")) is None
     clock.now = KNOWN_FOR_S
-    assert wishes.get(("ada", "agent")) is None
-    wishes.learn(("ada", "agent"), "llm")
-    wishes.learn(("ada", "agent"), None)
-    assert wishes.get(("ada", "agent")) is None
+    assert known.get(("ada", "agent")) is None
+    rewriting.learn("ada", "agent", "llm")
+    rewriting.learn("ada", "agent", None)
+    assert known.get(("ada", "agent")) is None
 
 
-def test_only_the_latest_wishes_are_remembered():
-    wishes = Wishes(capacity=2, clock=Clock())
+def test_only_the_latest_choices_are_remembered():
+    known = known_choices(capacity=2, timer=Clock())
+    rewriting = Rewriting(NOWHERE, _known=known)
     for user in ("ada", "bob", "ada", "eve"):
-        wishes.learn((user, "agent"), "rules")
-    assert [wishes.get((user, "agent")) for user in ("ada", "bob", "eve")] == ["rules", None, "rules"]
+        rewriting.learn(user, "agent", "rules")
+    assert [known.get((user, "agent")) for user in ("ada", "bob", "eve")] == ["rules", None, "rules"]

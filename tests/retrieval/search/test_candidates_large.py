@@ -10,13 +10,14 @@ from uuid import UUID
 
 import asyncpg
 import pytest
+from cachetools import LRUCache
 from sqlalchemy import delete, select, update
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.slate import Question, Slate
-from retrieval.retrieve import LargeProfiles, Reader
+from retrieval.ranking.slate import Question, Retrieved
+from retrieval.retrieve import Reader
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from retrieval.search.candidates import HALF, Filters, Search, candidates
 from tests.conftest import new_database
@@ -63,15 +64,15 @@ class Indexed:
         assert await index_profile(self.bank.database, self.bank.profile(user), large=large) == (large <= len(tasks))
         return ids
 
-    async def find(self, user: str, query: str, *, large: bool = True, **more: Any) -> list[Any]:
+    async def find(self, user: str, query: str, *, approximate: bool = True, **more: Any) -> list[Any]:
         (vector,) = await EMBEDDER.embed([query])
-        search = Search(AGENT, query, vector.tolist(), EMBEDDER.model, large=large, **more)
-        async with self.bank.database.hot(user, datetime.now(UTC)) as connection:
+        search = Search(AGENT, query, vector.tolist(), EMBEDDER.model, approximate=approximate, **more)
+        async with self.bank.database.fast(user, datetime.now(UTC)) as connection:
             return [row for row in await connection.all(*candidates(search)) if row.id is not None]
 
     async def scans(self) -> int:
         """How often the index was asked, over the only connection that asks it."""
-        async with self.bank.database.hot("nobody", datetime.now(UTC)) as connection:
+        async with self.bank.database.fast("nobody", datetime.now(UTC)) as connection:
             await connection.driver.execute("SELECT pg_stat_force_next_flush()")
             asked = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = $1"
             return int(await connection.driver.fetchval(asked, INDEX))
@@ -99,7 +100,7 @@ def ids(rows: Sequence[Any]) -> list[UUID]:
     return [row.id for row in rows]
 
 
-def slate_ids(slate: Slate) -> list[UUID]:
+def slate_ids(slate: Retrieved) -> list[UUID]:
     return [choice.row.id for choice in slate.choices]
 
 
@@ -112,7 +113,7 @@ async def test_the_database_has_an_index_for_each_dimension_that_is_looked_for_i
 
 async def test_the_index_finds_what_the_exact_search_finds(indexed: Indexed):
     before = await indexed.scans()
-    exact = [ids(await indexed.find("alice", query, large=False))[:4] for query in QUERIES]
+    exact = [ids(await indexed.find("alice", query, approximate=False))[:4] for query in QUERIES]
     assert await indexed.scans() == before
     found = [ids(await indexed.find("alice", query))[:4] for query in QUERIES]
     assert await indexed.scans() == before + len(QUERIES)
@@ -121,7 +122,7 @@ async def test_the_index_finds_what_the_exact_search_finds(indexed: Indexed):
 
 
 async def test_the_ranks_and_similarities_are_those_of_the_exact_search(indexed: Indexed):
-    exact = {row.id: row for row in await indexed.find("alice", "repair the old guitar", large=False)}
+    exact = {row.id: row for row in await indexed.find("alice", "repair the old guitar", approximate=False)}
     rows = await indexed.find("alice", "repair the old guitar")
     assert len(rows) == 32
     assert sum(row.id in exact for row in rows) >= 30
@@ -146,7 +147,7 @@ async def test_a_user_finds_their_own_cases_alone_in_a_shared_index(indexed: Ind
 async def test_the_search_through_the_index_obeys_row_level_security(indexed: Indexed):
     (vector,) = await EMBEDDER.embed(["guitar"])
     search = "SELECT count(*) FROM casebank_nearest($1, $2, $3, $4, $5, 64)"
-    async with indexed.bank.database.hot("bob", datetime.now(UTC)) as connection:
+    async with indexed.bank.database.fast("bob", datetime.now(UTC)) as connection:
         for approximate in (True, False):
             for entered, rows in (("bob", 64), ("alice", 0), ("", 0)):
                 async with connection.driver.transaction():
@@ -159,7 +160,7 @@ async def test_filters_are_answered_exactly(indexed: Indexed):
     before = await indexed.scans()
     for filters in (Filters(tags=["paint"]), Filters(kinds=["task"]), Filters(outcomes=["success"])):
         through = await indexed.find("alice", "a guitar", filters=filters)
-        assert ids(through) == ids(await indexed.find("alice", "a guitar", large=False, filters=filters))
+        assert ids(through) == ids(await indexed.find("alice", "a guitar", approximate=False, filters=filters))
     assert await indexed.scans() == before
     assert {row.task.split()[0] for row in await indexed.find("alice", "a guitar", filters=Filters(["paint"]))} == {
         "paint"
@@ -188,13 +189,13 @@ async def test_where_the_index_has_too_few_the_rest_is_found_all_the_same(empty:
 async def test_where_others_crowd_the_neighbourhood_the_search_is_exact(empty: Indexed):
     await empty.fill("quiet", [task for task in TASKS if not task.startswith("paint")][:100])
     await empty.fill("loud", [f"paint fence {number} and fence {number * number}" for number in range(400)])
-    exact = await empty.find("quiet", "paint fence", large=False)
-    async with empty.bank.database.hot("quiet", datetime.now(UTC)) as connection:
+    exact = await empty.find("quiet", "paint fence", approximate=False)
+    async with empty.bank.database.fast("quiet", datetime.now(UTC)) as connection:
         await connection.driver.execute("SET hnsw.max_scan_tuples = 1")  # gives up after the first hundred or so
     before = await empty.scans()
     found = await empty.find("quiet", "paint fence")
     assert await empty.scans() == before + 1
-    async with empty.bank.database.hot("quiet", datetime.now(UTC)) as connection:
+    async with empty.bank.database.fast("quiet", datetime.now(UTC)) as connection:
         await connection.driver.execute("RESET hnsw.max_scan_tuples")
     assert len(exact) == 32
     assert ids(found) == ids(exact)
@@ -204,7 +205,7 @@ async def test_a_profile_that_is_not_in_the_index_is_searched_exactly(empty: Ind
     await empty.fill("outside", TASKS, large=SMALL)
     before = await empty.scans()
     for query in QUERIES:
-        assert ids(await empty.find("outside", query)) == ids(await empty.find("outside", query, large=False))
+        assert ids(await empty.find("outside", query)) == ids(await empty.find("outside", query, approximate=False))
     assert await empty.scans() == before
 
 
@@ -252,15 +253,18 @@ async def test_the_reader_forgets_a_profile_that_has_left_the_index(empty: Index
     assert await empty.scans() == before
 
 
-def test_the_reader_remembers_the_latest_large_profiles_and_no_more():
-    seen = LargeProfiles(capacity=2)
-    for agent in ("a", "b", "a", "c"):
-        seen.learn(("user", agent), large=True)
-    assert [agent for agent in "abc" if ("user", agent) in seen] == ["a", "c"]
-    assert ("other", "a") not in seen
-    seen.learn(("user", "a"), large=False)
-    seen.learn(("user", "b"), large=False)
-    assert [agent for agent in "abc" if ("user", agent) in seen] == ["c"]
+async def test_the_reader_remembers_the_latest_profiles_in_the_index_and_no_more(empty: Indexed):
+    reader, question = Reader(empty.bank.database, EMBEDDER), Question(Search(AGENT, "repair the old guitar"))
+    reader = replace(reader, _approximate=LRUCache(1))
+    for user in ("first", "second"):
+        await empty.fill(user, TASKS)
+
+    async def scans(user: str) -> int:
+        before = await empty.scans()
+        await reader.retrieve(user, datetime.now(UTC), question)
+        return await empty.scans() - before
+
+    assert [await scans(user) for user in ("first", "first", "second", "second", "first")] == [0, 1, 0, 1, 0]
 
 
 async def test_a_case_retained_into_a_large_profile_is_found(empty: Indexed):

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import NotFound
 from retrieval.kinds import AbstractionLevel
-from retrieval.ranking.slate import Question, Slate
+from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import Reader
 from retrieval.schema import audit, cases, procedures
 from retrieval.search.candidates import Search
@@ -67,12 +67,12 @@ async def noted(bank: Bank, user: str, action: str) -> list[Any]:
     return await bank.read(user, select(audit).where(audit.c.user_sub == user, audit.c.action == action))
 
 
-async def ask(bank: Bank, user: str, query: str = TASK, **more: Any) -> Slate:
+async def ask(bank: Bank, user: str, query: str = TASK, **more: Any) -> Retrieved:
     reader = Reader(bank.database, EMBEDDER)
     return await reader.retrieve(user, datetime.now(UTC), Question(Search(AGENT, query), **more))
 
 
-async def ended(bank: Bank, user: str, slate: Slate, reward: float, used: Sequence[UUID] | None = None) -> UUID:
+async def ended(bank: Bank, user: str, slate: Retrieved, reward: float, used: Sequence[UUID] | None = None) -> UUID:
     """Finishes a run, without anything to learn from, that began with the slate."""
     said = {} if used is None else {"used_procedure_ids": [str(each) for each in used]}
     more = {"retrieval_id": slate.retrieval_id, "reward": reward, "reward_source": "user", **said}

@@ -78,7 +78,6 @@ async def test_the_same_file_for_another_agent_is_another_agents(bank: Bank, use
         (b'{"task_text": "a"}', "steps: Field required"),
         (b'{"task_text": "a", "steps": 7}', "wrong type"),
         (b'{"task_text": "a", "steps": [7]}', "wrong type"),
-        (request("a", retrieval_id="00000000-0000-0000-0000-000000000000"), "no such retrieval"),
     ],
 )
 async def test_a_bad_line_is_reported_by_number_and_stops_nothing(bank: Bank, user: str, line: bytes, reason: str):

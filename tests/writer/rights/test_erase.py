@@ -106,7 +106,8 @@ async def as_owner(url: str, statement: str, *values: object) -> list[Any]:
 
 
 def test_every_table_with_a_user_is_among_those_that_are_emptied():
-    assert {table.name for table in USER_TABLES} == set(metadata.tables) - {"erasures"}
+    with_a_user = {table.name for table in metadata.tables.values() if "user_sub" in table.c}
+    assert {table.name for table in USER_TABLES} == with_a_user - {"erasures"}
 
 
 async def test_every_table_is_emptied_of_the_user_and_of_nobody_else(bank: Bank, user: str, database_url: str):

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from policy import features
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget, Policy

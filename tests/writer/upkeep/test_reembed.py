@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from app.db import service_database
-from app.postgres.server import EmbeddedPostgres
+from app.postgres import EmbeddedPostgres
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 from retrieval.schema import case_embeddings, cases, profiles
@@ -40,6 +40,9 @@ class Space:
             await self.meanwhile()
         self.seen += inputs
         return np.array([self._vector(text) for text in inputs], np.float32).reshape(-1, self.dimension)
+
+    async def aclose(self) -> None:
+        pass
 
     def _vector(self, text: str) -> Any:
         numbers = np.frombuffer(hashlib.sha512(text.encode()).digest()[: self.dimension], np.uint8) + np.float32(1)

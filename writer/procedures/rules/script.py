@@ -7,8 +7,9 @@ from itertools import islice
 
 from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.placeholders import abstract, clean, is_statement, values_of
+from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
+from writer.analysis.statements import language_of
 from writer.procedures.ports import Draft
 from writer.procedures.rules.steps import steps_of, task_type, worth_repeating
 from writer.run import ScriptData
@@ -61,7 +62,7 @@ def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
 
 def _is_prose(given: object) -> bool:
     """Returns whether a call was given a text and nothing else, whose words are not values."""
-    return isinstance(given, str) and not is_statement(given)
+    return isinstance(given, str) and language_of(given) is None
 
 
 def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:

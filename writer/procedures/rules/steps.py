@@ -15,9 +15,10 @@ from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse
 from writer.analysis.failures import statement_of
-from writer.analysis.placeholders import clean, form, form_of, is_statement, tokens
+from writer.analysis.placeholders import clean, form, form_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
+from writer.analysis.statements import language_of, tokens
 
 MOST_STEPS = 30
 STEP_CHARS = 1_000
@@ -65,11 +66,12 @@ def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
 def task_type(calls: Sequence[Call]) -> str:
     """Returns what kind of work the calls do: what the last statement does, or the last tool that changes something."""
     changing = [call for call in calls if changes_state(call.tool)]
-    statement = next((text for call in reversed(changing) if (text := statement_of(call.given))), None)
-    if statement is None:
+    statement = next((text for call in reversed(changing) if (text := statement_of(call.given))), "")
+    language = language_of(statement)
+    if language is None:
         return tool_name((changing or calls)[-1].tool) if calls else ""
-    first, *second = (word.casefold() for word in tokens(statement)[:2])
-    return " ".join([first, *(word for word in second if form_of(f"{first} {word}") == f"`{first} {word}`")])
+    known = (token.text for token in tokens(statement, language)[:2] if token.text == token.shown)
+    return " ".join(known).casefold()
 
 
 def _not_injected(calls: Sequence[Call]) -> Iterator[Call]:
@@ -152,7 +154,7 @@ def _example(value: object, injected: set[str]) -> str | None:
     if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else glimpse(value)
-    if isinstance(value, str) and is_statement(value):
+    if isinstance(value, str) and language_of(value):
         longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb instructs no reader
     else:
         longest, said, quote = EXAMPLE_CHARS, text, ""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.agents.memory import Case, Slate, Trace
+from app.agents.memory import RememberedCase, RetrievedCases, Trace
 from app.agents.scienceworld.environment import ScienceWorld, ScienceWorldEnv, shortened
 from app.agents.scienceworld.explorer import AVOID, Done, Explorer, View, adapt, closest, essential
 from app.agents.world import Briefing, EnvironmentMissing
@@ -29,8 +29,8 @@ PLAN = (
 )
 
 
-def case(task: str, plan: tuple[str, ...], outcome: str = "success") -> Case:
-    return Case("c1", task, plan, outcome)
+def case(task: str, plan: tuple[str, ...], outcome: str = "success") -> RememberedCase:
+    return RememberedCase("c1", task, plan, outcome)
 
 
 @needs_scienceworld
@@ -88,7 +88,7 @@ def test_a_plan_is_told_in_the_words_of_the_present_task():
         (case(TO_KITCHEN, ()), TO_KITCHEN),
     ],
 )
-def test_a_plan_that_does_not_fit_is_not_followed(remembered: Case, text: str):
+def test_a_plan_that_does_not_fit_is_not_followed(remembered: RememberedCase, text: str):
     assert adapt(remembered, text) is None
 
 
@@ -142,9 +142,9 @@ class House:
         return self.look(said, -100 if action == "focus on axe" else 100 if self.done else 0)
 
 
-async def explore(*cases: Case, text: str = TO_KITCHEN, seed: str = "1") -> tuple[list[str], list[str], bool]:
+async def explore(*cases: RememberedCase, text: str = TO_KITCHEN, seed: str = "1") -> tuple[list[str], list[str], bool]:
     house = House()
-    briefing = Briefing(SimpleNamespace(text=text), house.look(), Slate(cases=cases), seed)
+    briefing = Briefing(SimpleNamespace(text=text), house.look(), RetrievedCases(cases=cases), seed)
     run = await Explorer(briefing).run(house)
     return [trace.input for trace in house.traces], list(run.plan), run.success
 

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from writer.analysis.argument_diff import differences
 from writer.analysis.calls import StoredRun
 from writer.analysis.causes import cause_of, quoted
 from writer.analysis.complaints import complaints
 from writer.analysis.error_output import error_in, is_empty
 from writer.analysis.failures import MOST_BETWEEN
-from writer.analysis.placeholders import abstract, form
 from writer.procedures.ports import Analysis
 from writer.procedures.rules.analyst import RuleAnalyst, explain
 from writer.run import LearnedProcedure, ProcedureData
@@ -103,44 +101,6 @@ def test_the_most_telling_fix_is_the_one_that_is_told():
     analysis = analysed(*flaky, *wrong)
     assert analysis.subject is not None
     assert (analysis.subject.tool, len(analysis.recovered)) == ("pay", 2)
-
-
-# What the arguments differ in
-
-
-def test_differences_are_told_path_by_path_short_and_typed():
-    before = {"id": "W1", "old": True, "pay": [{"amount": 25, "by": "x" * 99}], "same": {"deep": [1, 2]}}
-    after = {"id": "#W1", "new": None, "pay": [{"amount": 30, "by": "x" * 99}], "same": {"deep": [1, 2]}}
-    found = {each.path: (each.change, each.before, each.after) for each in differences(before, after)}
-    assert found == {
-        "id": ("changed", 'string "W1"', 'string "#W1"'),
-        "old": ("removed", "true", ""),
-        "pay.0.amount": ("changed", "number 25", "number 30"),
-        "new": ("added", "", "null"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "how"),
-    [
-        ("W1", "#W1", "with # in front"),
-        ("alice", "Alice", "letter case"),
-        ("2024/05/01", "2024-05-01", "punctuation"),
-        ("5", 5, "<number as text> became <number>"),
-        ([1], [1, 2], "a list of 1 became one of 2"),
-        ("ALTER TABLE t ADD COLUMN c;", "ALTER TABLE t ADD COLUMN c text;", "added `text`"),
-        ("SELECT a FROM t", "SELECT a FROM s WHERE b = 'x'", "added `<identifier> WHERE <identifier> = <string>`"),
-    ],
-)
-def test_a_change_is_described_without_the_values(before: Any, after: Any, how: str):
-    (found,) = differences({"x": before}, {"x": after})
-    assert how in found.how
-
-
-def test_inputs_that_are_no_objects_differ_as_a_whole():
-    assert [each.path for each in differences("a b", ["a"])] == ["input"]
-    assert differences(None, None) == ()
-    assert differences(True, 1)  # the same to Python, and not in JSON
 
 
 # What looks like an error, whatever the status
@@ -291,31 +251,6 @@ def test_the_lesson_of_a_statement_holds_its_form_and_none_of_its_names():
     assert "Add a <identifier> column to the <identifier> table" in lesson.example_scenario_abstract
     for name in ("last_name", "users"):
         assert name not in lesson.model_dump_json()
-
-
-def test_abstract_text_has_placeholders_for_values():
-    said = (
-        'Refund order #W123 (49.90) of jo@x.org, "the red one", by 2024-05-01, see https://x.y/z and /etc/hosts user_id'
-    )
-    assert abstract(said) == (
-        "Refund order <id> (<number>) of <email>, <string>, by <date>, see <url> and <path> <identifier>"
-    )
-    assert abstract("rename Users now", {"users"}) == "rename <identifier> now"
-
-
-def test_the_form_of_arguments_has_types_for_values():
-    given = {
-        "id": "#W1",
-        "n": 3,
-        "mail": "a@b.co",
-        "list": [1, 2],
-        "flag": True,
-        "what": "some free text",
-        "o": {"a": 1},
-    }
-    assert form(given) == (
-        "id=<id>, n=<number>, mail=<email>, list=<list of 2>, flag=<boolean>, what=<text>, o=<object>"
-    )
 
 
 @pytest.mark.parametrize(

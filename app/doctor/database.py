@@ -1,0 +1,98 @@
+"""Checks of the database: its versions, its schema, and who sees what."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import func, select, text
+
+from app.doctor.finding import Finding
+from app.doctor.installation import Installation
+from app.migrate import CONFIGURATION
+from retrieval.schema import USER_TABLES, metadata
+
+OLDEST_POSTGRES = 150_000
+OLDEST_PGVECTOR = (0, 8)
+SKEW = timedelta(seconds=2)
+
+
+async def postgres(installation: Installation) -> Finding:
+    """Judges the server's version."""
+    async with installation.owner.connect() as connection:
+        number = int(str(await connection.scalar(text("SHOW server_version_num"))))
+        name = await connection.scalar(text("SHOW server_version"))
+    return Finding("postgres", number >= OLDEST_POSTGRES, f"PostgreSQL {name}", "casebank needs 15 or newer")
+
+
+async def pgvector(installation: Installation) -> Finding:
+    """Judges the version of pgvector; none is nothing to judge."""
+    async with installation.owner.connect() as connection:
+        found = await connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    if found is None:
+        return Finding("pgvector", ok=None, detail="not installed: the service compares vectors by itself, more slowly")
+    new_enough = tuple(map(int, found.split(".")[:2])) >= OLDEST_PGVECTOR
+    return Finding("pgvector", new_enough, f"pgvector {found}", "ALTER EXTENSION vector UPDATE, to 0.8 or newer")
+
+
+async def schema(installation: Installation) -> Finding:
+    """Judges whether the tables are those of this version of casebank."""
+    head = ScriptDirectory.from_config(Config(CONFIGURATION)).get_current_head()
+    async with installation.owner.connect() as connection:
+        known = await connection.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL"))
+        revision = await connection.scalar(text("SELECT version_num FROM alembic_version")) if known else None
+    return Finding("schema", revision == head, f"revision {revision}, head {head}", "casebank migrate")
+
+
+async def role(installation: Installation) -> Finding:
+    """Judges whether the role that the service acts as is a plain one."""
+    plain = text(
+        "SELECT rolname, NOT rolsuper AND NOT rolbypassrls AND NOT EXISTS"
+        " (SELECT FROM pg_class WHERE relowner = pg_roles.oid AND relnamespace = 'public'::regnamespace)"
+        " FROM pg_roles WHERE rolname = current_user",
+    )
+    async with installation.database.engine.connect() as connection:
+        name, is_plain = (await connection.execute(plain)).one()
+    detail = f"the service acts as {name}: {'owns nothing, bypasses nothing' if is_plain else 'NOT a plain role'}"
+    return Finding("role", is_plain, detail, f"ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, and let it own no table")
+
+
+async def row_security(installation: Installation) -> Finding:
+    """Judges whether row-level security is forced on every table."""
+    forced = text(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        " AND relrowsecurity AND relforcerowsecurity",
+    )
+    async with installation.owner.connect() as connection:
+        open_tables = sorted(set(metadata.tables) - set((await connection.scalars(forced)).all()))
+    detail = f"not forced on {', '.join(open_tables)}" if open_tables else f"forced on {len(metadata.tables)} tables"
+    return Finding("row security", not open_tables, detail, "ALTER TABLE … FORCE ROW LEVEL SECURITY")
+
+
+async def isolation(installation: Installation) -> Finding:
+    """Looks as a user whom nobody knows, who must see nothing; deliberately asks for everybody's rows."""
+    async with installation.database.as_user(f"doctor-{uuid4()}", datetime.now(UTC)) as connection:
+        seen = [t.name for t in USER_TABLES if await connection.scalar(select(select(t.c.user_sub).exists()))]
+    detail = f"a stranger sees rows of {', '.join(seen)}" if seen else "a stranger sees nobody's rows"
+    return Finding("isolation", not seen, detail, "stop the service: users can read each other")
+
+
+async def clock(installation: Installation) -> Finding:
+    """Judges how far the database's clock is off."""
+    async with installation.owner.connect() as connection:
+        before = datetime.now(UTC)
+        there = (await connection.execute(select(func.clock_timestamp()))).scalar_one()
+        skew = there - (before + (datetime.now(UTC) - before) / 2)
+    detail = f"the database is {skew.total_seconds():+.3f} s off"
+    return Finding("clock", abs(skew) <= SKEW, detail, "set both clocks by NTP: erasures go by token and database time")
+
+
+async def sizes(installation: Installation) -> Finding:
+    """Says how large the tables are."""
+    sizes = text(
+        "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
+        " WHERE relnamespace = 'public'::regnamespace AND relname = ANY(:names) ORDER BY 2 DESC, 1",
+    )
+    async with installation.owner.connect() as connection:
+        rows = (await connection.execute(sizes, {"names": list(metadata.tables)})).all()
+    return Finding("sizes", ok=None, detail=", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in rows))

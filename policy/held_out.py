@@ -1,0 +1,59 @@
+"""How well a head predicts rewards that it was not trained on, beside the untrained default."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from policy.examples import Examples
+from policy.network import Head
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutLogLoss:
+    """The mean log loss on held-out decisions, in nats; what cannot be said of none of them is None.
+
+    Attributes:
+        held_out: how many decisions.
+        log_loss_gain: what the blend gains on the default.
+        log_loss_gain_error: the standard error of the gain.
+        mean_reward: of the held-out decisions.
+        log_loss_of_default: of the untrained default, beside the head's query part.
+        log_loss: of the blend.
+    """
+
+    held_out: int = 0
+    log_loss_gain: float = 0.0
+    log_loss_gain_error: float = 0.0
+    mean_reward: float | None = None
+    log_loss_of_default: float | None = None
+    log_loss: float | None = None
+
+    def as_json(self) -> dict[str, float]:
+        """Returns the numbers that there are, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def held_out_log_loss(late: Examples, head: Head, blend: float) -> HeldOutLogLoss:
+    """Returns the log loss of the default and of the blend on later decisions.
+
+    Both know how hard the query is from the head's query part, so that the difference is the ranking's alone.
+    """
+    if not len(late):
+        return HeldOutLogLoss()
+    prior = (late.credit * late.prior).sum(axis=1)
+    base = head.log_odds(late.query, prior, late.empty).mean(axis=0)
+    blended = prior + blend * head.credited(late.inputs, late.credit)
+    full = head.log_odds(late.query, blended, late.empty).mean(axis=0)
+    before, after = _log_losses(base, late.reward), _log_losses(full, late.reward)
+    return HeldOutLogLoss(
+        held_out=len(late),
+        log_loss_gain=float((before - after).mean()),
+        log_loss_gain_error=float((before - after).std() / np.sqrt(len(late))),
+        mean_reward=float(late.reward.mean()),
+        log_loss_of_default=float(before.mean()),
+        log_loss=float(after.mean()),
+    )
+
+
+def _log_losses(odds: np.ndarray, reward: np.ndarray) -> np.ndarray:
+    return np.asarray(np.logaddexp(0, odds) - reward * odds)

@@ -1,0 +1,60 @@
+"""Stored text on its way into a prompt: a JSON string in one line, where nothing passes for the prompt's own words.
+
+What a task, a step or a tool's name says was written by whoever ran an agent, and may have been written for the next
+reader. Inside the quotes it stays data: it holds no line break, no invisible character, no quote of its own, and no
+sequence that a chat template or a lenient parser takes for a tag. JSON's escapes lose nothing of what can be seen.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+
+_SPACES = {"Zl", "Zp", "Zs", "Cc"}
+_INVISIBLE = {"Cf", "Co", "Cs", "Cn"}
+"""Format characters (zero-width, bidirectional, tags), private use, lone surrogates, unassigned."""
+_VARIATION_SELECTORS = re.compile(
+    "[\ufe00-\ufe0f\U000e0100-\U000e01ef\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0]"
+)
+"""Marks that change no letter, and fillers: text can be hidden in a run of them."""
+PLACEHOLDERS = (
+    "boolean", "date", "email", "empty text", "id", "identifier", "key", "name", "null", "number", "number as text",
+    "object", "path", "redacted", "string", "text", "url", "word",
+)  # fmt: skip
+"""What rules write between angle brackets in place of a value; nothing takes these for a tag."""
+_TAG = rf"<(?!(?:{'|'.join(PLACEHOLDERS)}|list of \d+)>)"
+_OPENING = re.compile(
+    _TAG + r"|[\uff1c\ufe64\u2039\u27e8\u3008]|\[(?=\s*/?\s*[A-Z_]{3,}\s*\])|`(?=``)|(?<=``)`|(?<=`)`(?=`)"
+)
+"""What begins a tag (``<|im_start|>``, ``</casebank_memory>``, ``[INST]``), in any width, or fences a block."""
+
+
+def quoted(text: str) -> str:
+    """Returns the text as a JSON string of one line; `json.loads` gives back what can be seen of it."""
+    return '"' + unquoted(text) + '"'
+
+
+def quoted_list(texts: Iterable[str]) -> str:
+    """Returns the texts as a JSON list in one line."""
+    return f"[{', '.join(map(quoted, texts))}]"
+
+
+def unquoted(text: str) -> str:
+    """Returns what stands between the quotes of `quoted`."""
+    inside = json.dumps(visible(text), ensure_ascii=False)[1:-1]
+    return _OPENING.sub(lambda found: f"\\u{ord(found.group()):04x}", inside)
+
+
+def visible(text: str) -> str:
+    """Returns what can be seen of the text, in one line, with single spaces."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    kept = "".join(_shown(char) for char in _VARIATION_SELECTORS.sub("", text))
+    return " ".join(kept.split())
+
+
+def _shown(char: str) -> str:
+    category = unicodedata.category(char)
+    if category in _SPACES:
+        return " "
+    return "" if category in _INVISIBLE else char

@@ -1,0 +1,38 @@
+"""The database: who sees what, and whether its versions and its schema will do."""
+
+from pathlib import Path
+
+from app.postgres import EmbeddedPostgres
+from tests.app.doctor.conftest import as_owner, look, retain_one
+from tests.conftest import new_database
+
+
+async def test_a_database_without_tables_is_told_to_migrate(postgres: EmbeddedPostgres, tmp_path: Path):
+    found = await look(postgres.url("template1"), tmp_path)
+    assert (found["schema"].ok, found["schema"].advice) == (False, "casebank migrate")
+    assert found["queue"].ok is False
+
+
+async def test_a_table_without_forced_row_security_is_named(url: str, tmp_path: Path):
+    await as_owner(url, "ALTER TABLE audit NO FORCE ROW LEVEL SECURITY")
+    found = (await look(url, tmp_path))["row security"]
+    assert (found.ok, found.detail) == (False, "not forced on audit")
+
+
+async def test_rows_that_a_stranger_sees_are_found(url: str, tmp_path: Path):
+    await retain_one(url)
+    await as_owner(url, "CREATE POLICY leak ON cases TO casebank_service USING (true)")
+    found = (await look(url, tmp_path))["isolation"]
+    assert (found.ok, found.detail) == (False, "a stranger sees rows of cases")
+
+
+async def test_a_service_role_that_owns_a_table_is_not_plain(url: str, tmp_path: Path):
+    await as_owner(
+        url, "GRANT CREATE ON SCHEMA public TO casebank_service; ALTER TABLE audit OWNER TO casebank_service"
+    )
+    assert (await look(url, tmp_path))["role"].ok is False
+
+
+async def test_a_bank_without_pgvector_is_no_illness(postgres: EmbeddedPostgres, tmp_path: Path):
+    found = (await look(await new_database(postgres, pgvector="off"), tmp_path))["pgvector"]
+    assert found.ok is None

@@ -1,0 +1,178 @@
+"""A backup brings everything back but whom it must not, and refuses what would lose or mix data."""
+
+import asyncio
+import json
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from sqlalchemy.engine import make_url
+
+from app.db import service_database
+from app.postgres import EmbeddedPostgres, program, running
+from retrieval.schema import metadata
+from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
+from tests.conftest import new_database
+from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.retain.retain import retain as retain_run
+from writer.run import FinishedRun
+
+Rows = dict[str, list[str]]
+
+
+def refused(home: Path, *words: str, **settings: str) -> str:
+    """What the command says in refusing."""
+    command = (CASEBANK, *words)
+    done = subprocess.run(
+        command, env=surroundings(home, **settings), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+async def everything(home: Path) -> Rows:
+    """Every row of every table, as text, in an order of its own."""
+    with running(home) as server:
+        return await rows_of(server.url().replace("+asyncpg", ""))
+
+
+async def rows_of(address: str) -> Rows:
+    connection = await asyncpg.connect(address)
+    rows = {
+        name: sorted(row[0] for row in await connection.fetch(f"SELECT t::text FROM {name} AS t"))  # noqa: S608
+        for name in sorted(metadata.tables)
+    }
+    await connection.close()
+    return rows
+
+
+def of(rows: Rows, user: str) -> int:
+    return sum(user in row for name in rows for row in rows[name])
+
+
+def lived_in(home: Path) -> dict[str, str]:
+    """Lets alice and bob use a service, and returns their tokens."""
+    with Service(home) as service:
+        for user in ("alice", "bob"):
+            with service.client(user) as client:
+                case_id = retain(client, f"{user} waters the garden", tool_traces=[{"tool": "sh", "output": "done"}])
+                worked(client, case_id)
+                asked = client.post("/v1/retrieve", json={"agent": "a", "query": "water the garden"}).json()
+                client.post("/v1/feedback", json={"retrieval_id": asked["retrieval_id"], "thumb": "up"})
+        return {user: service.bearer(user)["Authorization"] for user in ("alice", "bob")}
+
+
+async def test_what_was_backed_up_comes_back_whole(tmp_path: Path):
+    with new_home() as home:
+        lived_in(home)
+        casebank(home, "backup", str(tmp_path / "one"))
+        before = await everything(home)
+        with Service(home) as service, service.client("alice") as client:
+            worked(client, retain(client, "something that is not in the backup"))
+        assert await everything(home) != before
+        casebank(home, "restore", str(tmp_path / "one"), "--replace")
+        assert await everything(home) == before
+        with Service(home) as service, service.client("alice") as client:
+            (case,) = client.get("/v1/cases").json()["cases"]
+            whole = client.get(f"/v1/cases/{case['case_id']}").json()
+            assert whole["tool_traces"][0]["output"] == "done"  # the key that sealed it came along
+
+
+async def test_who_was_erased_after_the_backup_stays_erased(tmp_path: Path):
+    with new_home() as home:
+        tokens = lived_in(home)
+        casebank(home, "backup", str(tmp_path / "one"))
+        casebank(home, "purge", "--user", "alice", "--yes")
+        casebank(home, "restore", str(tmp_path / "one"), "--replace")
+        rows = await everything(home)
+        assert of(rows, "alice") == 0
+        assert of(rows, "bob") > 0
+        with Service(home) as service, service.client("bob") as client:
+            assert len(client.get("/v1/cases").json()["cases"]) == 1
+            old = {"Authorization": tokens["alice"]}
+            assert client.get("/v1/cases", headers=old).status_code == 410
+
+
+async def test_on_a_new_machine_receipts_say_who_was_erased(tmp_path: Path):
+    with new_home() as home, new_home() as other:
+        tokens = lived_in(home)
+        casebank(home, "backup", str(tmp_path / "one"))
+        receipt = tmp_path / "receipt.json"
+        receipt.write_text(casebank(home, "purge", "--user", "alice", "--yes", "--json").stdout)
+        stranger = {"user_sha256": "0" * 64, "erased_at": "2026-01-01T00:00:00+00:00"}
+        (tmp_path / "stranger.json").write_text(json.dumps(stranger))
+        other.mkdir()
+        (other / "secrets.json").write_bytes((home / "secrets.json").read_bytes())
+        receipts = ("--receipt", str(receipt), "--receipt", str(tmp_path / "stranger.json"))
+        casebank(other, "restore", str(tmp_path / "one"), *receipts)
+        rows = await everything(other)
+        assert of(rows, "alice") == 0
+        assert of(rows, "bob") > 0
+        assert any("0" * 64 in row for row in rows["erasures"])
+        with Service(other) as service, service.client("bob") as client:
+            assert client.get("/v1/cases", headers={"Authorization": tokens["alice"]}).status_code == 410
+
+
+async def test_a_restore_refuses_what_would_lose_or_mix_data(tmp_path: Path):
+    folder = tmp_path / "one"
+    with new_home() as home, new_home() as other:
+        lived_in(home)
+        casebank(home, "backup", str(folder))
+        assert "not empty" in refused(home, "backup", str(folder))
+        assert "--replace" in refused(home, "restore", str(folder))
+        assert "master key" in refused(other, "restore", str(folder))
+        assert "no backup" in refused(home, "restore", str(tmp_path / "nowhere"))
+        bad = tmp_path / "bad.json"
+        bad.write_text("{}")
+        assert "no receipt" in refused(home, "restore", str(folder), "--replace", "--receipt", str(bad))
+        with Service(home):
+            assert "stop the service" in refused(home, "restore", str(folder), "--replace")
+        before = await everything(home)
+        with (folder / "casebank.dump").open("ab") as dump:
+            dump.write(b"x")
+        assert "sha256" in refused(home, "restore", str(folder), "--replace")
+        assert await everything(home) == before
+
+
+def test_a_backup_is_its_owners_alone_and_holds_no_key(tmp_path: Path):
+    folder = tmp_path / "one"
+    with new_home() as home:
+        lived_in(home)
+        casebank(home, "backup", str(folder))
+        secrets: dict[str, Any] = json.loads((home / "secrets.json").read_text())
+    assert folder.stat().st_mode & 0o077 == 0
+    for file in folder.iterdir():
+        assert file.stat().st_mode & 0o077 == 0
+        assert secrets["master_key"].encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize("words", [("backup",), ("restore", "--replace")], ids=str)
+def test_a_database_of_ones_own_is_left_to_its_own_tools(tmp_path: Path, words: tuple[str, ...]):
+    said = refused(tmp_path, words[0], str(tmp_path / "b"), *words[1:], DATABASE_URL="postgresql://nowhere/x")
+    assert "DATABASE_URL is set" in said
+
+
+async def test_the_commands_for_a_database_of_ones_own_bring_every_row_back(tmp_path: Path, postgres: EmbeddedPostgres):
+    page = (ROOT / "docs" / "backup.md").read_text().partition("## A database of your own")[2]
+    commands = page.partition("```sh\n")[2].partition("```")[0]
+    old, new = [make_url(await new_database(postgres)).set(drivername="postgresql") for _ in range(2)]
+    async with service_database(str(old)) as database:
+        keyring = Keyring(os.urandom(32))
+        run = FinishedRun(agent="a", task="water the garden", outcome="success")
+        await retain_run(database, keyring, run, Author("alice", "alice", datetime.now(UTC)))
+    path = f"{program('pg_dump').parent}:{Path(CASEBANK).parent}:{os.environ['PATH']}"
+    urls = {"DATABASE_URL": str(old), "NEW_DATABASE_URL": str(new), "BACKUP": str(tmp_path), "PATH": path}
+    shell = ("/bin/bash", "-euc", commands)
+    done = await asyncio.to_thread(
+        subprocess.run, shell, env=surroundings(tmp_path, **urls), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = await rows_of(str(old)), await rows_of(str(new))
+    assert of(before, "alice") > 0
+    assert after == before

@@ -1,0 +1,75 @@
+"""Migrations beside a living service: they get their tables soon, or give them up."""
+
+import asyncio
+import time
+
+import asyncpg
+import pytest
+
+from app.db import asyncpg_url
+from app.migrate import SchemaInUse, migrate
+from app.postgres import EmbeddedPostgres
+from tests.conftest import new_database
+
+MIGRATION_LOCK = 0x6361736562616E6B  # as in alembic/env.py, which only alembic can import
+
+
+@pytest.fixture
+async def url(postgres: EmbeddedPostgres) -> str:
+    url = await new_database(postgres)
+    await migrate(url, "0003")
+    return url
+
+
+async def connected(url: str) -> asyncpg.Connection:
+    return await asyncpg.connect(asyncpg_url(url).replace("+asyncpg", ""))
+
+
+async def revision(connection: asyncpg.Connection) -> str:
+    return await connection.fetchval("SELECT version_num FROM alembic_version")
+
+
+async def test_a_migration_beside_a_long_transaction_gives_up_with_one_line_and_lets_queries_through(url: str):
+    long, other = await connected(url), await connected(url)
+    transaction = long.transaction()
+    await transaction.start()
+    await long.fetch("SELECT * FROM cases")
+    migration = asyncio.create_task(migrate(url))
+    await asyncio.sleep(1)
+    began = time.perf_counter()
+    await other.fetch("SELECT * FROM cases")  # which waits behind the migration, and goes on when that gives up
+    assert time.perf_counter() - began < 10
+    with pytest.raises(SchemaInUse, match="another transaction holds") as caught:
+        await migration
+    assert "\n" not in str(caught.value)
+    assert await revision(other) == "0003"
+    await transaction.rollback()
+    await migrate(url)
+    assert await revision(other) != "0003"
+    for connection in (long, other):
+        await connection.close()
+
+
+async def test_one_that_comes_while_another_migrates_waits_for_it_however_long_that_takes(url: str):
+    first = await connected(url)
+    transaction = first.transaction()
+    await transaction.start()
+    await first.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+    second = asyncio.create_task(migrate(url))
+    await asyncio.sleep(6)
+    assert not second.done()
+    await transaction.rollback()
+    await second
+    assert await revision(first) != "0003"
+    await first.close()
+
+
+async def test_a_revision_below_the_current_one_is_gone_down_to(url: str):
+    await migrate(url, "0001")
+    connection = await connected(url)
+    assert await revision(connection) == "0001"
+    await migrate(url, "+1")
+    assert await revision(connection) == "0002"
+    await migrate(url, "-1")
+    assert await revision(connection) == "0001"
+    await connection.close()

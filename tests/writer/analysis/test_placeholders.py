@@ -1,0 +1,114 @@
+"""Placeholders in place of concrete values: in prose, and in a call's arguments."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from writer.analysis.placeholders import abstract, clean, form, form_of, kind_of, values_of, without_placeholders
+
+
+def test_abstract_text_has_placeholders_for_values():
+    said = (
+        'Refund order #W123 (49.90) of jo@x.org, "the red one", by 2024-05-01, see https://x.y/z and /etc/hosts user_id'
+    )
+    assert abstract(said) == (
+        "Refund order <id> (<number>) of <email>, <string>, by <date>, see <url> and <path> <identifier>"
+    )
+    assert abstract("rename Users now", {"users"}) == "rename <identifier> now"
+
+
+def test_the_form_of_arguments_has_types_for_values():
+    given = {
+        "id": "#W1",
+        "n": 3,
+        "mail": "a@b.co",
+        "list": [1, 2],
+        "flag": True,
+        "what": "some free text",
+        "o": {"a": 1},
+    }
+    assert form(given) == (
+        "id=<id>, n=<number>, mail=<email>, list=<list of 2>, flag=<boolean>, what=<text>, o=<object>"
+    )
+
+
+def test_a_statement_among_the_arguments_has_its_form():
+    given = {"q": "SELECT a FROM t -- it's all\nWHERE b = $$x$$", "n": 1}
+    assert form(given) == "q=`SELECT <identifier> FROM <identifier> WHERE <identifier> = <string>`, n=<number>"
+    assert form_of("cat <<EOF\nthe secret\nEOF") == "`cat << <word> <string>`"
+
+
+def test_only_the_first_arguments_are_told():
+    assert form({str(n): n for n in range(9)}).endswith("7=<number>, …")
+    assert form({}) == form(None) == "no arguments"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (True, "<boolean>"), (1, "<number>"), (None, "<null>"), ([1], "<list of 1>"), ({}, "<object>"),
+        (" ", "<empty text>"), ("5", "<number as text>"), ("a@b.co", "<email>"), ("https://x.y", "<url>"),
+        ("2024-05-01", "<date>"), ("/etc", "<path>"), ("#W1", "<id>"), ("red", "<word>"), ("a b", "<text>"),
+        ("x" * 1_000, "<text>"),
+    ],
+)  # fmt: skip
+def test_a_value_has_the_placeholder_of_its_type(value: object, kind: str):
+    assert kind_of(value) == kind
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"q": "ALTER TABLE users ADD COLUMN last_name text"}, {"users", "last_name"}),
+        ({"q": "SELECT u.mail FROM public.orders u"}, {"mail", "public", "orders"}),
+        ({"q": 'SELECT "Total" FROM "Orders"'}, {"Total", "Orders"}),
+        ({"q": "SELECT abc FROM tab -- the user wants all orders\n"}, {"abc", "tab"}),
+        ({"q": "SELECT $$the user wants$$, E'it\\'s the user' FROM tab"}, {"tab"}),
+        ({"q": "git push origin main"}, {"push", "origin", "main"}),
+        ({"q": "cat <<EOF > out\nthe user wants\nEOF"}, {"EOF", "out"}),
+        ({"what": "the sea"}, set()),
+        ({"what": "Berlin"}, {"Berlin"}),
+        ("a text of four words", set()),
+        (None, set()),
+    ],
+)
+def test_the_names_in_a_call_are_those_of_its_statements_and_short_texts(given: object, names: set[str]):
+    assert values_of(given) == names
+
+
+def test_words_of_a_comment_stay_words_in_the_task():
+    known = values_of({"q": "UPDATE users SET city = 'Ulm' -- change the city of the customer\n"})
+    assert abstract("Change the address of the customer", known) == "Change the address of the customer"
+
+
+def test_the_words_around_placeholders_are_what_is_embedded():
+    assert without_placeholders("Refund <id> of <list of 2> to <email>") == "Refund of to"
+    assert without_placeholders("<id>") == "<id>"
+
+
+def test_clean_text_is_one_printable_line_of_bounded_length():
+    assert clean("a\n b\x00c\ud800", 20) == "a b c?"
+    assert clean("x" * 30, 10) == "x" * 9 + "…"
+
+
+texts = st.text(max_size=200) | st.text(alphabet="'\"`$-/*\\#<>E=ae1\n .", max_size=200)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=texts, verb=st.sampled_from(["", "select ", "cat "]))
+def test_any_text_has_placeholders_in_one_line(text: str, verb: str):
+    for said in (abstract(verb + text), form_of(verb + text), form({text: verb + text})):
+        assert said.isprintable()
+        said.encode()
+    assert all(name.isidentifier() for name in values_of(verb + text))
+
+
+@pytest.mark.parametrize("part", ["'", '"', "$a", "/*", "(", "a ", "1", "<<a\n", "a@", "/a", "_a", "“"])
+def test_long_texts_take_a_moment(part: str):
+    for text in (part * 40_000, f"SELECT {part * 40_000}", f"cat {part * 40_000}"):
+        started = time.process_time()
+        assert len(abstract(text)) + len(form({"q": text})) < 5_000
+        values_of({"q": text})
+        assert time.process_time() - started < 0.5

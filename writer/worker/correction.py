@@ -1,0 +1,99 @@
+"""What retain counted by the statuses of the calls alone, put right once their outputs were looked at.
+
+Retain answers before anybody has read an output, so a call that answered "Error: order not found" with the status "ok"
+is a success in the case's row until the worker finalises it.
+"""
+
+from dataclasses import replace
+from typing import TypedDict
+
+from sqlalchemy import Select, exists, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.schema import cases, rewards
+from writer.analysis.run_counts import Recount
+from writer.audit import Change, note
+from writer.errors import LeaseLost
+from writer.retain.heuristic import heuristic_reward
+from writer.worker.claimed import ClaimedCase
+from writer.worker.queue import Claim
+
+
+class Counters(TypedDict, total=False):
+    """What of a case's row is corrected."""
+
+    error_count: int
+    effects: list[str]
+    reward: float
+
+
+async def corrected(connection: AsyncConnection, held: Claim, case: ClaimedCase, counts: Recount | None) -> ClaimedCase:
+    """Puts right what retain counted wrongly, notes it in the audit, and returns the case as it now stands.
+
+    Its reward is the one that counts now: feedback may have come since the case was claimed. Only the reward that
+    retain itself guessed is guessed again; one that somebody gave stays, whatever its source. (A backend that names as
+    its own heuristic exactly what retain would have guessed cannot be told from retain.)
+
+    Raises:
+        LeaseLost: another worker has the case, or it is gone.
+    """
+    now = (await connection.execute(_current(held))).one_or_none()
+    if now is None:
+        raise LeaseLost("the lease ran out, or the case is gone")
+    case = replace(case, reward=now.reward, reward_source=now.reward_source)
+    if counts is None:
+        return case
+    wrong = _wrong(case, counts)
+    if "reward" in wrong and await connection.scalar(_has_feedback(held)):
+        del wrong["reward"]
+    if wrong:
+        row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.case_id)
+        await connection.execute(row.values(wrong))
+        await note(connection, _correction(held, case, wrong))
+    return replace(case, **wrong)
+
+
+def _wrong(case: ClaimedCase, counts: Recount) -> Counters:
+    """Returns those of the row's values that the outputs contradict, as they should be."""
+    right, wrong = counts.by_output, Counters()
+    if case.error_count != right.error_count:
+        wrong["error_count"] = right.error_count
+    if case.effects != right.effects:
+        wrong["effects"] = right.effects
+    guessed = heuristic_reward(case.outcome, unresolved=counts.by_status.unresolved)
+    reward = heuristic_reward(case.outcome, unresolved=right.unresolved)
+    if case.reward_source == "heuristic" and case.reward == guessed != reward:
+        wrong["reward"] = reward
+    return wrong
+
+
+def _current(held: Claim) -> Select[float | None, str | None]:
+    """Returns the statement that locks the case, if it is still this worker's, for its reward as it is now."""
+    return (
+        select(cases.c.reward, cases.c.reward_source)
+        .where(
+            cases.c.user_sub == held.user_sub,
+            cases.c.id == held.case_id,
+            cases.c.lease_token == held.lease_token,
+            cases.c.status == "pending",
+        )
+        .with_for_update()
+    )
+
+
+def _has_feedback(held: Claim) -> Select[bool]:
+    """Returns the statement for whether anybody ever gave the case a reward; run it under the case's lock."""
+    given = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.case_id)
+    return select(given)
+
+
+def _correction(held: Claim, before: ClaimedCase, after: Counters) -> Change:
+    was = {"error_count": before.error_count, "effects": before.effects, "reward": before.reward}
+    return Change(
+        user_sub=held.user_sub,
+        agent_key=held.agent_key,
+        actor="worker",
+        action="correct_case",
+        subject_id=held.case_id,
+        payload={name: {"from": was[name], "to": value} for name, value in after.items()},
+    )
