@@ -18,9 +18,9 @@ from app.bench.experiment import experiments
 from app.bench.measure import Measurement
 from writer.analysis.calls import StoredRun, failed_by_status
 from writer.analysis.failures import FixKind
-from writer.procedures.analyst import explain
 from writer.procedures.ports import Analysis, AnalysisKind
-from writer.procedures.script import script
+from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.script import script
 from writer.retain.backfill import BenchmarkRun, from_benchmark
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[2] / ".." / "shared" / "data"

@@ -22,7 +22,9 @@ from policy.examples import Examples
 from policy.network import Head
 from policy.train import RIDGES, Plan, train
 from writer.profiles import Profile
-from writer.training.nightly import Demand, Fit, TrainingResult, learn
+from writer.training.candidates import Demand, Fit
+from writer.training.nightly import learn
+from writer.training.result import TrainingResult
 
 Engine = Literal["local", "ray"]
 

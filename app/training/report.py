@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from policy.gate import Verdict
-from writer.training.nightly import TrainingResult
+from writer.training.result import TrainingResult
 
 
 def as_json(learnt: TrainingResult) -> dict[str, object]:

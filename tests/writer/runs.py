@@ -3,8 +3,8 @@
 from typing import Any
 
 from writer.analysis.calls import StoredRun
-from writer.procedures.analyst import explain
 from writer.procedures.ports import Analysis
+from writer.procedures.rules.analyst import explain
 
 FAILED = "Error: user not found"
 

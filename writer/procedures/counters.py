@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Uuid, and_, any_, cast, func, literal, select, update
+from sqlalchemy import ARRAY, Subquery, Uuid, and_, any_, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.credit import shared_credit
@@ -59,7 +59,7 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
         return
     rows = select(procedures.c.id).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids))
     await connection.execute(rows.order_by(procedures.c.id, procedures.c.version).with_for_update())
-    record = uses(user_sub, procedure_ids).subquery()
+    record = uses(user_sub, procedure_ids)
     await connection.execute(
         update(procedures)
         .where(
@@ -72,8 +72,8 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
     await roll_back_worse(connection, user_sub, procedure_ids)
 
 
-def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement for the uses of each version of these procedures, and the sum of their rewards.
+def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
+    """Returns a table of the uses of each version of these procedures, and of the sum of their rewards.
 
     Decisions older than a version are not counted: its number may have belonged to another version, since deleted.
     """
@@ -115,6 +115,7 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
             shares.c.created_at >= procedures.c.created_at,
         )
         .group_by(procedures.c.id, procedures.c.version)
+        .subquery()
     )
 
 

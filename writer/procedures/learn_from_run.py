@@ -13,11 +13,11 @@ from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
 from writer.analysis.success_score import success_score
 from writer.errors import LeaseLost
-from writer.procedures.analyst import RuleAnalyst
 from writer.procedures.ports import Analysis, Draft, Learners
-from writer.procedures.revise import RuleReviser
-from writer.procedures.script import RuleAbstractor, trigger
-from writer.procedures.steps import task_type
+from writer.procedures.rules.analyst import RuleAnalyst
+from writer.procedures.rules.revise import RuleReviser
+from writer.procedures.rules.script import RuleAbstractor, trigger
+from writer.procedures.rules.steps import task_type
 from writer.run import ProcedureData
 
 FAILED_BELOW = 0.5

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -70,6 +71,27 @@ class Draft:
     task_type: str = ""
     domain: str = ""
     level: AbstractionLevel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The run that something was learned from, and how its triggers became vectors.
+
+    Attributes:
+        model: of the embedder.
+        pgvector: whether the database compares vectors; otherwise the process does.
+    """
+
+    user_sub: str
+    agent_key: str
+    case_id: UUID
+    model: str
+    pgvector: bool
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Returns the user and the agent."""
+        return self.user_sub, self.agent_key
 
 
 class Abstractor(Protocol):

@@ -1,15 +1,12 @@
 """Stores what a run teaches: a new procedure, one more run of a known one, or the next version of one."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from uuid import UUID
 
-import numpy as np
 import uuid_utils.compat as uuids
-from pgvector.sqlalchemy import Vector
 from pydantic import JsonValue
-from sqlalchemy import ARRAY, REAL, ColumnElement, Float, Update, case, cast, func, insert, literal, select, update
+from sqlalchemy import Update, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import AnyRow, Rows
@@ -18,43 +15,14 @@ from retrieval.listing import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
 from writer.audit import Change, note
+from writer.procedures.duplicates import find_duplicate
 from writer.procedures.learn_from_run import UsedVersion
-from writer.procedures.ports import Draft
-from writer.procedures.revise import MARK
+from writer.procedures.ports import Draft, Source
 from writer.run import ProcedureData, ScriptData
 
-SAME_TRIGGER = 0.85
-"""Cosine similarity of triggers from which two procedures of like steps are one."""
-SAME_STEPS = 0.8
-"""Share of common words (Jaccard) from which steps are alike."""
-NEAREST = 8
-"""How many of the nearest procedures are compared with a new one."""
 MOST_SOURCES = 200
 
 _ACTOR = "worker"
-_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`|[^)]*)\)")
-_WORD = re.compile(r"[^\s,.;=`]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The run that something was learned from, and how its triggers became vectors.
-
-    Attributes:
-        model: of the embedder.
-        pgvector: whether the database compares vectors; otherwise the process does.
-    """
-
-    user_sub: str
-    agent_key: str
-    case_id: UUID
-    model: str
-    pgvector: bool
-
-    @property
-    def owner(self) -> tuple[str, str]:
-        """Returns the user and the agent."""
-        return self.user_sub, self.agent_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +38,12 @@ class StoredVersion:
     source_case_ids: Sequence[UUID]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A stored version that a new draft is compared with; without a vector where its trigger had no words."""
-
-    id: UUID
-    version: int
-    status: ProcedureStatus
-    trigger: str
-    embedding_model: str | None
-    embedding: Sequence[float] | None
-    steps: Sequence[str]
-
-
 async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
     """Stores the draft as a procedure, or counts one more run of a known procedure that says the same.
 
     A procedure that was retired by hand stays retired, and counts the run as well. The caller holds the profile's lock.
     """
-    known = await _known(connection, source, draft, vector)
+    known = await find_duplicate(connection, source, draft, vector)
     if known is None:
         procedure_id = uuids.uuid7()
         await _insert(connection, source, draft, vector, {"id": procedure_id, "version": 1})
@@ -139,14 +94,18 @@ async def revisable(
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions of these procedures that a failure may revise."""
     names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level")
-    return select(*(procedures.c[name] for name in names)).where(
-        procedures.c.user_sub == user_sub,
-        procedures.c.agent_key == agent_key,
-        procedures.c.id.in_(procedure_ids),
-        procedures.c.status == "active",
-        procedures.c.kind != "failure_lesson",
-        ~procedures.c.pinned,
-    )
+    return (
+        select(*(procedures.c[name] for name in names))
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.agent_key == agent_key,
+            procedures.c.id.in_(procedure_ids),
+            procedures.c.status == "active",
+            procedures.c.kind != "failure_lesson",
+            ~procedures.c.pinned,
+        )
+        .order_by(procedures.c.id)
+    )  # at most one version of each is active
 
 
 def _as_used(row: AnyRow) -> UsedVersion:
@@ -190,68 +149,3 @@ async def _insert(
         "embedding": None if vector is None else vector.tolist(),
     }
     await connection.execute(insert(procedures).values({**values, **key}))
-
-
-async def _known(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> _Known | None:
-    """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
-    statement = comparable(source.user_sub, source.agent_key, draft)
-    same = func.lower(procedures.c.trigger) == draft.trigger.lower()
-    if vector is not None and source.pgvector:
-        similarity = _similarity(source.model, vector)
-        near = statement.where(same | (similarity >= SAME_TRIGGER)).order_by(
-            (procedures.c.status == "active").desc(), similarity.desc().nulls_last(), procedures.c.id
-        )
-        candidates = [_Known(*row) for row in await connection.execute(near.limit(NEAREST))]
-    else:
-        every = statement.order_by((procedures.c.status == "active").desc(), procedures.c.id)
-        stored = [_Known(*row) for row in await connection.execute(every)]
-        candidates = _nearest(draft, source.model, vector, stored)
-    own = _shape(draft.record.learned_procedure_steps)
-    return next((each for each in candidates if alike(own, _shape(each.steps))), None)
-
-
-def comparable(user_sub: str, agent_key: str, draft: Draft) -> Rows:
-    """Returns the statement for the active and retired procedures of the draft's kind, in no order."""
-    names = ("id", "version", "status", "trigger", "embedding_model", "embedding")
-    steps = procedures.c.record["learned_procedure_steps"].label("steps")
-    return select(*(procedures.c[name] for name in names), steps).where(
-        procedures.c.user_sub == user_sub,
-        procedures.c.agent_key == agent_key,
-        procedures.c.status.in_(["active", "retired"]),
-        procedures.c.level.is_(None) == (draft.level is None),
-        (procedures.c.kind == "failure_lesson") == (draft.kind == "failure_lesson"),
-    )
-
-
-def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequence[_Known]) -> list[_Known]:
-    """Returns what the database would, where it cannot compare vectors."""
-
-    def similarity(row: _Known) -> float:
-        if vector is None or row.embedding_model != model:
-            return -1.0
-        return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
-
-    measured = [(row, similarity(row)) for row in known]
-    near = [
-        (row, found) for row, found in measured if found >= SAME_TRIGGER or row.trigger.lower() == draft.trigger.lower()
-    ]
-    return [row for row, _ in sorted(near, key=lambda pair: (pair[0].status != "active", -pair[1]))[:NEAREST]]
-
-
-def _similarity(model: str, vector: UnitVector) -> ColumnElement[float]:
-    """Cosine similarity of the triggers, computed for those alone that lie in the vector's space; needs pgvector."""
-    given = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
-    distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(given)
-    return case((procedures.c.embedding_model == model, 1 - distance))
-
-
-def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:
-    """Returns the number of steps, and their words without examples and notes."""
-    plain = [_EXAMPLE.sub("", step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
-    return len(plain), frozenset(word.casefold() for step in plain for word in _WORD.findall(step))
-
-
-def alike(one: tuple[int, frozenset[str]], other: tuple[int, frozenset[str]]) -> bool:
-    """Returns whether two shapes of steps are of one length and of nearly the same words."""
-    (length, words), (other_length, other_words) = one, other
-    return length == other_length and len(words & other_words) >= SAME_STEPS * len(words | other_words)

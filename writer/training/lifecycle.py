@@ -96,8 +96,10 @@ async def live_policies(
 def live(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for the profile's policies on trial and in service, each a ``PolicyRow``."""
     columns = (policies.c[column.name] for column in fields(PolicyColumns))
-    return select(*columns, prior_stands().label("stands")).where(
-        policies.c.user_sub == user_sub, policies.c.agent_key == agent_key, policies.c.status.in_(LIVE)
+    return (
+        select(*columns, prior_stands().label("stands"))
+        .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key, policies.c.status.in_(LIVE))
+        .order_by(policies.c.version)
     )
 
 

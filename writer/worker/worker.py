@@ -36,8 +36,7 @@ from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import SealBroken, unseal
 from writer.procedures import versions
 from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run, rule_learners
-from writer.procedures.ports import Learners
-from writer.procedures.versions import Source
+from writer.procedures.ports import Learners, Source
 from writer.profiles import Profile, is_approximate, lock_profile
 from writer.rewards.feedback import credit_run
 from writer.vectors import stored

@@ -17,18 +17,12 @@ from typing_extensions import TypedDict
 
 from policy.logged import Floats, Ints
 from retrieval.ports import Embedder
-from writer.retain.backfill import step_failed
+from writer.retain.backfill import BenchmarkStep, step_failed
 
 _READ_ONLY = re.compile(r"(get_|find_|list_|search_|calculate|think|check_)")
 _WORD = re.compile(r"[a-z0-9]+")
 _STEM_CHARS = 5
 """Enough to match cancelled with cancel, and few enough to match exchange with exchanging."""
-
-
-class _Step(TypedDict):
-    tool: str
-    error: bool
-    output: object
 
 
 class _Run(TypedDict):
@@ -38,7 +32,7 @@ class _Run(TypedDict):
     task_id: str
     task_text: str
     reward: float
-    steps: list[_Step]
+    steps: list[BenchmarkStep]
     started_at: NotRequired[str | None]
 
 

@@ -1,4 +1,4 @@
-"""The worked example (SOURCES row A9): a column added without its data type, and what the next task gets from that."""
+"""The worked example: a column added without its data type, and what the next task gets from that."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

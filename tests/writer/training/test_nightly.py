@@ -38,9 +38,11 @@ from writer.profiles import Profile
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
 from writer.training import lifecycle
+from writer.training.candidates import Demand, Fit
 from writer.training.decision_log import examples, read, target
 from writer.training.lifecycle import NewPolicy
-from writer.training.nightly import Demand, Fit, TrainingResult, learn
+from writer.training.nightly import learn
+from writer.training.result import TrainingResult
 from writer.training.shared_prior import CAP, FEWEST_USERS, digest
 from writer.upkeep.reembed import reembed
 

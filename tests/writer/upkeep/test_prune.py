@@ -9,8 +9,9 @@ from sqlalchemy import func, insert, select, update
 
 from retrieval.schema import audit, cases, decision_slots, decisions, rewards
 from tests.writer.conftest import AGENT, Bank
-from writer.upkeep import prune as pruning
-from writer.upkeep.prune import Pruned, prune, prune_all, retention
+from writer.upkeep.expiry import BATCH
+from writer.upkeep.prune import Pruned, prune, prune_all
+from writer.upkeep.retention import retention
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -195,12 +196,12 @@ async def decide(bank: Bank, user: str, age: int) -> Any:
 
 async def test_more_than_a_batch_goes_in_batches(bank: Bank, user: str):
     await bank.add(user, days_ago(1))
-    double = select(*(cases.c[n] for n in COPIED), func.gen_random_uuid(), func.generate_series(1, pruning.BATCH + 5))
+    double = select(*(cases.c[n] for n in COPIED), func.gen_random_uuid(), func.generate_series(1, BATCH + 5))
     columns = [*COPIED, "id", "step_count"]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(insert(cases).from_select(columns, double.where(cases.c.user_sub == user)))
     await bank.set_profile(user, window_size=2)
-    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(soft=pruning.BATCH + 4)
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(soft=BATCH + 4)
     assert len(await bank.ids(user, "ready")) == 2
 
 

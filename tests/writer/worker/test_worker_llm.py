@@ -17,9 +17,9 @@ from retrieval.schema import cases, procedures
 from tests.lessons import FIXED
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
-from writer.procedures.analyst import RuleAnalyst
 from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners
+from writer.procedures.rules.analyst import RuleAnalyst
 from writer.profiles import Profile
 from writer.retain.retain import retain
 from writer.run import FinishedRun

@@ -15,10 +15,10 @@ from tests.fakes.chat_server import ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 from tests.lessons import FIXED, LEARNED, RECORD
 from writer.analysis.calls import StoredRun
-from writer.procedures.analyst import RuleAnalyst, explain
 from writer.procedures.llm.learners import LlmAbstractor, LlmAnalyst, LlmReviser
 from writer.procedures.llm.run_digest import GIVEN_CHARS, MOST_DIGEST_CALLS, OUTPUT_CHARS, TASK_CHARS
 from writer.procedures.ports import Analysis, Draft
+from writer.procedures.rules.analyst import RuleAnalyst, explain
 from writer.run import ProcedureData, ScriptData
 
 PATIENT = Patience(timeout_s=30, budget_s=60, attempts=1, failures_to_open=10**6)

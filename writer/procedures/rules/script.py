@@ -11,7 +11,7 @@ from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.statements import is_statement
 from writer.procedures.ports import Draft
-from writer.procedures.steps import steps_of, task_type, worth_repeating
+from writer.procedures.rules.steps import steps_of, task_type, worth_repeating
 from writer.run import ScriptData
 
 TASK_CHARS = 240

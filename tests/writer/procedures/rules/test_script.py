@@ -10,7 +10,7 @@ import pytest
 from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.procedures.ports import Draft
-from writer.procedures.script import RuleAbstractor, script
+from writer.procedures.rules.script import RuleAbstractor, script
 
 TASK = "Add a last_name column to the users table"
 STATEMENT = "ALTER TABLE users ADD COLUMN last_name text;"

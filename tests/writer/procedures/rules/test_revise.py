@@ -3,10 +3,10 @@
 from typing import Any
 
 from writer.analysis.calls import StoredRun
-from writer.procedures.analyst import explain
 from writer.procedures.ports import Draft
-from writer.procedures.revise import MARK, MOST_NOTES, revised
-from writer.procedures.script import script
+from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.revise import MARK, MOST_NOTES, revised
+from writer.procedures.rules.script import script
 
 GOOD = [
     {"tool": "get_order", "input": {"order": "#W1"}, "output": {"item": "i-9"}},

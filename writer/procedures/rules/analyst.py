@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure, find
 from writer.analysis.state_changes import changes_state
-from writer.procedures.fix_text import failure_lesson, learned_fix
 from writer.procedures.ports import Analysis
+from writer.procedures.rules.fix_text import failure_lesson, learned_fix
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,73 @@
+"""The patterns of what is taken out of texts, for RE2; and the names of fields whose values are secrets.
+
+A pattern with groups takes out its group, and what stands around it stays.
+"""
+
+import re
+
+PASSWORDS = (
+    r"(?:pass(?:word|wd|phrase|code)|pwd|(?:admin|db|ftp|mail|my|redis|root|smtp|user)[_-]?pass|identified\s{1,3}by)"
+)
+TOKENS = (
+    r"(?:(?:access|account|api|auth|client|encryption|master|private|secret|service|shared|signing)[_.-]?key"
+    r"|secret|token|credential)"
+)
+_QUOTE = r"\\*[\"'`]"  # at whatever depth of JSON inside JSON
+_ASSIGN = (
+    rf"(?:(?:{_QUOTE})?\]?\s{{0,3}}(?::=|=>|==?|:)\s{{0,3}}"
+    rf"|{_QUOTE}\s{{0,3}},\s{{0,3}}{_QUOTE}value{_QUOTE}\s{{0,3}}:\s{{0,3}})"
+)
+# Inside n-fold JSON a quote that delimits has 1, 3 or 7 backslashes before it, and one inside the value has more.
+_NESTED = "|".join(rf"\\{{{n}}}\"((?:[^\"\\\n]|\\{{{n + 1},}}\"?)+)" for n in (1, 3, 7))
+_QUOTED = rf"""(?:"((?:[^"\\\n]|\\[^\n])+)|'((?:[^'\\\n]|\\[^\n])+)|{_NESTED}|\\+["']([^"'\\\n]+))"""
+_BARE = r"""([^\s"'`\\,;&<>(){}\[\]|]+)"""
+
+
+def _assigned(name: str) -> str:
+    """The pattern of a value that is given to such a name: assigned, passed as an option, or inside an XML tag."""
+    return rf"(?i)(?:{name}{_ASSIGN}|--[\w-]*{name} {{1,2}}|<[\w:]*{name}>)(?:{_QUOTED}|{_BARE})"
+
+
+SECRETS = {
+    "private-key": r"-----BEGIN[A-Z0-9 ]* PRIVATE KEY[A-Z ]*-----(?:[^-\"']|-[^-\"'])*(?:-----END[A-Z0-9 ]*-{0,5})?",
+    "github-token": r"\b(?:github_pat_\w{22,}|gh[oprsu]_\w{36,})",
+    "gitlab-token": r"\bgl(?:agent|cbt|dt|ft|pat|ptt|rt|soat)-[\w-]{20,}",
+    "slack-token": r"\bxox[a-z](?:-\w{8,})+|\bxapp-\d(?:-\w{8,})+",
+    "stripe-access-key": r"\b(?:[rs]k_(?:live|test)_|whsec_)\w{16,}",
+    "anthropic-key": r"\bsk-ant-[\w-]{16,}",
+    "openai-key": r"\bsk-(?:proj-|svcacct-|admin-)?[\w-]{20,}",
+    "google-key": r"\b(?:AIza[\w-]{35}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{28})",
+    "npm-tokens": r"\bnpm_[A-Za-z0-9]{36}",
+    "pypi-token": r"\bpypi-[\w-]{50,}",
+    "huggingface-token": r"\bhf_[A-Za-z0-9]{34}",
+    "telegram-token": r"\b\d{8,10}:AA[\w-]{33}",
+    "basic-auth-credentials": r"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/?#@\"'\\<>]*:([^\s/\"'<>\\]+)@",
+    "authorization": (
+        rf"(?i)authorization(?:{_QUOTE})?\s{{0,3}}[:=]\s{{0,3}}(?:{_QUOTE})?"
+        r"(?:(?:apikey|basic|bearer|digest|token)\s{1,3})?([\w.~+/=:-]{8,})|\b(?:basic|bearer) {1,3}([\w.~+/=-]{16,})"
+    ),
+    "password": rf"{_assigned(PASSWORDS)}|{PASSWORDS}\s{{1,3}}(?:{_QUOTED}|is:?\s{{1,3}}(?:{_QUOTED}|{_BARE}))",
+    "token": _assigned(TOKENS),
+}
+PERSONAL = {
+    "email": r"[\w.%+-]+@[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*\.[a-zA-Z]{2,}",
+    # The issuers' prefixes, for one number in ten passes Luhn's test; and no digits of a decimal fraction.
+    "payment-card": (
+        r"(?:^|[^\w.])((?:4\d|5[1-5]|2[2-7]|35|6[045])\d{14}|3[47]\d{13}"
+        r"|[2-6]\d{3}[ -]\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d\d[ -]\d{6}[ -]\d{5})\b"
+    ),
+    "iban": r"\b[A-Z]{2}\d\d(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)\b",
+    # A bare run of digits is an id; a phone number has a plus, groups, or a field that says so.
+    "phone": (
+        r"(?:^|[^\w+])(\+[1-9]\d{0,2}(?:[ .()/-]{0,2}\d){6,12})\b"
+        r"|(?:^|[^\w.+#-])((?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4})\b"
+    ),
+    "phone-field": (
+        rf"(?i)(?:\b|_)(?:cell|fax|mobile|phone|tel|telephone)(?:[_ ]?(?:no|number))?(?:{_QUOTE})?\s?[:=]\s?"
+        rf"(?:{_QUOTE})?([+(]?\d[\d ()./-]{{5,18}}\d)\b"
+    ),
+}
+
+SENSITIVE_KEY = re.compile(
+    rf"(?i)[\w.\s-]*(?:(?P<password>{PASSWORDS})|(?P<token>{TOKENS})|(?P<authorization>authorization))"
+)

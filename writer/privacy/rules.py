@@ -1,0 +1,98 @@
+"""The rules of redaction: those of the `detect_secrets` library and our own, as expressions of RE2 and as one set."""
+
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Protocol, cast
+
+import re2
+from detect_secrets import plugins
+from detect_secrets.plugins.base import RegexBasedDetector
+
+from writer.privacy.patterns import PERSONAL, SECRETS
+
+SET_MEMORY_BYTES = 32 << 20
+
+# Their matches swallow the words around the secret, or take a lockfile's sha512 for a key; there are own ones below.
+_PLUGINS_LEFT_OUT = {"artifactory", "azure_storage_key", "basic_auth", "npm", "private_key"}
+_KEYWORD_AT_A_DISTANCE = ".{0,"
+
+
+class Match(Protocol):
+    """Where an expression of RE2 matches; positions in bytes, -1 for a group that took no part."""
+
+    def span(self, group: int = 0, /) -> tuple[int, int]:
+        """Start and end."""
+        ...
+
+    def start(self, group: int = 0, /) -> int:
+        """The first byte."""
+        ...
+
+    def end(self, group: int = 0, /) -> int:
+        """The byte behind the last."""
+        ...
+
+
+class Regex(Protocol):
+    """An expression of RE2, which ships no types."""
+
+    @property
+    def pattern(self) -> str:
+        """As it was written."""
+
+    @property
+    def groups(self) -> int:
+        """How many groups it captures."""
+
+    def search(self, data: bytes, start: int = 0, /) -> Match | None:
+        """The first match from ``start`` on."""
+        ...
+
+
+class RegexSet(Protocol):
+    """A set of RE2's expressions, scanned together."""
+
+    def Match(self, data: bytes, /) -> list[int]:  # noqa: N802 - RE2's name
+        """The places of the expressions that match."""
+        ...
+
+
+def _library_rules() -> Iterator[tuple[str, str]]:
+    """The kind and pattern of each rule of the library that takes out no more than the secret."""
+    names = {module.name for module in pkgutil.iter_modules(plugins.__path__)} - _PLUGINS_LEFT_OUT
+    for name in sorted(names):
+        import_module(f"{plugins.__name__}.{name}")
+    for plugin in RegexBasedDetector.__subclasses__():
+        kind = str(plugin.secret_type).lower().replace(" ", "-")
+        for rule in vars(plugin)["denylist"] if plugin.__module__.rpartition(".")[2] in names else ():
+            if _KEYWORD_AT_A_DISTANCE not in rule.pattern:
+                yield kind, f"(?i){rule.pattern}" if rule.flags & re.IGNORECASE else rule.pattern
+
+
+def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, Regex]]:
+    """The kind and the RE2 expression of each pattern that RE2 can run; it has no look-around."""
+    options = re2.Options()
+    options.log_errors, options.never_capture = False, not capture
+    for kind, pattern in patterns:
+        with suppress(re2.error):
+            yield kind, re2.compile(pattern, options)
+
+
+def _set_of(rules: Sequence[tuple[str, Regex]]) -> RegexSet:
+    """The set that tells in one scan which of the rules match a text, by their places in the list."""
+    options = re2.Options()
+    options.max_mem = SET_MEMORY_BYTES
+    rules_set = re2.Set.SearchSet(options)
+    for _, regex in rules:
+        rules_set.Add(regex.pattern)
+    rules_set.Compile()
+    return cast("RegexSet", rules_set)
+
+
+RULES = [*_compiled(_library_rules(), capture=False), *_compiled({**SECRETS, **PERSONAL}.items(), capture=True)]
+"""Kind and expression, the most specific first."""
+ANY_RULE = _set_of(RULES)
+KINDS = ["unread", *(kind for kind, _ in RULES)]

@@ -1,0 +1,87 @@
+"""The forms of a language model's answers, and what of an answer may be stored."""
+
+from collections.abc import Mapping
+from typing import Annotated, Generic, Literal, Self, TypeVar
+
+from pydantic import BaseModel, Field, JsonValue, model_validator
+
+from writer.analysis.placeholders import clean
+from writer.nested import parts
+from writer.privacy.redact import redact
+from writer.run import ProcedureData, ScriptData, Strict
+
+Record = TypeVar("Record", bound=BaseModel)
+Trigger = Annotated[str, Field(min_length=1, max_length=500)]
+Label = Annotated[str, Field(max_length=100)]
+
+
+class Lesson(Strict):
+    """The analyst's answer: a learned-procedure record of a fix or of a failure without one."""
+
+    status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"]
+    data: ProcedureData | None
+
+    @model_validator(mode="after")
+    def _data_unless_nothing_failed(self) -> Self:
+        if (self.data is None) != (self.status == "no_failure_detected"):
+            raise ValueError("data must be null exactly when no failure was detected")
+        return self
+
+
+class Script(Strict):
+    """The abstractor's answer."""
+
+    status: Literal["script", "nothing_to_follow"]
+    data: ScriptData | None
+    trigger: Trigger
+    task_type: Label
+    domain: Label
+
+    @model_validator(mode="after")
+    def _data_of_a_script(self) -> Self:
+        if (self.data is None) != (self.status == "nothing_to_follow"):
+            raise ValueError("data must be null exactly when there is nothing to follow")
+        return self
+
+
+class Revision(Strict, Generic[Record]):
+    """The reviser's answer, about a record of the same form as the one it revises."""
+
+    status: Literal["revised", "nothing_to_say"]
+    data: Record | None
+    trigger: Trigger
+
+    @model_validator(mode="after")
+    def _data_of_a_revision(self) -> Self:
+        if (self.data is None) != (self.status == "nothing_to_say"):
+            raise ValueError("data must be null exactly when there is nothing to say")
+        return self
+
+
+_DONE = ("procedure_name", "successful_intervention", "learned_procedure_steps")
+"""The fields of a record that tell an agent what to do."""
+
+
+def instructions_in(shown: Mapping[str, JsonValue]) -> list[str]:
+    """Returns the texts of an answer that say what to do, and when."""
+    data = shown.get("data")
+    fields = data if isinstance(data, dict) else {}
+    return texts_in([shown.get("trigger"), *(fields.get(name) for name in _DONE)])
+
+
+def texts_in(value: JsonValue) -> list[str]:
+    """Returns every text in the value, in its order; keys are none."""
+    return [part for part in parts(value) if isinstance(part, str)]
+
+
+def storable(shown: JsonValue) -> JsonValue:
+    """Returns an answer as it may be stored: each text in one line, and nothing in it that looks like a secret."""
+    return redact(_in_lines(shown))[0]
+
+
+def _in_lines(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _in_lines(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_in_lines(item) for item in value]
+    return clean(value, len(value)) if isinstance(value, str) else value

@@ -1,0 +1,131 @@
+"""Trains candidates: of every profile that is due at once, each measured on its later decisions before it is stored."""
+
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.exc import IntegrityError
+
+from policy import features
+from policy.examples import Examples, split
+from policy.held_out import held_out_log_loss
+from policy.inputs import factory
+from policy.network import Head
+from policy.weights import pack
+from retrieval.database.database import Database
+from retrieval.errors import UserErased
+from writer.profiles import Profile
+from writer.training import lifecycle, shared_prior
+from writer.training.lifecycle import NewPolicy
+from writer.training.result import TrainingOutcome, TrainingResult
+from writer.training.shared_prior import Start
+
+Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
+"""Trains a head for each set of examples, with its seed, from where it begins."""
+
+HELD_OUT = 0.2
+CURVE = (0.25, 0.5, 1.0)
+"""Shares of the earlier decisions at which the learning curve is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a profile must have before a candidate is trained.
+
+    Attributes:
+        decisions: rewarded ones, of this version of the features.
+        fresh: of them, how many since the last training.
+        half: decisions at which the learned part has half of its weight: the n0 of n / (n + n0).
+        members: heads of the ensemble.
+        hidden: units of the network; 0 is logistic regression.
+    """
+
+    decisions: int = 100
+    fresh: int = 50
+    half: float = 100.0
+    members: int = 5
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DueProfile:
+    """A profile whose candidate is to be trained."""
+
+    profile: Profile
+    examples: Examples
+    shares: bool
+    """Whether its numbers may train the shared prior."""
+
+
+async def train_candidates(
+    database: Database, due: Sequence[DueProfile], fit: Fit, demand: Demand, seed: int
+) -> AsyncIterator[TrainingResult]:
+    """Trains all at once: first on the earlier decisions, to be measured on the later, then on everything."""
+    if not due:
+        return
+    start = await _start(database, due, fit, demand, seed)
+    seeds = [_seed(each.profile, seed) for each in due]
+    late = [split(each.examples.group, HELD_OUT) for each in due]
+    earlier = [np.flatnonzero(~rows) for rows in late]
+    curves: list[list[Head]] = []
+    for share in CURVE:
+        first = [each.examples.take(rows[: int(len(rows) * share)]) for each, rows in zip(due, earlier, strict=True)]
+        curves.append(fit(first, seeds, start.head))
+    heads = fit([each.examples for each in due], seeds, start.head)
+    for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
+        count = len(each.examples)
+        if not all(trained.is_finite for trained in (head, *curve)):
+            yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
+            continue
+        blend = count / (count + demand.half)
+        measured = [held_out_log_loss(each.examples.take(rows), trained, blend) for trained in curve]
+        known = int((~rows).sum())
+        points = [(int(known * share), at.log_loss_gain) for share, at in zip(CURVE, measured, strict=True)]
+        whole, curve_points = measured[-1], [{"decisions": n, "log_loss_gain": gain} for n, gain in points]
+        metrics = {**whole.as_json(), "learning_curve": curve_points}
+        worse = whole.log_loss_gain < -2 * whole.log_loss_gain_error
+        blob, checksum = pack(head, features.VERSION)
+        status = "rejected" if worse else "candidate"
+        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
+        yield await _store(database, each.profile, new)
+
+
+async def _start(database: Database, due: Sequence[DueProfile], fit: Fit, demand: Demand, seed: int) -> Start:
+    """Returns where heads begin: a prior of those who share their numbers now, else the last, else the factory's."""
+    users: dict[str, list[Examples]] = {}
+    for each in due:
+        if each.shares:
+            users.setdefault(each.profile.user_sub, []).append(each.examples)
+    begin = factory(demand.members, demand.hidden)
+    together = shared_prior.pool(users)
+    if together is not None:
+        (head,) = fit([together], [seed], begin)
+        contributors = {each.profile.user_sub: each.profile.seen_at for each in due if each.shares}
+        with suppress(UserErased, IntegrityError):  # a contributor was erased, or another trainer was first
+            async with database.as_worker(contributors) as connection:
+                return await shared_prior.store(connection, head, list(contributors), len(together))
+    async with database.as_worker() as connection:
+        return await shared_prior.latest(connection) or Start(begin)
+
+
+async def _store(database: Database, profile: Profile, new: NewPolicy) -> TrainingResult:
+    user_sub, agent_key = profile.user_sub, profile.agent_key
+    try:
+        async with database.as_user(user_sub, profile.seen_at) as connection:
+            version = await lifecycle.add(connection, user_sub, agent_key, new)
+    except UserErased:
+        return TrainingResult(user_sub, agent_key, "erased")
+    except IntegrityError:
+        return TrainingResult(user_sub, agent_key, "another trainer was first")
+    outcome: TrainingOutcome = (
+        "candidate" if new.status == "candidate" else "worse than the default on held-out decisions"
+    )
+    return TrainingResult(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
+
+
+def _seed(profile: Profile, seed: int) -> int:
+    """Returns a seed of the profile's own, so that no other profile's number changes its weights."""
+    digest = f"{seed}\n{profile.user_sub}\n{profile.agent_key}".encode()
+    return int.from_bytes(hashlib.sha256(digest).digest()[:6], "big")

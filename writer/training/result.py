@@ -1,0 +1,48 @@
+"""What a training says of one profile."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypedDict, cast
+
+from policy.gate import Verdict
+
+TrainingOutcome = Literal[
+    "candidate",
+    "promote",
+    "keep",
+    "roll back",
+    "insufficient evidence",
+    "too few decisions",
+    "rewards all equal",
+    "nothing new",
+    "worse than the default on held-out decisions",
+    "diverged",
+    "learning is off",
+    "another trainer was first",
+    "erased",
+]
+
+
+class CurvePoint(TypedDict):
+    """One point of a learning curve: what a head gains in log loss, in nats, after so many decisions."""
+
+    decisions: int
+    log_loss_gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """What became of one profile."""
+
+    user_sub: str
+    agent_key: str
+    outcome: TrainingOutcome
+    version: int | None = None
+    decisions: int = 0
+    verdict: Verdict | None = None
+    metrics: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def learning_curve(self) -> Sequence[CurvePoint]:
+        """Returns the curve that is part of the metrics of a new policy; empty without one."""
+        return cast("Sequence[CurvePoint]", self.metrics.get("learning_curve", ()))

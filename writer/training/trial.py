@@ -1,0 +1,103 @@
+"""Judges policies by the log: the gate's verdict on a trial, and the watch over what serves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from policy.decide import CANDIDATE, SERVING, Policy
+from policy.gate import Contest, Verdict, judge
+from policy.gate import Settings as GateSettings
+from policy.watch import watch
+from policy.weights import WeightsError
+from retrieval.ranking.policies import policy_of
+from retrieval.telemetry import log as events
+from writer.training.decision_log import LoggedDecision, logged, target
+from writer.training.lifecycle import PolicyRow
+from writer.training.result import TrainingResult
+
+MOST_TRIAL = 4_000
+"""Decisions after which a trial without a verdict ends."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transition:
+    """A change of a live policy: columns to set on it, and its new status, if any."""
+
+    policy: PolicyRow
+    status: str | None
+    columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+
+def transitions_of(
+    live: Sequence[PolicyRow], log: Sequence[LoggedDecision]
+) -> tuple[list[Transition], TrainingResult | None]:
+    """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now."""
+    transitions: list[Transition] = []
+    sound: dict[str, PolicyRow] = {}
+    for row in live:
+        if row.stands and _policy(row) is not None:
+            sound[row.status] = row
+            continue
+        why = "its weights cannot be loaded" if row.stands else "its shared prior was erased"
+        events.warning("policy.failed", version=row.version, why=why)
+        transitions.append(Transition(row, "failed"))  # it can no longer serve, and makes room for another
+    found = _watched(sound.get(SERVING), log)
+    if found is None and CANDIDATE in sound:
+        found = _judged(sound, log)
+    return ([*transitions, found[0]], found[1]) if found else (transitions, None)
+
+
+def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult] | None:
+    """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on."""
+    if serving is None or not serving.verdict:
+        return None
+    floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
+    mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == f"q-{serving.version}"]
+    live = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
+    if not live.roll_back:
+        return None
+    why: dict[str, object] = {
+        "live_reward": live.mean,
+        "floor": live.floor,
+        "decisions": live.decisions,
+        "evidence": live.evidence,
+    }
+    events.warning("policy.rolled_back", version=serving.version, decisions=live.decisions)
+    transition = Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
+    return transition, TrainingResult(
+        serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
+    )
+
+
+def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult]:
+    """Returns what the gate says of the trial, by the decisions since it began."""
+    row = sound[CANDIDATE]
+    trial = [entry for entry in log if entry.at >= row.created_at]
+    verdict = verdict_on(trial, _policy(row), _policy(sound.get(SERVING)))
+    status = {"promote": "serving", "keep": "rejected", "roll back": "rolled_back"}.get(verdict.outcome)
+    if status is None and sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
+        status = "rejected"
+    result = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
+    return Transition(row, status, {"verdict": verdict.as_json()}), result
+
+
+def verdict_on(
+    trial: Sequence[LoggedDecision],
+    candidate: Policy | None,
+    serving: Policy | None,
+    settings: GateSettings | None = None,
+) -> Verdict:
+    """Returns the gate's verdict on a candidate by the decisions of its trial."""
+    default = target(trial, None)
+    contest = Contest(target(trial, candidate), default if serving is None else target(trial, serving), default)
+    return judge(logged(trial), contest, settings)
+
+
+def _policy(row: PolicyRow | None) -> Policy | None:
+    if row is None:
+        return None
+    try:
+        return policy_of(row)
+    except WeightsError:
+        return None  # what cannot be loaded does not serve either

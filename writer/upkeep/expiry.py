@@ -1,0 +1,72 @@
+"""Which rows of a profile have had their time: merged, unused for too long, or pruned and logged long ago."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Select, and_, func, literal, select
+
+from retrieval.schema import cases, decisions, procedures, profiles
+
+BATCH = 1_000
+"""Most rows that one transaction prunes."""
+LAST_USED = func.greatest(cases.c.created_at, cases.c.last_used_at)  # which passes over NULL
+
+
+def merged(user_sub: str, agent_key: str) -> Select[UUID]:
+    """Returns the statement for cases that live on as a count of another one."""
+    return _of_status(user_sub, agent_key, "merged").order_by(cases.c.created_at, cases.c.id).limit(BATCH)
+
+
+def expired(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for ready cases unused for the profile's ``ttl_days``, whatever their worth."""
+    profile = and_(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+    # days as an interval, for the date that lies a great many days back may not exist
+    age = literal(now) - LAST_USED
+    too_old = age > func.make_interval(0, 0, 0, profiles.c.ttl_days)
+    statement = _of_status(user_sub, agent_key, "ready").join(profiles, profile).where(too_old)
+    return statement.order_by(LAST_USED, cases.c.id).limit(BATCH)
+
+
+def long_pruned(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
+    """Returns the statement for cases that were pruned before that time."""
+    statement = _of_status(user_sub, agent_key, "pruned").where(cases.c.pruned_at < before)
+    return statement.order_by(cases.c.pruned_at, cases.c.id).limit(BATCH)
+
+
+def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
+    """Returns the statement for decisions that were logged before that time."""
+    return (
+        select(decisions.c.id)
+        .where(decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.created_at < before)
+        .order_by(decisions.c.created_at, decisions.c.id)
+        .limit(BATCH)
+    )
+
+
+def expired_procedures(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for procedures unused for the profile's ``ttl_days``; never a pinned one.
+
+    One that outlived its case is no older than any other may be.
+    """
+    age = literal(now) - func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
+    days = (
+        select(profiles.c.ttl_days)
+        .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+        .scalar_subquery()
+    )
+    return (
+        select(procedures.c.id)
+        .where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
+        .group_by(procedures.c.id)
+        .having(age > func.make_interval(0, 0, 0, days), ~func.bool_or(procedures.c.pinned))
+        .order_by(procedures.c.id)
+        .limit(BATCH)
+    )
+
+
+def _of_status(user_sub: str, agent_key: str, status: str) -> Select[UUID]:
+    return select(cases.c.id).where(
+        cases.c.user_sub == user_sub,
+        cases.c.agent_key == agent_key,
+        cases.c.status == status,
+    )

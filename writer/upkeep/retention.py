@@ -1,0 +1,84 @@
+"""What cases and procedures are worth to a profile, and which of them are too many for it."""
+
+from uuid import UUID
+
+from sqlalchemy import CTE, Float, Select, case, cast, func, select
+
+from retrieval.database.rows import Rows
+from retrieval.schema import cases, procedures, profiles
+from writer.upkeep.expiry import BATCH, LAST_USED
+
+STALEST = 0.25
+"""What the case that was used longest ago weighs beside the freshest one."""
+
+
+def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
+    """Returns the statement for ready cases beyond the profile's window, by `retention`, the least worth first."""
+    bank = retention(user_sub, agent_key)
+    best_first = bank.c.retention.desc(), bank.c.last_used.desc(), bank.c.id.desc()
+    ranked = select(bank.c.id, func.row_number().over(order_by=best_first).label("rank")).cte("ranked")
+    window = (
+        select(profiles.c.window_size)
+        .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+        .scalar_subquery()
+    )
+    return select(ranked.c.id).where(ranked.c.rank > window).order_by(ranked.c.rank.desc()).limit(BATCH)
+
+
+def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID]:
+    """Returns the statement for procedures beyond those to be kept, the least worth first; never a pinned one.
+
+    Their worth is the Beta(1, 1) posterior mean of their uses' rewards, times the same freshness as a case's.
+    """
+    mine = procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key
+    used = func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
+    expected = (1.0 + func.sum(procedures.c.use_reward)) / (2.0 + func.sum(procedures.c.uses))
+    newer = func.row_number().over(order_by=(used.desc(), procedures.c.id.desc())) - 1
+    freshness = 1.0 - (1.0 - STALEST) * cast(newer, Float) / cast(func.count().over(), Float)
+    pinned = func.bool_or(procedures.c.pinned)
+    every = select(procedures.c.id, (expected * freshness).label("worth"), pinned.label("pinned")).where(*mine)
+    worth = every.group_by(procedures.c.id).subquery()
+    best_first = worth.c.pinned.desc(), worth.c.worth.desc(), worth.c.id.desc()
+    ranked = select(worth, func.row_number().over(order_by=best_first).label("rank")).subquery()
+    crowded = select(ranked.c.id).where(ranked.c.rank > kept, ~ranked.c.pinned)
+    return crowded.order_by(ranked.c.rank.desc()).limit(BATCH)
+
+
+def retention(user_sub: str, agent_key: str) -> CTE:
+    """Returns id, last_used and retention (above 0, higher is kept longer) of each ready case.
+
+    ``retention = expected * freshness / (1 + (1 - expected) * ln(frequency)) / copy``, where
+
+    * ``expected``: the Beta(1, 1) posterior mean of the case's own reward and of its reuses' rewards;
+    * ``freshness``: 1 for the case that was made or used last, falling evenly by rank towards STALEST. By rank
+      and not by age, so that a holiday makes nobody forget. A failure so leaves at two thirds of the life of a
+      success, and a case that keeps helping outlives both;
+    * ``frequency``: runs merged into the case and reuses; what comes often and pays little weighs less (anti-swamping);
+    * ``copy``: 1 for the best of the cases with the same plan and outcome, 2 for the next, … (diversity).
+    """
+    worth = _worth(user_sub, agent_key).cte("worth")
+    alike = func.row_number().over(
+        partition_by=(worth.c.plan, worth.c.planless, worth.c.outcome),
+        order_by=(worth.c.worth.desc(), worth.c.last_used.desc(), worth.c.id.desc()),
+    )
+    return select(worth.c.id, worth.c.last_used, (worth.c.worth / alike).label("retention")).cte("retention")
+
+
+def _worth(user_sub: str, agent_key: str) -> Rows:
+    """Retention but for the copies."""
+    own = case((cases.c.reward.is_(None), 0.0), else_=1.0)
+    earned = func.coalesce(cases.c.reward, 0.0) + cases.c.reuse_reward
+    expected = cast(1.0 + earned, Float) / cast(2.0 + own + cases.c.reuse_count, Float)
+    newer = func.row_number().over(order_by=(LAST_USED.desc(), cases.c.id.desc())) - 1
+    freshness = 1.0 - (1.0 - STALEST) * cast(newer, Float) / cast(func.count().over(), Float)
+    swamping = 1.0 + (1.0 - expected) * func.ln(cast(cases.c.occurrences + cases.c.reuse_count, Float))
+    # runs without a plan did not do the same: only those of the same words are copies
+    planless = case((func.cardinality(cases.c.plan) == 0, cases.c.message_hash))
+    return select(
+        cases.c.id,
+        cases.c.plan,
+        planless.label("planless"),
+        cases.c.outcome,
+        LAST_USED.label("last_used"),
+        (expected * freshness / swamping).label("worth"),
+    ).where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")
