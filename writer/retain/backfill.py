@@ -4,11 +4,12 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypedDict, cast
+from typing import cast
 
 import orjson
 from pydantic import JsonValue, ValidationError
 from sqlalchemy import Select, select
+from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
 from retrieval.database.database import Database
 from retrieval.kinds import RewardSource, RunOutcome
