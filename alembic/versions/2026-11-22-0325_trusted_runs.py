@@ -1,7 +1,7 @@
 """How many trusted rewards the reward of a case is the mean of, for the next one to weigh as much as each of them.
 
 Revision ID: 0006
-Revises: 0004
+Revises: 0005
 Create Date: 2026-11-22 03:25:31.402117
 """
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 

@@ -1,14 +1,14 @@
 """The name of a vector space tells its dimension, so that vectors of two lengths under one model never meet.
 
-Revision ID: 0006
-Revises: 0005
+Revision ID: 0007
+Revises: 0006
 Create Date: 2026-11-22 03:45:00.000000
 """
 
 from alembic import op
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 

@@ -1,4 +1,4 @@
-"""Migrating to 0006 gives every stored vector, and every profile, the name of its space with the dimension in it."""
+"""Migrating to 0007 gives every stored vector, and every profile, the name of its space with the dimension in it."""
 
 from uuid import uuid4
 
@@ -52,7 +52,7 @@ async def fill(connection: asyncpg.Connection, user: str, model: str, dimension:
 
 async def test_names_of_spaces_get_their_dimension_and_lose_it_again(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
-    await migrate(url, "0005")
+    await migrate(url, "0006")
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     bundled = WordLlamaEmbedder.model
     await fill(connection, "alice", "text-embedding-3-small", 3)
@@ -60,6 +60,6 @@ async def test_names_of_spaces_get_their_dimension_and_lose_it_again(postgres: E
     before = await names(connection)
     await migrate(url)
     assert await names(connection) == {table: ["text-embedding-3-small@3", bundled] for table in TABLES}
-    await migrate(url, "0005")
+    await migrate(url, "0006")
     assert await names(connection) == before == {table: ["text-embedding-3-small", bundled] for table in TABLES}
     await connection.close()

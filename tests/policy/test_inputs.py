@@ -9,8 +9,6 @@ from policy.network import CLIP_SD
 from tests.policy.builders import pool, unhurried, wild
 
 HALF = np.finfo(np.float16)
-
-
 FACTORY_INPUTS = ("log_agreement", "log_rrf")
 
 

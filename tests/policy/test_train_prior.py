@@ -11,8 +11,6 @@ from tests.policy.builders import QUICK, logged, start, toy
 from tests.policy.trained import PROBE, flipped, moved, rng
 
 CROWD = [logged(rng(100 + user), 40) for user in range(19)]
-
-
 PRIOR_PLAN = Plan(steps=120, ridge=30.0)
 
 

@@ -4,8 +4,6 @@ from typing import Any
 
 from retrieval.rewriting.choice import KNOWN_FOR_S, Rewriting, known_choices
 
-# What profiles have chosen
-
 NOWHERE: Any = None  # remembering needs no database
 
 

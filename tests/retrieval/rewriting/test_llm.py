@@ -8,8 +8,6 @@ from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, Mo
 from retrieval.ports import Reply, Rewritten
 from retrieval.rewriting.llm import LlmRewriter, Query
 
-# By a model
-
 
 class Says:
     def __init__(self, outcome: Any) -> None:

@@ -48,8 +48,6 @@ FRAGMENTS = st.sampled_from([
 
 
 UNHURRIED = settings(deadline=None)
-
-
 QUERIES = st.one_of(
     st.text(min_size=1, max_size=200),
     st.lists(FRAGMENTS, min_size=1, max_size=12).map(" ".join),

@@ -1,0 +1,56 @@
+"""Which procedures are shown together: the best, no two the same, and one warning."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from retrieval.procedures.found import Procedure, compose
+
+
+def procedure(
+    similarity: float, *sources: int, steps: str = "", level: str | None = "hybrid", **more: Any
+) -> Procedure:
+    fields: dict[str, Any] = {"uses": 0.0, "use_reward": 0.0, "occurrences": 1, "warns": False, **more}
+    return Procedure(
+        id=uuid4(),
+        version=1,
+        kind="script",
+        level=level,
+        task_type="",
+        trigger="t",
+        domain="",
+        record={"procedure_name": "n", "learned_procedure_steps": [steps or f"{similarity}"]},
+        similarity=similarity,
+        sources=frozenset(UUID(int=source) for source in sources),
+        **fields,
+    )
+
+
+def similarities(found: list[Procedure], most: int = 10, warnings: int = 1) -> list[float | None]:
+    return [each.similarity for each in compose(found, most, warnings=warnings)]
+
+
+def test_the_nearest_are_told_first_and_no_more_than_the_profile_wants():
+    found = [procedure(0.5), procedure(0.9), procedure(0.7)]
+    assert similarities(found) == [0.9, 0.7, 0.5]
+    assert similarities(found, 2) == [0.9, 0.7]
+    assert similarities(found, 0) == []
+
+
+def test_no_two_say_the_same():
+    assert similarities([procedure(0.9, 1, 2), procedure(0.8, 2, 3), procedure(0.7, 3)]) == [0.9, 0.7]
+    assert similarities([procedure(0.9, 1, steps="A  step"), procedure(0.8, 2, steps="a step")]) == [0.9]
+
+
+def test_of_a_fix_and_the_script_of_its_run_the_fix_is_told():
+    assert similarities([procedure(0.9, 1, 2), procedure(0.8, 2, level=None), procedure(0.7, 3)]) == [0.8, 0.7]
+
+
+def test_there_is_at_most_one_warning():
+    found = [procedure(0.9, warns=True), procedure(0.8, warns=True), procedure(0.7)]
+    assert similarities(found) == [0.9, 0.7]
+    assert similarities(found, warnings=0) == [0.7]
+
+
+def test_one_that_was_used_in_vain_falls_behind_one_that_helps():
+    assert similarities([procedure(0.8, uses=10, use_reward=0), procedure(0.6)]) == [0.6, 0.8]
+    assert similarities([procedure(0.7, uses=10, use_reward=10), procedure(0.75)]) == [0.7, 0.75]

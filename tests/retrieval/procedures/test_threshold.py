@@ -1,0 +1,39 @@
+"""From which similarity on two texts mean the same: each model by its own measure."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.procedures.threshold import TRIPLES, Calibrations, Threshold, calibrated, sentences
+
+EMBEDDER = WordLlamaEmbedder()
+
+
+def test_the_threshold_tells_most_of_the_sentences_right_and_says_how_many():
+    numbers = EMBEDDER._embed(sentences())  # noqa: SLF001 - a plain function of the texts
+    found = calibrated(numbers)
+    assert found.origin == "measured"
+    units = numbers.reshape(len(TRIPLES), 3, -1)
+    same, other = (np.einsum("nd,nd->n", units[:, 0], units[:, k]) for k in (1, 2))
+    right = ((same >= found.similarity).mean() + (other < found.similarity).mean()) / 2
+    assert found.right == pytest.approx(right)
+    assert right >= 0.8
+    for cut in np.linspace(-1, 1, 101):
+        assert right >= ((same >= cut).mean() + (other < cut).mean()) / 2
+
+
+def test_two_models_have_thresholds_of_their_own():
+    def model(same: float, other: float) -> list[Any]:
+        vectors = [[1.0, 0.0], [same, (1 - same**2) ** 0.5], [other, (1 - other**2) ** 0.5]] * len(TRIPLES)
+        return [np.array(each, np.float32) for each in vectors]
+
+    known = Calibrations()
+    assert known.wanted("wide") == sentences()
+    known.learn("wide", model(0.9, 0.1))
+    known.learn("narrow", model(0.95, 0.85))
+    assert known.wanted("wide") == []
+    assert known.of("wide") == Threshold(pytest.approx(0.5), "measured", 1.0)
+    assert known.of("narrow") == Threshold(pytest.approx(0.9), "measured", 1.0)
+    assert known.of("unknown") == Threshold(0.7, "source")
