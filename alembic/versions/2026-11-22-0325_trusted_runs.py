@@ -1,6 +1,6 @@
 """How many trusted rewards the reward of a case is the mean of, for the next one to weigh as much as each of them.
 
-Revision ID: 0006
+Revision ID: 0007
 Revises: 0004
 Create Date: 2026-11-22 03:25:31.402117
 """
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from alembic import op
 
-revision = "0006"
+revision = "0007"
 down_revision = "0004"
 branch_labels = None
 depends_on = None
