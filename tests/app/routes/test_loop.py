@@ -102,7 +102,7 @@ async def test_a_repeat_with_a_trusted_reward_replaces_a_guess_and_averages_with
     assert (case["occurrences"], case["reward"], case["reward_source"]) == (2, 0.25, "judge")
     await fill(alice, ["water the garden"], reward=1.0, reward_source="metric")
     case = await alice.case(case_id)
-    assert (case["occurrences"], case["reward"], case["reward_source"]) == (3, 0.5, "judge")
+    assert (case["occurrences"], case["reward"], case["reward_source"]) == (3, 0.625, "judge")
 
 
 async def test_a_retain_on_a_retrieval_credits_only_the_cases_it_used(alice: User):

@@ -115,6 +115,11 @@ def test_a_benchmark_runs_plan_is_its_successful_changes_in_order():
     ]
 
 
+def test_a_change_that_answered_with_an_error_is_no_step_of_the_plan_whatever_the_benchmark_calls_it():
+    missed = {**step("cancel_order", id=1), "output": '# var_0 = "Error: non-pending order cannot be cancelled"'}
+    assert from_benchmark(benchmark(missed, step("cancel_order", id=2)))["plan"] == ["cancel_order(id=2)"]
+
+
 def test_a_benchmark_run_that_changed_nothing_has_its_look_ups_for_a_plan():
     assert from_benchmark(benchmark(step("get_order", id=1)))["plan"] == ["get_order(id=1)"]
 

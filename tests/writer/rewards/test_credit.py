@@ -11,10 +11,9 @@ import pytest
 import uuid_utils.compat as uuids
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Boolean, Text, cast, column, insert, select, values
+from sqlalchemy import insert, select
 
 from policy.examples import shared_credit
-from retrieval import credit
 from retrieval.schema import cases, decision_slots, decisions, procedures
 from retrieval.search.candidates import Search
 from retrieval.search.reuse_history import reuse_history
@@ -143,20 +142,6 @@ async def test_the_history_of_reuse_has_the_shares_that_policy_gives(bank: Bank,
         for entry in rewarded
         for place, share in entry.shares().items()
     )
-
-
-@on_postgres
-@given(places=st.lists(st.lists(st.sampled_from([None, True, False]), min_size=1, max_size=5), min_size=1, max_size=5))
-async def test_the_shares_of_a_decision_sum_to_one_in_sql_or_to_nothing_where_all_was_left_unused(
-    bank: Bank, places: list[list[bool | None]]
-):
-    rows = [(str(number), place, used) for number, slate in enumerate(places) for place, used in enumerate(slate)]
-    slots = values(column("decision", Text), column("place"), column("used", Boolean), name="slots").data(rows)
-    share = credit.shared_credit(cast(slots.c.used, Boolean), [slots.c.decision]).label("share")
-    found = await bank.read(f"user-{uuid4()}", select(slots.c.decision, share))
-    for number, slate in enumerate(places):
-        unused = any(used is not None for used in slate) and not any(slate)
-        assert sum(row.share for row in found if row.decision == str(number)) == pytest.approx(0 if unused else 1)
 
 
 async def test_two_used_cases_share_an_outcome(bank: Bank, user: str):

@@ -1,0 +1,61 @@
+"""Feedback: which of several rewards counts, and what a finished run passes on to the slate that it began with."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+
+from retrieval.errors import NotFound
+from retrieval.kinds import RewardSource, is_trusted
+from retrieval.schema import cases, rewards
+from tests.writer.conftest import Bank
+from writer.rewards.feedback import Feedback, credit_run, give_feedback
+
+given_rewards = st.tuples(
+    st.sampled_from(["heuristic", "user", "judge", "metric"]), st.sampled_from([0.0, 0.25, 0.5, 1.0])
+)
+
+
+@dataclass(frozen=True)
+class Finished:
+    retrieval_id: UUID | None
+    reward: float | None
+    reward_source: RewardSource | None = "user"
+    used_case_ids: tuple[UUID, ...] | None = None
+    used_procedure_ids: tuple[UUID, ...] | None = None
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=given_rewards, later=st.lists(given_rewards, min_size=1, max_size=5))
+async def test_the_newest_trusted_reward_counts_or_else_the_newest(
+    bank: Bank, first: tuple[RewardSource, float], later: list[tuple[RewardSource, float]]
+):
+    user = f"user-{uuid4()}"
+    (case_id,) = await bank.add(user, {"reward_source": first[0], "reward": first[1]})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for source, reward in later:
+            counts = await give_feedback(connection, user, "test", Feedback(reward, source, case_id=case_id))
+    every = [first, *later]
+    expected = ([each for each in every if is_trusted(each[0])] or every)[-1]
+    (row,) = await bank.read(user, select(cases.c.reward_source, cases.c.reward).where(cases.c.user_sub == user))
+    assert (counts.source, counts.reward) == tuple(row) == expected
+    history = select(func.count()).where(rewards.c.user_sub == user, rewards.c.case_id == case_id)
+    assert await bank.read(user, history) == [(len(every),)]
+
+
+async def test_feedback_on_what_is_not_there_is_refused(bank: Bank, user: str):
+    for subject in ({"case_id": uuid4()}, {"decision_id": uuid4()}):
+        with pytest.raises(NotFound):
+            async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+                await give_feedback(connection, user, "test", Feedback(1.0, "user", **subject))
+
+
+@pytest.mark.parametrize("finished", [Finished(None, 1.0), Finished(uuid4(), None)], ids=["no retrieval", "no reward"])
+async def test_a_run_without_a_retrieval_or_a_reward_passes_nothing_on(finished: Finished, bank: Bank, user: str):
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await credit_run(connection, user, "test", finished)
+    assert (await bank.counts(user))["rewards"] == 0

@@ -1,0 +1,68 @@
+"""A claimed case: read by whoever holds its lease alone, with its profile's terms, and closed once."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+import uuid_utils.compat as uuids
+
+from retrieval.schema import cases
+from tests.writer.conftest import AGENT, Bank, keep, states
+from writer.errors import LeaseLost
+from writer.worker import queue
+from writer.worker.claimed import ClaimedCase, Work, claimed, close
+from writer.worker.queue import Claim
+
+
+async def claim(bank: Bank, lease: timedelta = timedelta(minutes=1)) -> list[Claim]:
+    token = uuids.uuid7()
+    async with bank.database.as_worker() as connection:
+        rows = (await connection.execute(queue.claim(token, lease, 16))).all()
+    return [Claim(row.user_sub, row.id, row.agent_key, row.attempts, token, row.claimed_at) for row in rows]
+
+
+async def read(bank: Bank, user: str, token: UUID, *case_ids: UUID) -> list[ClaimedCase]:
+    return [ClaimedCase(*row) for row in await bank.read(user, claimed(user, token, case_ids))]
+
+
+async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_profile(bank: Bank, user: str):
+    case_id = await keep(bank, user, "water the garden", plan=["turn the tap"], tags=["green"], reward=0.25)
+    await bank.set_profile(user, abstraction="off", least_success=0.5)
+    (held,) = await claim(bank)
+    (case,) = await read(bank, user, held.lease_token, case_id)
+    assert (case.id, case.agent_key, case.task, case.plan, case.tags) == (
+        case_id,
+        AGENT,
+        "water the garden",
+        ["turn the tap"],
+        ["green"],
+    )
+    assert (case.outcome, case.reward, case.reward_source, case.error_count) == ("success", 0.25, "metric", 0)
+    assert (case.analyst, case.abstraction, case.least_success) == ("rules", "off", 0.5)
+    assert Work(held, case).texts == ["water the garden"]
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await close(connection, held, None)
+
+
+async def test_a_case_is_read_and_closed_by_whoever_holds_its_lease_and_once(bank: Bank, user: str):
+    case_id = await keep(bank, user)
+    (late,) = await claim(bank, timedelta(0))
+    (held,) = await claim(bank)
+    assert await read(bank, user, late.lease_token, case_id) == []
+    assert len(await read(bank, user, held.lease_token, case_id)) == 1
+    with pytest.raises(LeaseLost):
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await close(connection, late, None)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await close(connection, held, None)
+    with pytest.raises(LeaseLost):
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await close(connection, held, None)
+    (row,) = await states(bank, user)
+    assert (row.status, row.lease_token) == ("ready", None)
+
+
+def test_the_record_has_a_column_of_the_case_or_of_its_profile_for_each_field():
+    names = {column.name for column in claimed("user", uuids.uuid7(), []).selected_columns}
+    assert names == set(ClaimedCase.__slots__)
+    assert names - {"analyst", "abstraction", "least_success"} <= {column.name for column in cases.c}
