@@ -305,7 +305,7 @@ cases = Table(
     _one_of("outcome", RunOutcome),
     _unit_interval("reward"),
     Index("cases_bank_idx", "user_sub", "agent_key", "status", "created_at", "id"),
-    Index("cases_queue_idx", "available_at", postgresql_where=text("status = 'pending'")),
+    Index("cases_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
     Index("cases_search_vector_idx", "search_vector", postgresql_using="gin"),
     Index("cases_retrieval_idx", "user_sub", "retrieval_id", postgresql_where=text("retrieval_id IS NOT NULL")),
 )

@@ -7,9 +7,25 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Select, Update, and_, func, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    Update,
+    and_,
+    func,
+    literal,
+    literal_column,
+    select,
+    true,
+    tuple_,
+    update,
+)
 
 from retrieval.schema import cases
+
+WORKERS_APART = 4
+"""Batches that are looked at for one, so that workers which claim at the same moment find something each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +40,53 @@ class Claim:
     claimed_at: datetime
 
 
-def claim(lease_token: UUID, lease: timedelta, batch: int) -> Update:
-    """Returns the statement that leases up to ``batch`` waiting cases, the longest waiting first."""
-    waiting = (
-        select(cases.c.user_sub, cases.c.id)
-        .where(cases.c.status == "pending", cases.c.available_at <= func.now())
-        .order_by(cases.c.available_at, cases.c.user_sub, cases.c.id)
+def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "") -> Update:
+    """Returns the statement that leases up to ``batch`` waiting cases to a worker, their users taking turns.
+
+    The turns go by name, to the next users after ``after``: each of them gives the case that waits longest, then each
+    the second, and so on. So nobody waits behind all that another has retained.
+    """
+    turns = select(_next_user(literal(after)).label("user_sub"), literal(1).label("turn")).cte("turns", recursive=True)
+    following = select(_next_user(turns.c.user_sub), turns.c.turn + 1)
+    turns = turns.union_all(following.where(turns.c.user_sub.is_not(None), turns.c.turn < batch))
+    longest = [cases.c.available_at, cases.c.id]
+    theirs = (
+        select(cases.c.id, func.row_number().over(order_by=longest).label("round"))
+        .where(*_due(), cases.c.user_sub == turns.c.user_sub, cases.c.lease_token.is_distinct_from(lease_token))
+        .order_by(*longest)
         .limit(batch)
-        .with_for_update(skip_locked=True)
+        .lateral("theirs")
+    )
+    waiting = (
+        select(turns.c.user_sub, turns.c.turn, theirs.c.id, theirs.c.round)
+        .join_from(turns, theirs, true())
+        .order_by(theirs.c.round, turns.c.turn)
+        .limit(WORKERS_APART * batch)
+        .subquery("waiting")
+    )
+    leased = (
+        select(cases.c.user_sub, cases.c.id)
+        .join(waiting, and_(waiting.c.user_sub == cases.c.user_sub, waiting.c.id == cases.c.id))
+        .where(*_due())  # again, for another worker may have taken it meanwhile
+        .order_by(waiting.c.round, waiting.c.turn)
+        .limit(batch)
+        .with_for_update(of=cases, skip_locked=True)
     )
     return (
         update(cases)
-        .where(tuple_(cases.c.user_sub, cases.c.id).in_(waiting))
+        .where(tuple_(cases.c.user_sub, cases.c.id).in_(leased))
         .values(lease_token=lease_token, available_at=func.now() + lease, attempts=cases.c.attempts + 1)
         .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key, cases.c.attempts, func.now().label("claimed_at"))
     )
+
+
+def _due() -> tuple[ColumnElement[bool], ...]:
+    return cases.c.status == literal_column("'pending'"), cases.c.available_at <= func.now()
+
+
+def _next_user(after: ColumnElement[str]) -> ScalarSelect[str]:
+    """The first user after that one, by name, of whom a case is due; NULL where there is none."""
+    return select(func.min(cases.c.user_sub)).where(*_due(), cases.c.user_sub > after).scalar_subquery()
 
 
 def give_up_on_expired(max_attempts: int) -> Update:

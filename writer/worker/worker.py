@@ -76,6 +76,8 @@ class Worker:
     llm: Callable[[Profile], Learners] | None = None
     """Whoever teaches the profiles that want a language model for it; None where the service has none."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _last_served: str = ""
+    """Whose turn it was last; the next batch goes to the users after that one."""
     _abandoned: list[Claim] = field(default_factory=list)
     """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
 
@@ -123,9 +125,17 @@ class Worker:
             for held in self._abandoned:  # of those that this worker finished after all, no lease is left
                 await connection.execute(queue.hand_back(held, "the work broke off", timedelta(), dead=False))
             await connection.execute(queue.give_up_on_expired(self.pace.max_attempts))
-            rows = await connection.execute(queue.claim(token, self.pace.lease, self.pace.batch))
-            claims = [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+            after, claims = self._last_served, await self._take(connection, token, self.pace.batch)
+            if len(claims) < self.pace.batch and after:
+                self._last_served = ""  # the users after the last one have had their turn: the first ones begin again
+                claims += await self._take(connection, token, self.pace.batch - len(claims))
         self._abandoned.clear()
+        return claims
+
+    async def _take(self, connection: AsyncConnection, token: UUID, most: int) -> list[Claim]:
+        rows = await connection.execute(queue.claim(token, self.pace.lease, most, self._last_served))
+        claims = [Claim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+        self._last_served = max((claim.user_sub for claim in claims), default=self._last_served)
         return claims
 
     async def _read(self, claims: Sequence[Claim]) -> list[Work]:

@@ -1,9 +1,12 @@
 """The queue: a lease for each claim, a delay after each failure, an end after too many, and a way back."""
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
+from uuid import uuid4
 
 import asyncpg
+import pytest
 import uuid_utils.compat as uuids
 
 from tests.fakes.openai_server import Fault, OpenAIServer
@@ -100,3 +103,58 @@ async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many(
     assert await worker_on(server).run_once() == 0
     (row,) = await states(bank, user)
     assert (row.status, row.last_error) == ("dead", "the worker died with it")
+
+
+async def waiting(bank: Bank, user: str, cases_of_theirs: int) -> None:
+    await bank.add(user, *({"status": "pending"} for _ in range(cases_of_theirs)))
+
+
+async def claimed(bank: Bank, batch: int, after: str = "") -> list[str]:
+    """Whose cases a worker gets, one entry for each."""
+    async with bank.database.as_worker() as connection:
+        rows = await connection.execute(queue.claim(uuids.uuid7(), timedelta(minutes=1), batch, after))
+        return [row.user_sub for row in rows]
+
+
+@pytest.fixture
+async def empty_queue(owner: asyncpg.Connection) -> None:
+    await owner.execute("UPDATE cases SET status = 'ready' WHERE status = 'pending'")
+
+
+async def test_nobody_waits_behind_all_that_another_has_retained(bank: Bank, empty_queue: None):
+    flood, guests = f"a-flood-{uuid4()}", [f"b-guest-{number}-{uuid4()}" for number in range(3)]
+    await waiting(bank, flood, 100)
+    for guest in guests:
+        await waiting(bank, guest, 2)
+    assert Counter(await claimed(bank, 8)) == {flood: 2, **dict.fromkeys(guests, 2)}
+    assert Counter(await claimed(bank, 8)) == {flood: 8}
+
+
+async def test_turns_go_on_after_the_user_who_was_served_last(bank: Bank, empty_queue: None):
+    users = [f"{letter}-{uuid4()}" for letter in "abcde"]
+    for user in users:
+        await waiting(bank, user, 1)
+    first = sorted(await claimed(bank, 2))
+    assert first == users[:2]
+    assert sorted(await claimed(bank, 2, after=first[-1])) == users[2:4]
+    assert await claimed(bank, 2, after=users[-1]) == []
+    assert await claimed(bank, 2) == users[4:]
+
+
+async def test_a_worker_begins_with_the_first_users_again_after_the_last_ones(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, empty_queue: None
+):
+    worker = worker_on(server, Pace(batch=2))
+    last = f"z-{uuid4()}"
+    await keep(bank, last)
+    assert await worker.run_once() == 1
+    first = f"a-{uuid4()}"
+    await keep(bank, first)
+    assert await worker.run_once() == 1
+    assert [row.status for row in await states(bank, first)] == ["ready"]
+
+
+async def test_two_workers_that_claim_at_the_same_moment_get_a_batch_each(bank: Bank, empty_queue: None):
+    await waiting(bank, f"a-{uuid4()}", 40)
+    batches = await asyncio.gather(*(claimed(bank, 8) for _ in range(3)))
+    assert [len(batch) for batch in batches] == [8, 8, 8]

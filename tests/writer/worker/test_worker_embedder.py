@@ -131,7 +131,10 @@ async def test_a_trigger_that_the_embedder_refuses_costs_its_own_vector_alone(
     assert [row.status for row in await states(bank, user)] == ["ready", "ready"]
     assert (await bank.counts(user))["case_embeddings"] == 2
     mine = select(procedures.c.trigger, procedures.c.embedding_model).where(procedures.c.user_sub == user)
-    assert dict(tuple(row) for row in await bank.read(user, mine)) == {"poison": None, "mow the lawn": "fake"}
+    assert dict(tuple(row) for row in await bank.read(user, mine)) == {
+        "poison": None,
+        "mow the lawn": f"fake@{DIMENSION}",
+    }
 
 
 async def test_a_case_that_cannot_be_finished_does_not_stop_those_behind_it(
