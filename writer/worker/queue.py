@@ -54,7 +54,7 @@ def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "") -> U
         select(cases.c.id, func.row_number().over(order_by=longest).label("round"))
         .where(*_due(), cases.c.user_sub == turns.c.user_sub, cases.c.lease_token.is_distinct_from(lease_token))
         .order_by(*longest)
-        .limit(batch)
+        .limit(WORKERS_APART * batch)
         .lateral("theirs")
     )
     waiting = (
