@@ -105,7 +105,7 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def show(record: JobRecord) -> None:
+def set_last_success(record: JobRecord) -> None:
     """Sets the metric of a job's last success to what the database knows of it."""
     if record.since_success is not None:
         LAST_SUCCESS.labels(record.name).set(time.time() - record.since_success.total_seconds())

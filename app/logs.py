@@ -8,7 +8,7 @@ import structlog
 
 
 class _StandardError:
-    """Standard error as it is when something is told, not as it was when telling began."""
+    """Standard error, looked up at each write: whoever redirects it later gets what is written later."""
 
     @staticmethod
     def write(text: str) -> int:

@@ -6,7 +6,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from app.deps import Parts
 from app.job_records import JobRecord, all_records
-from app.jobs import show
+from app.jobs import set_last_success
 from retrieval.errors import DatabaseUnavailable
 from writer.worker.queue import depth
 
@@ -28,7 +28,7 @@ async def readyz(parts: Parts) -> JSONResponse:
         queue, jobs = await _state(parts)
     except DatabaseUnavailable as error:
         return JSONResponse({"status": "unavailable", "detail": str(error)}, 503)
-    return JSONResponse({"status": "ok", "queue": queue, "jobs": {job.name: _told(job) for job in jobs}})
+    return JSONResponse({"status": "ok", "queue": queue, "jobs": {job.name: _summary(job) for job in jobs}})
 
 
 @router.get("/metrics")
@@ -39,7 +39,7 @@ async def metrics(parts: Parts) -> Response:
     except DatabaseUnavailable:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
     for job in jobs:
-        show(job)
+        set_last_success(job)
     for status in ("pending", "dead"):
         QUEUE.labels(status).set(queue.get(status, 0))
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
@@ -52,6 +52,6 @@ async def _state(parts: Parts) -> tuple[dict[str, int], list[JobRecord]]:
         return queue, await all_records(connection)
 
 
-def _told(job: JobRecord) -> dict[str, float | str | None]:
+def _summary(job: JobRecord) -> dict[str, float | str | None]:
     seconds = None if job.since_success is None else round(job.since_success.total_seconds(), 1)
     return {"last_success_s_ago": seconds, "failures_in_a_row": job.failures, "last_error": job.last_error}

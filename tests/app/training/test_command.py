@@ -1,0 +1,35 @@
+"""The command that trains: whom it trains, and what it prints."""
+
+import io
+from pathlib import Path
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from app.settings import Settings
+from app.training.command import as_table, engine, main, run
+from writer.training.nightly import Learnt
+
+pytest.importorskip("torch", reason="torch is not installed: casebank[train]")
+
+
+@pytest.mark.parametrize("words", [("--user", "alice"), ("--agent", "a"), ("--engine", "abacus")])
+def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...]):
+    app = typer.Typer()
+    app.command()(main)
+    assert CliRunner().invoke(app, words).exit_code == 2
+
+
+async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tmp_path: Path):
+    settings = Settings(home=tmp_path, database_url=database_url)
+    assert await run(settings, engine("local", "cpu"), None, seed=0) == []
+
+
+def test_the_table_has_a_line_for_each_profile():
+    console = Console(file=io.StringIO(), width=120, record=True)
+    console.print(as_table([Learnt("alice", "a", "candidate", version=3, decisions=100), Learnt("bob", "b", "erased")]))
+    alice, bob = (line for line in console.export_text().splitlines() if "alice" in line or "bob" in line)
+    assert ("q-3" in alice, "100" in alice, "candidate" in alice) == (True, True, True)
+    assert "erased" in bob
