@@ -13,8 +13,9 @@ from app.agents.operator.environment import DatabaseOperator
 from app.agents.scienceworld.environment import ScienceWorld
 from app.agents.world import Adapter
 from app.experiment.files import write_files
-from app.experiment.report import Report, print_report
+from app.experiment.report import Report
 from app.experiment.run import run_experiment
+from app.experiment.tables import print_report
 from app.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from app.experiment.report import print_report
+from app.experiment.tables import print_report
 from tests.app.conftest import Service
 from tests.app.experiment.riddles import Riddle, Riddles, Room, run
 

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from app.experiment.files import write_files
-from app.experiment.report import Report, print_report
+from app.experiment.report import Report
+from app.experiment.tables import print_report
 from tests.app.experiment.riddles import TEXTS
 
 
