@@ -3,22 +3,20 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 from sqlalchemy import delete
 
 from app.providers.wordllama import WordLlamaEmbedder
-from policy.decide import Policy
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import cases
 from retrieval.search.candidates import Search
-from tests.logs import TRUTH
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.trainings import learnt, log, never, rows, seen
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
-from writer.training.decision_log import examples, read, target
+from writer.training.decision_log import read
+from writer.training.training_data import examples
 from writer.upkeep.reembed import reembed
 
 
@@ -53,13 +51,3 @@ async def test_a_log_reads_the_same_when_a_case_of_it_is_gone(bank: Bank, user: 
         (entry,) = await read(connection, user, AGENT)
     assert (len(entry.slate), len(entry.features), entry.reward) == (3, 3, 0.5)
     assert examples([entry]).credit.sum() == pytest.approx(1)
-
-
-async def test_the_gate_sees_a_policy_that_would_serve_nothing_as_it_would_serve(bank: Bank, user: str):
-    await log(bank, user, seen())
-    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        entries = await read(connection, user, AGENT)
-    modest = Policy("q-1", replace(TRUTH.head, null=np.array([50.0], np.float32)), 1.0)
-    empty = [not entry.slate for entry in entries]
-    assert any(empty)
-    assert target(entries, modest).target_probability.tolist() == empty
