@@ -7,18 +7,13 @@ from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
-from policy.decide import LARGEST_LOG_ODDS, Policy, preferred, score
-from policy.examples import Examples, importance, shared_credit
 from policy.features import Features
-from policy.inputs import CASE, QUERY, Inputs, inputs_of
-from policy.logged import Logged, Target
-from policy.slate import Field, Slate, choose, field_of, order
+from policy.slate import Field, Slate, field_of
 from retrieval.database.rows import Rows
 from retrieval.schema import decision_slots, decisions
 from retrieval.text import folded
@@ -153,69 +148,3 @@ def group_of(query: str) -> int:
     """Returns the number of the query's group: the same for texts that differ in case and white space alone."""
     digest = hashlib.sha256(folded(query).encode()).digest()
     return int.from_bytes(digest[:7], "big")
-
-
-def examples(log: Sequence[LoggedDecision]) -> Examples:
-    """Returns the rewarded decisions as training sees them."""
-    known = [entry for entry in log if entry.rewarded]
-    places = max([len(entry.slate) for entry in known], default=1) or 1
-    count = len(known)
-    seen = [inputs_of(entry.features) for entry in known]
-    case = np.zeros((count, places, len(CASE)), np.float32)
-    odds = np.zeros((count, places), np.float32)
-    filled, used = np.zeros((count, places), bool), np.zeros((count, places), bool)
-    for row, entry in enumerate(known):
-        if chosen := list(entry.slate):
-            case[row, : len(chosen)] = seen[row].case[chosen]
-            odds[row, : len(chosen)] = seen[row].prior[chosen]
-            filled[row, : len(chosen)] = True
-            used[row, : len(chosen)] = entry.used
-    return Examples(
-        inputs=case,
-        prior=odds,
-        credit=shared_credit(filled, used, np.array([entry.usage_known for entry in known], dtype=bool)),
-        query=_queries(seen),
-        reward=np.array([entry.reward for entry in known], dtype=np.float32),
-        weight=importance(np.array([entry.propensity for entry in known], dtype=np.float64)),
-        empty=np.array([not entry.slate and bool(entry.field.allowed.any()) for entry in known], dtype=bool),
-        group=np.array([entry.group for entry in known], dtype=np.int64),
-    )
-
-
-def _queries(seen: Sequence[Inputs]) -> NDArray[np.float32]:
-    return np.concatenate([each.query for each in seen]) if seen else np.zeros((0, len(QUERY)), np.float32)
-
-
-def logged(log: Sequence[LoggedDecision]) -> Logged:
-    """Returns the decisions as the gate sees them; the segment is whether the bank knew a similar task."""
-    queries = _queries([inputs_of(entry.features) for entry in log]).astype(np.float64)
-    known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
-    return Logged(
-        reward=np.array([entry.reward for entry in log], dtype=np.float64),
-        logged_propensity=np.array([entry.propensity for entry in log], dtype=np.float64),
-        group=np.array([entry.group for entry in log], dtype=np.int64),
-        segment=(known > (np.median(known) if len(known) else 0)).astype(np.int64),
-        covariates=queries if len(log) else None,
-    )
-
-
-def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
-    """Returns the policy on the rows of the log: whether it would have served each slate, and its predicted reward."""
-    chance, predicted = [], []
-    for entry in log:
-        scores = score(policy, entry.features)
-        mine = preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
-        chance.append(float(mine == entry.slate))
-        predicted.append(_predicted_reward(policy, entry))
-    return Target(np.array(chance, dtype=np.float64), predicted=np.array(predicted, dtype=np.float64))
-
-
-def _predicted_reward(policy: Policy | None, entry: LoggedDecision) -> float:
-    """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN for the default."""
-    if policy is None:
-        return float("nan")
-    seen, chosen = inputs_of(entry.features), list(entry.slate)
-    parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
-    slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
-    odds = policy.head.log_odds(seen.query, slate, np.array([not chosen])).mean()
-    return float(1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))))

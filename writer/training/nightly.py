@@ -19,9 +19,10 @@ from retrieval.schema import profiles
 from writer.profiles import Profile, each_profile
 from writer.training import lifecycle
 from writer.training.candidates import Demand, DueProfile, Fit, train_candidates
-from writer.training.decision_log import LoggedDecision, examples, read
+from writer.training.decision_log import LoggedDecision, read
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingOutcome, TrainingResult
+from writer.training.training_data import examples
 from writer.training.trial import Transition, transitions_of
 
 

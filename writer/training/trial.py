@@ -12,9 +12,10 @@ from policy.watch import watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import policy_of
 from retrieval.telemetry import log as events
-from writer.training.decision_log import LoggedDecision, logged, target
+from writer.training.decision_log import LoggedDecision
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingResult
+from writer.training.training_data import logged, target
 
 MOST_TRIAL = 4_000
 """Decisions after which a trial without a verdict ends."""

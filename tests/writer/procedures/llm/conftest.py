@@ -1,0 +1,35 @@
+"""A language model at its port, answering as a test says, and an analyst that asks it."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from app.providers.llm import OpenAIModel
+from tests.fakes.chat_server import ChatServer
+from tests.writer.model_answers import PATIENT, model_of
+from writer.procedures.llm.learners import LlmAnalyst
+from writer.procedures.rules.analyst import RuleAnalyst
+
+
+@pytest.fixture(scope="module")
+def running_server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running_server: ChatServer) -> ChatServer:
+    running_server.reset()
+    return running_server
+
+
+@pytest.fixture
+async def model(server: ChatServer) -> AsyncIterator[OpenAIModel]:
+    model = model_of(server, PATIENT)
+    yield model
+    await model.aclose()
+
+
+@pytest.fixture
+def analyst(model: OpenAIModel) -> LlmAnalyst:
+    return LlmAnalyst(model, RuleAnalyst())

@@ -1,0 +1,31 @@
+"""The text of a lesson: what to do after a passing failure, and what to leave after one that nothing put right."""
+
+from typing import Any
+
+from writer.analysis.calls import StoredRun
+from writer.analysis.failures import find
+from writer.procedures.rules.fix_text import failure_lesson, learned_fix
+
+
+def run(*outputs: str, outcome: str = "success") -> StoredRun:
+    traces: list[dict[str, Any]] = [{"tool": "search", "input": {"q": "ada"}, "output": output} for output in outputs]
+    return StoredRun("find ada", outcome, traces)
+
+
+def test_a_call_that_passed_when_repeated_is_to_be_repeated_after_a_pause():
+    stored = run("Error: 503 Service Unavailable", "done")
+    found = find(stored.calls, (), succeeded=True)
+    lesson = learned_fix(stored, found, found.recovered[0])
+    assert lesson.learned_procedure_steps == [
+        "When search answers with an unavailable-service error, repeat the call with the same arguments.",
+        "Wait a little before each further repetition.",
+    ]
+
+
+def test_a_failure_without_a_fix_says_what_to_leave_and_how_the_run_ended():
+    stored = run("Error: user not found", "Error: user not found", outcome="failure")
+    found = find(stored.calls, (), succeeded=False)
+    lesson = failure_lesson(stored, found, found.lost[0])
+    assert lesson.learned_procedure_steps[0].startswith("Do not repeat search with arguments of the form")
+    assert lesson.learned_procedure_steps[1] == "Look for another way, or say early that it does not work."
+    assert "outcome of the whole run: failure" in lesson.critical_contextual_cues

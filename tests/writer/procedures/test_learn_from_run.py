@@ -1,0 +1,111 @@
+"""What becomes a procedure: which runs, at which level, and what a learner that fails costs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from retrieval.kinds import AbstractionLevel
+from tests.writer.conftest import AGENT, Bank
+from tests.writer.procedure_bank import (
+    EMBEDDER,
+    PLAN,
+    TASK,
+    calls,
+    finish,
+    noted,
+    stored,
+    the_one,
+)
+from writer.analysis.calls import StoredRun
+from writer.procedures.learn_from_run import rule_learners
+from writer.procedures.ports import Analysis, Draft, Learners
+from writer.profiles import Profile
+from writer.run import ScriptData
+
+
+async def test_a_successful_run_is_a_script_with_its_attributes(bank: Bank, user: str):
+    case_id = await finish(bank, user, tool_traces=calls("drain", "restart"), tags=["web", "ops"])
+    row = await the_one(bank, user)
+    assert (row.kind, row.origin, row.level, row.status, row.version) == ("script", "rules", "hybrid", "active", 1)
+    assert (row.task_type, row.domain, row.trigger) == ("restart", "web", TASK)
+    assert (row.case_id, row.source_case_ids, row.occurrences) == (case_id, [case_id], 1)
+    assert ScriptData.model_validate(row.record).learned_procedure_steps[0].startswith("Call drain with host=")
+    assert row.embedding_model == EMBEDDER.model
+    assert len(await noted(bank, user, "add_procedure")) == 1
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"outcome": "failure"},
+        {"reward": 0.69, "reward_source": "user"},
+        {"outcome": "partial"},
+        {"turns": [{"role": "user", "content": "hello?"}]},
+    ],
+    ids=["failed", "little reward", "half done", "no response"],
+)
+async def test_a_run_below_the_least_success_is_none_until_the_profile_asks_for_less(
+    run: dict[str, Any], bank: Bank, user: str
+):
+    await finish(bank, user, plan=PLAN, **run)
+    assert await stored(bank, user) == []
+    await bank.set_profile(user, least_success=0.5)
+    await finish(bank, user, "Stop the mail server", plan=PLAN, **run)
+    assert len(await stored(bank, user)) == (run.get("outcome") != "failure")
+
+
+@pytest.mark.parametrize("level", ["off", "concrete", "abstract", "hybrid"])
+async def test_the_profile_says_how_abstract_scripts_are(level: str, bank: Bank, user: str):
+    await bank.add(user, {"task": "make the profile"})
+    await bank.set_profile(user, abstraction=level)
+    await finish(bank, user, "Delete order #W77", tool_traces=[{"tool": "delete", "input": {"id": "#W77"}}])
+    rows = await stored(bank, user)
+    assert [row.level for row in rows] == ([] if level == "off" else [level])
+    texts = str([row.record["learned_procedure_steps"] for row in rows])
+    assert ("#W77" in texts) == (level in {"concrete", "hybrid"})
+    assert ("<id>" in texts) == (level in {"abstract", "hybrid"})
+
+
+async def test_a_run_that_brings_its_own_record_is_not_abstracted(bank: Bank, user: str):
+    names = ("procedure_name", "semantic_description", "initial_failure_summary", "identified_root_cause")
+    record = dict.fromkeys([*names, "successful_intervention", "example_scenario_abstract"], "mine")
+    record |= {"learned_procedure_steps": ["a step"], "critical_contextual_cues": []}
+    await finish(bank, user, plan=PLAN, procedure={"data": record})
+    row = await the_one(bank, user)
+    assert (row.record, row.origin, row.level) == (record, "run", None)
+
+
+class Broken:
+    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
+        raise RuntimeError(run.task, level)
+
+    async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
+        raise RuntimeError(used, run.task, analysis)
+
+
+async def test_learners_that_fail_cost_their_lessons_and_not_the_case(bank: Bank, user: str):
+    rules = replace(rule_learners(), abstractor=Broken(), reviser=Broken())
+    await finish(bank, user, plan=PLAN, worker={"rules": rules})
+    assert len(await bank.ids(user, "ready")) == 1
+    assert await stored(bank, user) == []
+
+
+async def test_a_profile_that_wants_a_language_model_learns_by_it_and_others_by_rule(bank: Bank, user: str):
+    asked: list[Profile] = []
+
+    def llm(profile: Profile) -> Learners:
+        asked.append(profile)
+        return replace(rule_learners(), abstractor=Broken())
+
+    await finish(bank, user, plan=PLAN, worker={"llm": llm})
+    assert (len(await stored(bank, user)), asked) == (1, [])
+    await bank.set_profile(user, analyst="llm")
+    await finish(bank, user, "Stop the mail server", plan=PLAN, worker={"llm": llm})
+    assert len(await stored(bank, user)) == 1
+    assert [(profile.user_sub, profile.agent_key) for profile in asked] == [(user, AGENT)]
+
+
+async def test_a_trigger_without_words_costs_the_vector_and_not_the_case(bank: Bank, user: str):
+    await finish(bank, user, " ", plan=PLAN)
+    assert (await the_one(bank, user)).trigger == "a task without words"

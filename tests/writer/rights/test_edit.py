@@ -1,0 +1,42 @@
+"""Changes by hand: tags, a case's end, a profile's settings; each is noted, and none reaches another user's rows."""
+
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import select
+
+from retrieval.errors import NotFound
+from retrieval.schema import audit, cases, profiles
+from tests.writer.conftest import AGENT, Bank
+from writer.rights.edit import delete_case, set_profile, set_tags
+
+
+async def test_new_tags_are_searched_for_as_well(bank: Bank, user: str):
+    (case_id,) = await bank.add(user, {"task": "paint the wall", "tags": ["old"]})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await set_tags(connection, bank.author(user), case_id, ["new", "blue"])
+    (row,) = await bank.read(user, select(cases.c.tags, cases.c.search_text).where(cases.c.user_sub == user))
+    assert row.tags == ["new", "blue"]
+    assert "blue" in row.search_text
+    assert "old" not in row.search_text
+
+
+async def test_another_users_case_is_not_found_and_stays_as_it_was(bank: Bank, user: str):
+    (case_id,) = await bank.add(user, {})
+    thief = bank.author(f"{user}-b")
+    for attempt in (lambda c: set_tags(c, thief, case_id, ["mine"]), lambda c: delete_case(c, thief, case_id)):
+        with pytest.raises(NotFound):
+            async with bank.database.as_user(thief.user_sub, datetime.now(UTC)) as connection:
+                await attempt(connection)
+    assert await bank.ids(user, "ready") == {case_id}
+
+
+async def test_settings_that_are_not_named_stay_and_the_change_is_noted(bank: Bank, user: str):
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await set_profile(connection, bank.author(user), AGENT, {"k": 7})
+        await set_profile(connection, bank.author(user), AGENT, {"window_size": 9})
+        await set_profile(connection, bank.author(user), AGENT, {})
+    (row,) = await bank.read(user, select(profiles).where(profiles.c.user_sub == user))
+    assert (row.k, row.window_size) == (7, 9)
+    noted = await bank.read(user, select(audit.c.payload).where(audit.c.user_sub == user).order_by(audit.c.id))
+    assert [entry.payload for entry in noted] == [{"k": 7}, {"window_size": 9}, {}]

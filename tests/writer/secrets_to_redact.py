@@ -1,0 +1,89 @@
+"""Made-up secrets and personal data of every kind, and ordinary texts that hold none."""
+
+import string
+
+LETTERS = (string.ascii_letters + string.digits) * 4
+
+
+HEX = "0123456789abcdef" * 4
+
+
+SECRETS = {
+    "aws-access-key": "AKIA" + "IOSFODNN7QXYZABC",
+    "github-token": "ghp_" + LETTERS[:36],
+    "gitlab-token": "glpat-" + LETTERS[40:60],
+    "slack-token": "-".join(["xoxb", "123456789012", "1234567890123", LETTERS[:24]]),
+    "stripe-access-key": "sk_live_" + LETTERS[10:34],
+    "anthropic-key": "sk-ant-" + "api03-" + LETTERS[:40],
+    "openai-key": "sk-proj-" + LETTERS[20:68],
+    "google-key": "AIza" + LETTERS[:35],
+    "json-web-token": ".".join(["eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxIn0", LETTERS[:43]]),
+    "npm-tokens": "npm_" + LETTERS[:36],
+    "pypi-token": "pypi-" + LETTERS[:60],
+    "sendgrid-api-key": ".".join(["SG", LETTERS[:22], LETTERS[5:48]]),
+    "twilio-api-key": "SK" + HEX[:32],
+    "telegram-token": "123456789:" + "AA" + LETTERS[:33],
+    "huggingface-token": "hf_" + LETTERS[:34],
+    "square-oauth-secret": "sq0csp-" + LETTERS[:43],
+}
+
+
+PRIVATE_KEY = "\n".join(
+    [
+        "-----BEGIN RSA PRIVATE" + " KEY-----",
+        LETTERS[:64],
+        LETTERS[9:50] + "==",
+        "-----END RSA PRIVATE" + " KEY-----",
+    ]
+)
+
+
+PERSONAL = {
+    "email": "ada.lovelace+work@mail.example.org",
+    "payment-card": "4111 1111 " + "1111 1111",
+    "iban": "DE89 3704 0044 " + "0532 0130 00",
+    "phone": "+49 171 " + "2345678",
+}
+
+
+HIDDEN = "hunter" + "2!x"
+
+
+KEY = LETTERS[30:54]
+
+
+CREDENTIALS = [
+    ("password", f"password={HIDDEN}", HIDDEN),
+    ("password", f"my password is {HIDDEN}.", HIDDEN),
+    ("password", f"DB_PASSWORD: '{HIDDEN}'", HIDDEN),
+    ("password", f'config = {{"password": "{HIDDEN}"}}', HIDDEN),
+    ("password", f"ALTER USER app WITH PASSWORD '{HIDDEN}'", HIDDEN),
+    ("password", f"mysql --password {HIDDEN} -h db", HIDDEN),
+    ("password", f"<password>{HIDDEN}</password>", HIDDEN),
+    ("password", 'password="with \\" a quote' + HIDDEN + '"', HIDDEN),
+    ("password", f'[{{"name": "PGPASSWORD", "value": "{HIDDEN}"}}]', HIDDEN),
+    ("token", f"api_key: {KEY}", KEY),
+    ("token", f"export AWS_SECRET_ACCESS_KEY={KEY}", KEY),
+    ("token", f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={KEY}+/==;", KEY),
+    ("token", f'clientSecret = "{KEY}"', KEY),
+    ("authorization", f"Authorization: Basic {KEY}", KEY),
+    ("authorization", f"curl -H 'authorization: Bearer {KEY}' x", KEY),
+    ("basic-auth-credentials", f"postgres://app:{HIDDEN}@db:5432/orders", HIDDEN),
+    ("private-key", PRIVATE_KEY, LETTERS[9:50]),
+]
+
+
+ORDINARY = [
+    "order #W2378156, items 7706410293 and 7747408585, credit_card_9513926, reservation HATHAT",
+    "id 550e8400-e29b-41d4-a716-446655440000 at 2024-05-11T10:00:00.123456+00:00, epoch 1715421600123",
+    "1715421600123456 1715421600123456789 9007199254740993 0.4111111111111111",
+    "SELECT u.token_count FROM users u WHERE u.password = $1 AND u.token = t.token LIMIT 4096",
+    "UPDATE t SET password = :password, secret = NULL WHERE id IN (SELECT id FROM s)",
+    "/var/lib/postgresql/16/main/base/16384/2619 line 123, ~/src/app/token.py:88",
+    "PWD=/home/app OLDPWD=/srv max_tokens: 4096, total_tokens=123456, password: required",
+    "token = get_token(request); password: str = Field(min_length=8); secret_key = settings.secret_key",
+    "commit 3f2a9c1d5b7e8f00112233445566778899aabbcc, sha256:" + HEX,
+    "see https://docs.example.com:8080/a/b?c=d@e and git@host or a@b, bearer of good news, basic understanding of it",
+    '{"name": "Headphones", "price": 342.81, "zip": "19122", "flight": "HAT136", "date": "2024-05-20"}',
+    "call 1 800 items, 12-34-56, 10.0.0.1, 192.168.100.200, v1.2.3, 555-1234",
+]

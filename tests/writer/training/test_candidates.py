@@ -1,0 +1,70 @@
+"""What is trained, from which logs, and that a training broken off leaves nothing behind."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from policy import features
+from policy.examples import Examples
+from policy.network import Head
+from policy.weights import unpack
+from tests.writer.conftest import Bank
+from tests.writer.trainings import ENOUGH, everybody, give_serving, learnt, log, quick, rows, seen
+from writer.rights.erase import erase
+from writer.training.candidates import Demand
+
+
+async def test_a_log_that_tells_something_becomes_a_candidate_that_serves_nobody_yet(bank: Bank, user: str):
+    await log(bank, user, seen())
+    found = await learnt(bank, user)
+    assert (found.outcome, found.version, found.decisions) == ("candidate", 1, ENOUGH)
+    (row,) = await rows(bank, user)
+    assert (row.status, row.decisions, row.feature_version) == ("candidate", ENOUGH, features.VERSION)
+    assert row.blend == pytest.approx(ENOUGH / (ENOUGH + Demand().half))
+    assert row.metrics == found.metrics
+    assert row.metrics["held_out"] == pytest.approx(0.2 * ENOUGH, abs=2)
+    assert row.metrics["log_loss"] == pytest.approx(row.metrics["log_loss_of_default"] - row.metrics["log_loss_gain"])
+    assert (row.verdict, row.promoted_at, row.prior_version, row.contributors) == (None, None, None, None)
+    assert len(unpack(row.weights, row.checksum, features.VERSION).linear) == Demand().members
+
+
+async def test_the_same_seed_and_log_give_the_same_bytes_and_another_seed_gives_others(bank: Bank, user: str):
+    weights = []
+    for seed in (0, 0, 1):
+        await log(bank, user, seen())
+        await learnt(bank, user, seed=seed)
+        weights += [row.weights for row in await rows(bank, user)]
+        await erase(bank.database, user)
+    assert weights[0] == weights[1] != weights[2]
+
+
+async def test_a_training_that_is_broken_off_leaves_what_serves_as_it_was(bank: Bank, user: str):
+    await give_serving(bank, user)
+    before, calls = await rows(bank, user), []
+
+    def dying(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
+        calls.append(len(profiles))
+        if len(calls) == 2:  # one head is finished, the other is not
+            raise MemoryError
+        return quick(profiles, seeds, start)
+
+    with pytest.raises(MemoryError):
+        await learnt(bank, user, dying)
+    assert await rows(bank, user) == before
+    assert (await learnt(bank, user)).version == 2
+
+
+async def test_no_weight_of_one_user_depends_on_another_who_shares_nothing(alone: tuple[Bank, str]):
+    bank, _ = alone
+    weights = []
+    for seed in (2, 3):
+        await log(bank, "alice", seen(60, seed=seed))
+        await log(bank, "bob", seen(60, seed=4))
+        outcomes = await everybody(bank)
+        assert {each.outcome for each in outcomes.values()} == {"candidate"}
+        weights.append([(await rows(bank, user))[0].weights for user in ("alice", "bob")])
+        for user in ("alice", "bob"):
+            await erase(bank.database, user)
+    (alice, bob), (other_alice, same_bob) = weights
+    assert alice != other_alice
+    assert bob == same_bob

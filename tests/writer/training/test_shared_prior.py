@@ -1,0 +1,110 @@
+"""The shared prior: who is in it, who is not, and what becomes of it when one of them goes."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+
+from retrieval.database.database import Database
+from tests.writer.conftest import AGENT, Bank
+from tests.writer.trainings import (
+    everybody,
+    log,
+    meanwhile,
+    rows,
+    seen,
+    statuses,
+)
+from writer.rights.erase import erase
+from writer.training import lifecycle
+from writer.training.shared_prior import CAP, FEWEST_USERS, digest
+
+
+async def sharing(bank: Bank, count: int) -> list[str]:
+    users = [f"sharer-{number}" for number in range(count)]
+    for number, user in enumerate(users):
+        await log(bank, user, seen(45, seed=10 + number))
+        await bank.set_profile(user, share_prior=True)
+    return users
+
+
+async def shared(url: str) -> list[Any]:
+    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    try:
+        return list(await owner.fetch("SELECT * FROM policies WHERE user_sub = '' ORDER BY version"))
+    finally:
+        await owner.close()
+
+
+async def test_a_prior_is_shared_by_those_who_opted_in_and_falls_with_any_of_them(alone: tuple[Bank, str]):
+    bank, url = alone
+    users = await sharing(bank, FEWEST_USERS + 1)
+    await log(bank, "private", seen(45, seed=9))
+    outcomes = await everybody(bank)
+    assert {each.outcome for each in outcomes.values()} == {"candidate"}
+    (row,) = await shared(url)
+    assert sorted(row["contributors"]) == sorted(digest(user) for user in users)
+    assert (row["status"], row["version"]) == ("retired", 1)
+    assert not any(user in str(dict(row)) for user in [*users, "private"])
+    (private,) = await rows(bank, "private")
+    assert private.prior_version == 1
+
+    assert (await erase(bank.database, users[0])).priors_dropped == 1
+    assert await shared(url) == []
+    (live,) = await bank.read("private", lifecycle.live("private", AGENT))
+    assert not live.stands
+
+    again = await everybody(bank)
+    assert {user: each.outcome for user, each in again.items()} == dict.fromkeys([*users[1:], "private"], "candidate")
+    (row,) = await shared(url)
+    assert sorted(row["contributors"]) == sorted(digest(user) for user in users[1:])
+    assert await statuses(bank, "private") == ["failed", "candidate"]
+
+
+async def test_fewer_than_that_share_nothing(alone: tuple[Bank, str]):
+    bank, url = alone
+    users = await sharing(bank, FEWEST_USERS - 1)
+    await log(bank, "private", seen(45, seed=9))
+    await everybody(bank)
+    assert await shared(url) == []
+    assert {(await rows(bank, user))[0].prior_version for user in [*users, "private"]} == {None}
+
+
+async def test_the_numbers_of_who_did_not_opt_in_move_no_prior(alone: tuple[Bank, str]):
+    bank, url = alone
+    weights = []
+    for seed in (8, 9):
+        users = await sharing(bank, FEWEST_USERS)
+        await log(bank, "private", seen(60, seed=seed))
+        await everybody(bank)
+        weights.append((await shared(url))[-1]["weights"])
+        for user in [*users, "private"]:
+            await erase(bank.database, user)
+    assert weights[0] == weights[1]
+    assert 1 / FEWEST_USERS <= CAP
+
+
+async def test_a_sharer_erased_while_the_prior_trains_is_in_no_prior(alone: tuple[Bank, str]):
+    bank, url = alone
+    users = await sharing(bank, FEWEST_USERS + 1)
+
+    async def purge(database: Database) -> None:
+        assert (await erase(database, users[2])).clean
+
+    outcomes = await everybody(bank, meanwhile(url, purge))
+    assert outcomes.pop(users[2]).outcome == "erased"
+    assert {each.outcome for each in outcomes.values()} == {"candidate"}
+    assert await shared(url) == []
+    assert {(await rows(bank, user))[0].prior_version for user in outcomes} == {None}
+
+
+async def test_two_trainers_of_a_shared_prior_at_once_break_nothing(alone: tuple[Bank, str]):
+    bank, url = alone
+    users = await sharing(bank, FEWEST_USERS)
+    found = await asyncio.gather(everybody(bank), everybody(bank))
+    told = [each.outcome for outcomes in found for each in outcomes.values()]
+    assert set(told) <= {"candidate", "another trainer was first", "insufficient evidence"}
+    assert told.count("candidate") == len(users)
+    for user in users:
+        (row,) = await rows(bank, user)
+        assert row.prior_version in {prior["version"] for prior in await shared(url)}

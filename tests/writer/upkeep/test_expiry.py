@@ -1,0 +1,78 @@
+"""Expiry: what has had its time goes, whatever its worth."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import uuid_utils.compat as uuids
+from sqlalchemy import insert, select
+
+from retrieval.schema import decision_slots, decisions, rewards
+from tests.writer.conftest import AGENT, Bank
+from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
+from writer.upkeep.prune import Pruned, prune
+
+
+async def test_a_time_limit_takes_what_was_not_used_for_so_long_whatever_its_worth(bank: Bank, user: str):
+    old = days_ago(31, reuse_count=99, reuse_reward=99)
+    expired, used, young = await bank.add(user, old, days_ago(31, last_used_at=NOW - DAY), days_ago(29))
+    await bank.set_profile(user, ttl_days=30)
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(soft=1)
+    assert await bank.ids(user, "ready") == {used, young}
+    assert await reasons(bank, user) == {expired: "ttl"}
+
+
+async def test_the_longest_possible_time_limit_is_no_limit(bank: Bank, user: str):
+    await bank.add(user, days_ago(9_999))
+    await bank.set_profile(user, ttl_days=2**31 - 1)
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned()
+
+
+async def test_old_decisions_go_with_their_slots_and_rewards_and_the_cases_stay(bank: Bank, user: str):
+    old, new = [await decide(bank, user, age) for age in (181, 179)]
+    (case_id,) = await bank.add(user, days_ago(0, retrieval_id=old))
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(decisions=1)
+    assert [row.id for row in await bank.read(user, select(decisions.c.id).where(decisions.c.user_sub == user))] == [
+        new
+    ]
+    counts = await bank.counts(user)
+    assert (counts["decision_slots"], counts["rewards"]) == (1, 1)
+    assert await bank.ids(user, "ready") == {case_id}
+
+
+async def decide(bank: Bank, user: str, age: int) -> Any:
+    key = {"user_sub": user, "id": uuids.uuid7()}
+    logged = {
+        "agent_key": AGENT,
+        "query": "q",
+        "mode": "hybrid",
+        "policy_version": "default",
+        "created_at": NOW - age * DAY,
+    }
+    numbers = {
+        "degraded": [],
+        "feature_version": 1,
+        "seed": 1,
+        "arm": "default",
+        "k": 4,
+        "slate_propensity": 1.0,
+        "candidate_ids": [],
+        "candidate_groups": [],
+        "candidate_sources": [],
+        "features": b"",
+        "scores": [],
+        "tokens": 0,
+    }
+    slot = {"user_sub": user, "decision_id": key["id"], "place": 1, "case_id": uuids.uuid7(), "propensity": 1.0}
+    reward = {
+        "user_sub": user,
+        "id": uuids.uuid7(),
+        "decision_id": key["id"],
+        "reward": 1.0,
+        "source": "user",
+        "actor": "t",
+    }
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(insert(decisions).values({**key, **logged, **numbers}))
+        await connection.execute(insert(decision_slots).values(slot))
+        await connection.execute(insert(rewards).values(reward))
+    return key["id"]
