@@ -15,3 +15,7 @@ def test_a_shortened_text_is_whole_or_ends_in_an_ellipsis_at_its_longest(text: s
 
 def test_case_and_white_space_do_not_tell_texts_apart():
     assert folded(" Water  the\nGARDEN ") == folded("water the garden")
+
+
+def test_folding_twice_changes_nothing():
+    assert folded(folded("Straße  İ")) == folded("Straße  İ")

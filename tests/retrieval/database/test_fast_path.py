@@ -1,0 +1,35 @@
+"""Statements of the fast path: compiled once, with their parameters by name."""
+
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import Integer, bindparam, literal, select
+
+from app.db import service_database
+from retrieval.database.fast_path import FastStatement
+from retrieval.database.parameters import may_enter
+
+NUMBERS: FastStatement[int] = FastStatement.of(
+    select(bindparam("second", type_=Integer).label("second"), literal(7).label("seven")).where(
+        bindparam("first", type_=Integer) == bindparam("first", type_=Integer), may_enter()
+    )
+)
+WHO = {"user_sub": "ada", "authorised_at": datetime.now(UTC)}
+
+
+def test_arguments_come_in_the_order_of_the_statement_with_its_constants():
+    given = NUMBERS.arguments({"first": 1, "second": 2, **WHO})
+    assert dict(zip(NUMBERS.names, given, strict=True)) == {"first": 1, "second": 2, NUMBERS.names[1]: 7, **WHO}
+
+
+def test_a_parameter_that_is_not_given_is_an_error_or_what_was_bound():
+    assert NUMBERS.arguments({})[NUMBERS.names.index("first")] is None
+
+
+async def test_a_row_has_its_columns_as_attributes_and_a_value_is_the_first_of_them(database_url: str):
+    async with service_database(database_url) as database, database.fast("ada", datetime.now(UTC)) as connection:
+        (row,) = await connection.all(NUMBERS, {"first": 1, "second": 2})
+        assert (row.second, row.seven) == (2, 7)
+        assert await connection.value(NUMBERS, {"first": 1, "second": 3}) == 3
+        with pytest.raises(KeyError):
+            _ = row.third

@@ -1,0 +1,45 @@
+"""Reciprocal rank fusion, by the formula, on a bank that is written out."""
+
+import asyncpg
+from sqlalchemy import Float, Integer, column, literal, select, values
+from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+
+from retrieval.search.fusion import fused
+
+BANK = [(1, 0.1, None), (2, 0.2, 0.9), (3, None, 0.5), (4, 0.3, None), (5, None, None)]
+FULL_TEXT, SEMANTIC, K = 2.0, 1.0, 50.0
+
+
+async def fusion(url: str, *, half: int, pool: int) -> list[asyncpg.Record]:
+    columns = column("id", Integer), column("distance", Float), column("relevance", Float)
+    bank = select(values(*columns, name="given").data(BANK)).cte("bank")
+    weights = {"full_text_weight": FULL_TEXT, "semantic_weight": SEMANTIC, "rrf_k": K}
+    profile = select(*(literal(value, Float).label(name) for name, value in weights.items())).cte("profile")
+    best = fused(bank, profile, half=half, pool=pool)
+    statement = select(best).order_by(best.c.rrf.desc(), best.c.id.desc())
+    sql = str(statement.compile(dialect=PGDialect_asyncpg(), compile_kwargs={"literal_binds": True}))
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    rows = await connection.fetch(sql)
+    await connection.close()
+    return rows
+
+
+async def test_a_case_counts_by_its_rank_in_either_half_and_who_is_in_none_is_left_out(database_url: str):
+    rows = await fusion(database_url, half=10, pool=10)
+    found = {row["id"]: (row["semantic_rank"], row["keyword_rank"], round(row["rrf"], 12)) for row in rows}
+    assert found == {
+        2: (2, 1, round(FULL_TEXT / (K + 1) + SEMANTIC / (K + 2), 12)),
+        3: (None, 2, round(FULL_TEXT / (K + 2), 12)),
+        1: (1, None, round(SEMANTIC / (K + 1), 12)),
+        4: (3, None, round(SEMANTIC / (K + 3), 12)),
+    }
+    assert [row["id"] for row in rows] == [2, 3, 1, 4]
+
+
+async def test_a_rank_below_its_half_contributes_nothing_and_the_pool_keeps_the_best(database_url: str):
+    rows = await fusion(database_url, half=1, pool=10)
+    assert {row["id"]: round(row["rrf"], 12) for row in rows} == {
+        2: round(FULL_TEXT / (K + 1), 12),
+        1: round(SEMANTIC / (K + 1), 12),
+    }
+    assert [row["id"] for row in await fusion(database_url, half=10, pool=2)] == [2, 3]
