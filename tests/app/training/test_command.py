@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from app.settings import Settings
 from app.training.command import as_table, engine, main, run
-from writer.training.nightly import Learnt
+from writer.training.result import TrainingResult
 
 pytest.importorskip("torch", reason="torch is not installed: casebank[train]")
 
@@ -29,7 +29,11 @@ async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tm
 
 def test_the_table_has_a_line_for_each_profile():
     console = Console(file=io.StringIO(), width=120, record=True)
-    console.print(as_table([Learnt("alice", "a", "candidate", version=3, decisions=100), Learnt("bob", "b", "erased")]))
+    console.print(
+        as_table(
+            [TrainingResult("alice", "a", "candidate", version=3, decisions=100), TrainingResult("bob", "b", "erased")]
+        )
+    )
     alice, bob = (line for line in console.export_text().splitlines() if "alice" in line or "bob" in line)
     assert ("q-3" in alice, "100" in alice, "candidate" in alice) == (True, True, True)
     assert "erased" in bob

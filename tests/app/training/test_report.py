@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from app.training.report import as_json, draw
-from writer.training.nightly import Learnt
+from writer.training.result import TrainingResult
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: casebank[train]")
 
 CURVE = [{"decisions": 25, "log_loss_gain": -0.01}, {"decisions": 100, "log_loss_gain": 0.02}]
-LEARNT = Learnt("alice", "a", "candidate", version=3, decisions=100, metrics={"learning_curve": CURVE})
+LEARNT = TrainingResult("alice", "a", "candidate", version=3, decisions=100, metrics={"learning_curve": CURVE})
 
 
 def test_it_is_plain_json():
@@ -27,6 +27,6 @@ def test_it_is_plain_json():
 
 
 def test_versions_of_the_same_number_get_pictures_of_their_own_and_what_has_no_curve_gets_none(tmp_path: Path):
-    files = draw([LEARNT, Learnt("bob", "a", "nothing new"), LEARNT], tmp_path)
+    files = draw([LEARNT, TrainingResult("bob", "a", "nothing new"), LEARNT], tmp_path)
     assert [file.name for file in files] == ["curve-0-q-3.png", "curve-2-q-3.png"]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
