@@ -4,6 +4,7 @@ CasebankError
 ├── NotFound               the user has no such thing (nor does the answer tell whether somebody else has)
 ├── UserErased             the caller's right to act for the user ended with the user's erasure
 ├── DatabaseUnavailable    Postgres did not answer, or went away half-way
+│   └── SchemaOutdated        its schema is not the one of this version
 ├── EmbedderError
 │   ├── EmbedderUnavailable   no answer, or one that has nothing to do with the texts; trying again later may help
 │   ├── EmbedderRefused       the server is well and will not embed one of the texts
@@ -34,6 +35,10 @@ class UserErased(CasebankError):
 
 class DatabaseUnavailable(CasebankError):
     """Postgres did not answer in time, or the connection broke."""
+
+
+class SchemaOutdated(DatabaseUnavailable):
+    """The database lacks a table, column or function of this version: it was not migrated."""
 
 
 class EmbedderError(CasebankError):

@@ -12,7 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from retrieval.database.fast_path import FastConnection
-from retrieval.errors import DatabaseUnavailable, UserErased
+from retrieval.errors import DatabaseUnavailable, SchemaOutdated, UserErased
 
 _ERASED = "this user was erased; ask for a new token to begin again"
 
@@ -109,6 +109,9 @@ class Database:
 _LOST_COUNT = asyncpg.InternalClientError
 """What asyncpg raises for a request that it sends just while the connection dies under it."""
 
+_MISSING = {"42P01", "42703", "42883"}
+"""SQLSTATE of a table, a column and a function that are not there."""
+
 _NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, _LOST_COUNT)
 
 
@@ -120,17 +123,23 @@ class _TranslatedErrors:
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, DBAPIError):
-            if sqlstate(error) == ERASED_SQLSTATE:
-                raise UserErased(_ERASED) from error
-            if error.connection_invalidated or isinstance(error, InterfaceError) or _is_going_away(sqlstate(error)):
+            _translate(error, sqlstate(error))
+            if error.connection_invalidated or isinstance(error, InterfaceError):
                 raise DatabaseUnavailable("the database connection broke") from error
         if isinstance(error, asyncpg.PostgresError):
-            if error.sqlstate == ERASED_SQLSTATE:
-                raise UserErased(_ERASED) from error
-            if _is_going_away(error.sqlstate or ""):
-                raise DatabaseUnavailable("the database connection broke") from error
+            _translate(error, error.sqlstate or "")
         if isinstance(error, _NO_ANSWER):
             raise DatabaseUnavailable("the database does not answer") from error
+
+
+def _translate(error: Exception, state: str) -> None:
+    """Raises casebank's own error for what Postgres says by its SQLSTATE; returns for any other."""
+    if state == ERASED_SQLSTATE:
+        raise UserErased(_ERASED) from error
+    if state in _MISSING:
+        raise SchemaOutdated("the database's schema is not the one of this version: run casebank migrate") from error
+    if _is_going_away(state):
+        raise DatabaseUnavailable("the database connection broke") from error
 
 
 def sqlstate(error: DBAPIError) -> str:

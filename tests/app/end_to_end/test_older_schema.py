@@ -1,0 +1,35 @@
+"""A service over a database that was not migrated says so, on every route that needs it."""
+
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from app.main import create_app
+from app.migrate import migrate
+from app.postgres import EmbeddedPostgres
+from app.settings import Settings
+from tests.app.conftest import AGENT, Service
+from tests.conftest import new_database
+
+ADVICE = "run casebank migrate"
+
+
+async def test_an_older_schema_is_named_and_no_route_answers_as_if_it_were_well(
+    postgres: EmbeddedPostgres, tmp_path: Path
+):
+    url = await new_database(postgres)
+    await migrate(url, "0003")
+    secrets = {"jwt_secret": os.urandom(32).hex(), "master_key": os.urandom(32).hex()}
+    settings = Settings(home=tmp_path, database_url=url, **secrets)
+    app = create_app(settings)
+    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
+        http = (await Service(app, settings, clients).user("alice")).http
+        ready = await http.get("/readyz")
+        assert ready.status_code == 503
+        assert ADVICE in ready.json()["detail"]
+        assert (await http.get("/metrics")).status_code == 200
+        run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
+        for path, body in (("/v1/retrieve", {"agent": AGENT, "query": "water"}), ("/v1/retain", run)):
+            answer = await http.post(path, json=body)
+            assert answer.status_code == 503, answer.text
+            assert ADVICE in answer.json()["detail"]
