@@ -116,7 +116,6 @@ async def _has_pgvector(database: Database) -> bool:
 
 def _pace(settings: Settings) -> Pace:
     return Pace(
-        batch=settings.worker_batch,
         poll_s=settings.worker_poll_s,
         lease=timedelta(seconds=settings.worker_lease_s),
         max_attempts=settings.worker_max_attempts,

@@ -80,7 +80,6 @@ class Settings(BaseSettings):
     """``false``: nothing is tried out, whatever the profiles' budgets say."""
 
     worker_in_service: bool = True
-    worker_batch: int = Field(default=16, ge=1)
     worker_poll_s: float = Field(default=0.2, gt=0)
     worker_lease_s: float = Field(default=60.0, gt=0)
     worker_max_attempts: int = Field(default=8, ge=1)

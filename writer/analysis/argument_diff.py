@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
+from retrieval.text import shortened
 from writer.analysis.placeholders import kind_of, path_name
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
 
@@ -81,8 +82,7 @@ def _difference(path: str, before: object, after: object) -> Difference:
 def shown(value: object) -> str:
     """Returns the type of the value and, of a plain one, its beginning."""
     if isinstance(value, str):
-        text = value[: VALUE_CHARS + 1]
-        return f'string "{text if len(value) <= VALUE_CHARS else f"{text[: VALUE_CHARS - 1]}…"}"'
+        return f'string "{shortened(value, VALUE_CHARS)}"'
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, int | float):
@@ -143,8 +143,7 @@ def _shown_tokens(found: Sequence[Token]) -> str:
 
 
 def _listed(pieces: list[str]) -> str:
-    short = [piece if len(piece) <= 2 * VALUE_CHARS else f"{piece[: 2 * VALUE_CHARS]}…" for piece in pieces]
-    return " and ".join(f"`{piece}`" for piece in short[:MOST_PIECES])
+    return " and ".join(f"`{shortened(piece, 2 * VALUE_CHARS + 1)}`" for piece in pieces[:MOST_PIECES])
 
 
 def overlap(before: str, after: str) -> float:
