@@ -27,9 +27,11 @@ from app.demo.main import demo as run_demo
 from app.doctor import examine
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
+from app.jobs import beside
 from app.main import create_app
 from app.migrate import migrate as migrate_database
 from app.runtime import Runtime, owner_url, running
+from app.schedule import sign_of_life
 from app.settings import Settings
 from retrieval.errors import CasebankError
 from writer.author import Author
@@ -117,7 +119,7 @@ def worker() -> None:
     """Run a worker alone, beside a service or in place of its own."""
 
     async def work() -> None:
-        async with running(settings) as runtime:
+        async with running(settings) as runtime, beside([sign_of_life(runtime).run]):
             await runtime.worker.run()
 
     settings = Settings()

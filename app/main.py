@@ -11,7 +11,7 @@ from app.jobs import beside
 from app.limits import BodyLimit
 from app.routes import bank, health, llm, loop, policy, procedures, tools
 from app.runtime import Runtime, make_verifier, running
-from app.schedule import jobs_of
+from app.schedule import jobs_of, sign_of_life
 from app.settings import Settings
 from app.training.processes import Trainings
 
@@ -49,5 +49,5 @@ def _endless(runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaita
     """Returns what runs beside the requests: the jobs and, unless a process of its own has that part, the worker."""
     endless: list[Callable[[], Awaitable[None]]] = [job.run for job in jobs_of(runtime, trainings)]
     if runtime.settings.worker_in_service:
-        endless.append(runtime.worker.run)
+        endless += [runtime.worker.run, sign_of_life(runtime).run]
     return endless

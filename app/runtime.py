@@ -92,7 +92,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
             teachers = LlmLearners(patient, account, rule_learners())
         keyring = Keyring(settings.master_key_bytes)
-        pgvector = await _has_pgvector(database)
+        pgvector = await has_pgvector(database)
         yield Runtime(
             settings=settings,
             database=database,
@@ -108,7 +108,7 @@ def _payer(asker: Asker) -> Profile:
     return Profile(asker.user_sub, asker.agent_key, asker.authorised_at)
 
 
-async def _has_pgvector(database: Database) -> bool:
+async def has_pgvector(database: Database) -> bool:
     """Returns whether the stored vectors are pgvector's, so that the database can compare them."""
     async with database.engine.connect() as connection:
         return str(await connection.scalar(_VECTOR_COLUMN)).startswith("vector")

@@ -1,6 +1,7 @@
 """What the service does by the clock: upkeep of the banks, training, and a watch over its own Postgres."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -14,9 +15,18 @@ from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
+from writer.worker.worker import Worker
 
-UPKEEP, TRAINING, POSTGRES = "upkeep", "training", "postgres"
+UPKEEP, TRAINING, POSTGRES, WORKER = "upkeep", "training", "postgres", "worker"
 REVIVE_EVERY_S = 1.0
+SIGN_EVERY_S = 15.0
+"""How often a worker lets the database know that it works."""
+STUCK_AFTER_S = 600.0
+"""For how long one batch may take: a language model may read every run of it."""
+
+
+class WorkerStuck(Exception):
+    """The worker has not looked at the queue for long."""
 
 
 def periods(settings: Settings) -> Mapping[str, timedelta]:
@@ -33,6 +43,16 @@ def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     if runtime.settings.database_url is None:
         jobs.append(Job(POSTGRES, REVIVE_EVERY_S, lambda: keep_postgres(runtime)))
     return jobs
+
+
+def sign_of_life(runtime: Runtime) -> Job:
+    """Returns the job by which others can see that this process's worker works; it fails while the worker is stuck."""
+    return Job(WORKER, SIGN_EVERY_S, lambda: _look_at(runtime.worker), JobRecords(runtime.database))
+
+
+async def _look_at(worker: Worker) -> None:
+    if worker.looked_at is None or time.monotonic() - worker.looked_at > STUCK_AFTER_S:
+        raise WorkerStuck
 
 
 async def upkeep(runtime: Runtime) -> None:

@@ -1,5 +1,6 @@
 """Checks of the database: its versions, its schema, and who sees what."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -10,7 +11,9 @@ from sqlalchemy import func, select, text
 from app.doctor.finding import Finding
 from app.doctor.installation import Installation
 from app.migrate import CONFIGURATION
+from app.runtime import has_pgvector
 from retrieval.schema import USER_TABLES, metadata
+from retrieval.search.candidates import Measured, Search, candidates, vectors
 
 OLDEST_POSTGRES = 150_000
 OLDEST_PGVECTOR = (0, 8)
@@ -85,6 +88,33 @@ async def clock(installation: Installation) -> Finding:
         skew = there - (before + (datetime.now(UTC) - before) / 2)
     detail = f"the database is {skew.total_seconds():+.3f} s off"
     return Finding("clock", abs(skew) <= SKEW, detail, "set both clocks by NTP: erasures go by token and database time")
+
+
+async def indexes(installation: Installation) -> Finding:
+    """Judges whether every index of the schema is there and whole."""
+    wanted = {str(index.name) for table in metadata.tables.values() for index in table.indexes}
+    there = text(
+        "SELECT c.relname FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid"
+        " WHERE indisvalid AND c.relnamespace = 'public'::regnamespace",
+    )
+    async with installation.owner.connect() as connection:
+        missing = sorted(wanted - set((await connection.scalars(there)).all()))
+    detail = f"missing: {', '.join(missing)}" if missing else f"all {len(wanted)} are there"
+    advice = "make them as the migrations do, or restore a backup: without them the queue and searches get slow"
+    return Finding("indexes", not missing, detail, advice)
+
+
+async def search(installation: Installation) -> Finding:
+    """Judges whether the statements of a retrieve run, vectors and all; it asks as a user whom nobody is."""
+    vector = [1.0] + [0.0] * (installation.embedder.dimension - 1)
+    question = Search("doctor", "how is the memory today?", vector, installation.embedder.model)
+    in_database = await has_pgvector(installation.database)
+    async with installation.database.fast(f"doctor-{uuid4()}", datetime.now(UTC)) as connection:
+        if not in_database:
+            await connection.all(*vectors(question))
+            question = replace(question, measured=Measured([], []))
+        await connection.all(*candidates(question))
+    return Finding("search", ok=True, detail="the statements of a retrieve run")
 
 
 async def sizes(installation: Installation) -> Finding:

@@ -13,10 +13,13 @@ CHECKS: tuple[Check, ...] = (
     database.postgres,
     database.pgvector,
     database.schema,
+    database.indexes,
+    database.search,
     database.role,
     database.row_security,
     database.isolation,
     database.clock,
+    memory.worker,
     memory.queue,
     memory.jobs,
     memory.keys,
@@ -30,7 +33,13 @@ CHECKS: tuple[Check, ...] = (
 
 async def examine(settings: Settings) -> list[Finding]:
     """Returns the findings of every check, in a fixed order; a check that breaks is a finding, too."""
-    findings = [machine.software(), machine.training(settings), machine.disk(settings), machine.secrets(settings)]
+    findings = [
+        machine.software(),
+        machine.training(settings),
+        machine.disk(settings),
+        machine.secrets(settings),
+        machine.tokens(settings),
+    ]
     try:
         async with opened(settings) as installation:
             findings.append(Finding("connection", ok=True, detail=_where(settings)))

@@ -6,10 +6,14 @@ import stat
 from importlib.metadata import version
 from importlib.util import find_spec
 
-from app.doctor.finding import Finding
+import httpx
+
+from app.auth import MIN_SECRET_BYTES
+from app.doctor.finding import Finding, said
 from app.settings import Settings
 
 FREE_BYTES = 1 << 30
+JWKS_TIMEOUT_S = 5.0
 
 
 def software() -> Finding:
@@ -36,6 +40,20 @@ def disk(settings: Settings) -> Finding:
     folder = next(path for path in (settings.home, *settings.home.absolute().parents) if path.exists())
     free = shutil.disk_usage(folder).free
     return Finding("disk", free >= FREE_BYTES, f"{free / 1e9:.1f} GB free at {folder}", "free some space")
+
+
+def tokens(settings: Settings) -> Finding:
+    """Judges what tokens are checked with: the keys that are published, or the secret."""
+    if settings.jwks_url is None:
+        size = len(settings.signing_secret.encode())
+        advice = f"CASEBANK_JWT_SECRET needs {MIN_SECRET_BYTES} bytes at least"
+        return Finding("tokens", size >= MIN_SECRET_BYTES, f"HS256, a secret of {size} bytes", advice)
+    advice = "is CASEBANK_JWKS_URL right, and can this machine reach it? until then nobody gets in"
+    try:
+        keys = httpx.get(settings.jwks_url, timeout=JWKS_TIMEOUT_S).raise_for_status().json()["keys"]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+        return Finding("tokens", ok=False, detail=f"no keys at {settings.jwks_url}: {said(error)}", advice=advice)
+    return Finding("tokens", bool(keys), f"RS256, {len(keys)} keys at {settings.jwks_url}", advice)
 
 
 def secrets(settings: Settings) -> Finding:

@@ -9,13 +9,15 @@ from app.doctor.finding import Finding, said
 from app.doctor.installation import Installation
 from app.job_records import JobRecord, all_records
 from app.runtime import make_model
-from app.schedule import periods
+from app.schedule import SIGN_EVERY_S, WORKER, periods
 from retrieval.errors import CasebankError
 from retrieval.schema import profiles
 from writer.privacy.keys import Keyring
 from writer.worker.queue import depth
 
 WAIT = timedelta(minutes=10)
+SILENCE = 4 * timedelta(seconds=SIGN_EVERY_S)
+"""After which a worker is not taken to be alive any more."""
 SAMPLE = 20
 """How many users' keys are tried."""
 
@@ -32,6 +34,19 @@ async def queue(installation: Installation) -> Finding:
         detail += f", the oldest for {age.total_seconds():.0f} s"
     advice = "casebank requeue, once the cause is gone" if dead else "is a worker running? casebank worker"
     return Finding("queue", dead is None and age <= WAIT, detail, advice)
+
+
+async def worker(installation: Installation) -> Finding:
+    """Judges whether a worker works; that none ever did is nothing to judge until something has waited for one."""
+    advice = "casebank serve, or casebank worker"
+    async with installation.database.as_worker() as connection:
+        known = {job.name: job for job in await all_records(connection)}
+        pending = [row.oldest for row in await connection.execute(depth()) if row.status == "pending"]
+        now = (await connection.execute(select(func.now()))).scalar_one()
+    if (sign := known.get(WORKER)) is None:
+        waited = any(now - oldest > SILENCE for oldest in pending)
+        return Finding("worker", False if waited else None, "none has run here yet", advice)
+    return Finding("worker", sign.last_error is None and sign.age <= SILENCE, _how_it_went(sign), advice)
 
 
 async def jobs(installation: Installation) -> Finding:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -75,6 +76,8 @@ class Worker:
     rules: Learners = field(default_factory=rule_learners)
     llm: Callable[[Profile], Learners] | None = None
     """Whoever teaches the profiles that want a language model for it; None where the service has none."""
+    looked_at: float | None = None
+    """When it last began to look at the queue, by the monotonic clock; None: it was never run."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _last_served: str = ""
     """Whose turn it was last; the next batch goes to the users after that one."""
@@ -88,6 +91,7 @@ class Worker:
     async def run(self) -> None:
         """Works until cancelled; an outage of the database or the embedder only slows it down."""
         while True:
+            self.looked_at = time.monotonic()
             try:
                 worked = await self.run_once()
             except DatabaseUnavailable:

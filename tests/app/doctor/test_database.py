@@ -36,3 +36,20 @@ async def test_a_service_role_that_owns_a_table_is_not_plain(url: str, tmp_path:
 async def test_a_bank_without_pgvector_is_no_illness(postgres: EmbeddedPostgres, tmp_path: Path):
     found = (await look(await new_database(postgres, pgvector="off"), tmp_path))["pgvector"]
     assert found.ok is None
+
+
+async def test_a_missing_index_of_the_queue_is_named(url: str, tmp_path: Path):
+    assert (await look(url, tmp_path))["indexes"].ok
+    await as_owner(url, "DROP INDEX cases_queue_idx")
+    finding = (await look(url, tmp_path))["indexes"]
+    assert (finding.ok, finding.detail) == (False, "missing: cases_queue_idx")
+
+
+async def test_pgvector_that_was_dropped_under_a_bank_is_found_by_a_search(url: str, tmp_path: Path):
+    assert (await look(url, tmp_path))["search"].ok
+    await as_owner(url, "DROP EXTENSION vector CASCADE")
+    assert (await look(url, tmp_path))["search"].ok is False
+
+
+async def test_a_search_is_well_on_a_bank_without_pgvector(postgres: EmbeddedPostgres, tmp_path: Path):
+    assert (await look(await new_database(postgres, pgvector="off"), tmp_path))["search"].ok

@@ -10,7 +10,7 @@ async def test_a_well_bank_has_nothing_to_complain_of(url: str, tmp_path: Path):
     await retain_one(url)
     found = await look(url, tmp_path)
     assert [finding for finding in found.values() if finding.ok is False] == []
-    assert len(found) == len(CHECKS) + 5
+    assert len(found) == len(CHECKS) + 6
     assert "PostgreSQL 18" in found["postgres"].detail
     assert found["pgvector"].ok
     assert "256 dimensions" in found["embedder"].detail

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from app.db import service_database
+from app.job_records import JobRecords
+from app.schedule import WORKER
 from tests.app.doctor.conftest import as_owner, look, retain_one
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.openai_server import Fault
@@ -84,3 +87,21 @@ async def test_a_language_model_that_answers_is_well_and_one_that_does_not_is_fo
         server.fault = Fault.STATUS_401
         found = (await look(url, tmp_path, **configured))["language model"]
     assert (found.ok, "check the API key" in found.detail, "CASEBANK_LLM" in found.advice) == (False, True, True)
+
+
+async def test_where_no_worker_works_the_doctor_says_so(url: str, tmp_path: Path):
+    assert (await look(url, tmp_path))["worker"].ok is None
+    await retain_one(url)
+    await as_owner(url, "UPDATE cases SET created_at = now() - interval '2 minutes'")
+    finding = (await look(url, tmp_path))["worker"]
+    assert (finding.ok, finding.detail) == (False, "none has run here yet")
+
+
+async def test_a_worker_is_well_while_it_gives_signs_of_life(url: str, tmp_path: Path):
+    async with service_database(url) as database:
+        await JobRecords(database).succeeded(WORKER)
+    assert (await look(url, tmp_path))["worker"].ok
+    await as_owner(url, "UPDATE jobs SET last_succeeded = now() - interval '2 minutes'")
+    finding = (await look(url, tmp_path))["worker"]
+    assert finding.ok is False
+    assert "worker succeeded 120 s ago" in finding.detail
