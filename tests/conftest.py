@@ -1,5 +1,6 @@
 """One embedded Postgres for the whole run; a fresh migrated database for each module that asks."""
 
+import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -7,9 +8,23 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+import structlog
 
 from app.migrate import migrate
 from app.postgres import EmbeddedPostgres, release, start
+from retrieval.telemetry import log
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """Puts back what a command that a test runs in this process does to the logs."""
+    handlers, level = logging.root.handlers[:], logging.root.level
+    yield
+    if structlog.is_configured():
+        structlog.reset_defaults()
+        vars(log).pop("bind", None)  # which it remembers with the configuration of its first use
+        logging.root.handlers[:] = handlers
+        logging.root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

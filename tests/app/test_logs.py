@@ -2,22 +2,11 @@
 
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from app import logs
-
-
-@pytest.fixture(autouse=True)
-def configured() -> Iterator[None]:
-    """Puts back what a test configures."""
-    handlers, level = logging.root.handlers[:], logging.root.level
-    yield
-    structlog.reset_defaults()
-    logging.root.handlers[:] = handlers
-    logging.root.setLevel(level)
 
 
 def test_every_event_from_the_level_up_is_a_line_of_json(capsys: pytest.CaptureFixture[str]):

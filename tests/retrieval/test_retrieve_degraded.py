@@ -251,7 +251,7 @@ async def test_vectors_of_another_model_are_ignored(
     assert back.mode == "hybrid"
     assert {c.row.task for c in back.choices if c.row.semantic_rank is None} == {"sell an old guitar"}
     async with bank.runtime.database.as_user(bank.user, datetime.now(UTC)) as connection:
-        switched = update(profiles).where(profiles.c.user_sub == bank.user).values(embedding_model="other")
+        switched = update(profiles).where(profiles.c.user_sub == bank.user).values(embedding_model=other.model)
         await connection.execute(switched)
     after = await bank.ask("an old guitar", other, k=10)
     assert (after.mode, "embedding_model" in after.degraded) == ("hybrid", False)

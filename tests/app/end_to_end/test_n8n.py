@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from retrieval.quoting import quoted
 from tests.app.conftest import AGENT, Service, User
 from tests.app.n8n import FLOWS, FlowFailed, Item, Replay, following, kind, trigger
 from writer.run import LearnedProcedure
@@ -218,7 +219,7 @@ async def test_the_master_retrieves_what_the_analyst_stored_and_rewards_the_retr
     again = 'Add an "age" column to the users table'
     run = replay(alice, **{ACT: act})
     answer = await run.run(FLOWS["master"], webhook(again))
-    assert TASK in seen[1]["memory_context"]
+    assert quoted(TASK) in seen[1]["memory_context"]
     assert run.said["Answer"]["answer"] == "done"
     case = await alice.case(answer["case_id"])
     assert (case["task"], case["reward"], case["retrieval_id"]) == (again, 1, seen[1]["retrieval_id"])
