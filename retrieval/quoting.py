@@ -29,6 +29,10 @@ _OPENING = re.compile(
 """What begins a tag (``<|im_start|>``, ``</casebank_memory>``, ``[INST]``), in any width, or fences a block."""
 
 
+_PLAIN = re.compile(r"[ !#-;=-Z\]-_a-~]*")
+"""Printable ASCII without quotes, backslashes, backticks and what may begin a tag: as it is, as most texts are."""
+
+
 def quoted(text: str) -> str:
     """Returns the text as a JSON string of one line; `json.loads` gives back what can be seen of it."""
     return '"' + unquoted(text) + '"'
@@ -41,6 +45,8 @@ def quoted_list(texts: Iterable[str]) -> str:
 
 def unquoted(text: str) -> str:
     """Returns what stands between the quotes of `quoted`."""
+    if _PLAIN.fullmatch(text):
+        return " ".join(text.split())
     inside = json.dumps(visible(text), ensure_ascii=False)[1:-1]
     return _OPENING.sub(lambda found: f"\\u{ord(found.group()):04x}", inside)
 
