@@ -70,14 +70,15 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
     """Writes a dump of the embedded database and its manifest into a new folder, while the service may go on.
 
     Raises:
-        BackupRefused: the folder is not empty, or the database is not the embedded one.
+        BackupRefused: the folder is not empty, there is no bank, or the database is not the embedded one.
     """
     _refuse_external(settings)
-    draft = _draft(folder)
     with postgres.running(settings.home) as server:
-        await migrate(server.url(), pgvector=settings.pgvector)
-        _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
+        if await _value(server.url(), "SELECT to_regclass('alembic_version')") is None:
+            raise BackupRefused(f"there is no bank in {settings.home} to back up")
         revision = str(await _value(server.url(), "SELECT version_num FROM alembic_version"))
+        draft = _draft(folder)
+        _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
     manifest = Manifest(
         casebank=version("casebank"),
         revision=revision,

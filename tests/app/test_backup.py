@@ -140,6 +140,12 @@ async def test_a_restore_refuses_what_would_lose_or_mix_data(tmp_path: Path):
         assert await everything(home) == before
 
 
+def test_where_there_is_no_bank_there_is_nothing_to_back_up(tmp_path: Path):
+    with new_home() as home:
+        assert "no bank" in refused(home, "backup", str(tmp_path / "one"))
+    assert not (tmp_path / "one").exists()
+
+
 def test_a_backup_is_its_owners_alone_and_holds_no_key(tmp_path: Path):
     folder = tmp_path / "one"
     with new_home() as home:
