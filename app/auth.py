@@ -3,6 +3,7 @@
     CasebankError
     ├── NotAuthenticated   the header or the token in it is missing, malformed, expired or not meant for us
     ├── NotAllowed         the token is good, but does not let its bearer act for that user
+    ├── UserNotNamed       the token lets its bearer act for users, and no user is named
     └── KeysUnavailable    the issuer's public keys cannot be fetched; a later try may succeed
 
 No message holds any part of the token, so all of them can be shown to the caller.
@@ -47,6 +48,10 @@ class NotAuthenticated(CasebankError):
 
 class NotAllowed(CasebankError):
     """The caller is known, but may not act for the user they name."""
+
+
+class UserNotNamed(CasebankError):
+    """The caller may act for users, and names none: their memory must not end up in one pool, the caller's own."""
 
 
 class KeysUnavailable(CasebankError):
@@ -175,12 +180,14 @@ class TokenVerifier:
     async def identify(self, authorization: str | None, acting_for: str | None) -> Identity:
         """Return who calls, and for whom, from the values of `Authorization` and `X-Casebank-User`.
 
-        Raises NotAuthenticated, NotAllowed, KeysUnavailable.
+        Raises NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable.
         """
         claims = await self._verified(_bearer(authorization))
         actor, issued_at = claims["sub"], _issued_at(claims)
         if not is_user(actor):
             raise NotAuthenticated("the token's subject cannot be a user's name")
+        if acting_for is None and ACT_AS in _scopes(claims):
+            raise UserNotNamed(f"a token with the scope {ACT_AS} names the user it acts for in X-Casebank-User")
         user = actor if acting_for is None else _named(acting_for)
         if user != actor and ACT_AS not in _scopes(claims):
             raise NotAllowed(f"acting for another user needs the scope {ACT_AS}")

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from app.auth import KeysUnavailable, NotAllowed, NotAuthenticated
+from app.auth import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
 from app.postgres import EmbeddedPostgresFailed
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
 from retrieval.telemetry import log
@@ -52,6 +52,7 @@ RETRY = (("Retry-After", "1"),)
 KINDS: dict[type[CasebankError], Kind] = {
     NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
     NotAllowed: Kind("not-allowed", HTTPStatus.FORBIDDEN),
+    UserNotNamed: Kind("user-not-named", HTTPStatus.BAD_REQUEST),
     NotFound: Kind("not-found", HTTPStatus.NOT_FOUND),
     UserErased: Kind("user-erased", HTTPStatus.GONE),
     IdempotencyConflict: Kind("idempotency-conflict", HTTPStatus.CONFLICT),

@@ -18,6 +18,7 @@ from app.auth import (
     NotAllowed,
     NotAuthenticated,
     TokenVerifier,
+    UserNotNamed,
     issue_token,
 )
 from tests.app.tokens import AUDIENCE, ISSUER, NOW, SECRET, VERIFIER, bearer, claims, segment
@@ -187,7 +188,6 @@ async def test_only_the_one_algorithm_is_accepted(alg: str):
         ([["casebank:act-as"]], "alice", None),
         ({ACT_AS: True}, "alice", None),
         (7, "alice", None),
-        (ACT_AS, None, "bot"),
         (ACT_AS, "bot", "bot"),
         (ACT_AS, "alice", "alice"),
         (f"openid {ACT_AS} email", "alice", "alice"),
@@ -210,6 +210,14 @@ async def test_only_the_scope_lets_a_service_act_for_a_user_it_names(
             await VERIFIER.identify(header, acting_for)
     else:
         assert await VERIFIER.identify(header, acting_for) == Identity(user, "bot", NOW)
+
+
+@pytest.mark.parametrize("scope", [ACT_AS, f"openid {ACT_AS}", [ACT_AS]])
+async def test_a_service_that_names_no_user_is_refused(scope: Any):
+    with pytest.raises(UserNotNamed):
+        await VERIFIER.identify(bearer(sub="bot", scope=scope), None)
+    identity = await VERIFIER.identify(bearer(sub="bot", scope=scope), "bot")  # its own memory is its own to name
+    assert (identity.user_sub, identity.actor) == ("bot", "bot")
 
 
 async def test_a_bad_token_is_refused_before_the_user_it_names_is_looked_at():
