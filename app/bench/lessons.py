@@ -16,7 +16,8 @@ import orjson
 
 from app.bench.experiment import experiments
 from app.bench.measure import Measurement
-from writer.analysis.calls import StoredRun, failed_by_status
+from writer.analysis.call_status import failed_by_status
+from writer.analysis.calls import StoredRun
 from writer.analysis.failures import FixKind
 from writer.procedures.ports import Analysis, AnalysisKind
 from writer.procedures.rules.analyst import explain

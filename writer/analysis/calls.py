@@ -2,8 +2,8 @@
 
 **A call failed if its status is "error", or if its output reports an error** (`error_output.error_in`), whatever the
 status says: many tools answer "Error: order not found" with the status "ok". Whoever counts failed calls asks `failed`,
-or looks at ``Call.failed``; retain alone, which must not look at outputs, begins with `failed_by_status`, and the
-worker puts right what that missed.
+or looks at ``Call.failed``; retain alone, which must not look at outputs, begins with ``call_status``, and the worker
+puts right what that missed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal
 
+from writer.analysis.call_status import failed_by_status
 from writer.analysis.error_output import error_in
 from writer.analysis.placeholders import TEXT_CHARS
 
@@ -55,11 +56,6 @@ class StoredRun:
 def failed(status: object, output: object) -> bool:
     """Returns whether a call with this status and this output failed."""
     return failed_by_status(status) or error_in(output) is not None
-
-
-def failed_by_status(status: object) -> bool:
-    """Returns whether a call failed as far as its status tells: the half of the definition that costs nothing."""
-    return status == "error"
 
 
 def calls_in(traces: Iterable[object]) -> list[Call]:

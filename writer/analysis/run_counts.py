@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from writer.analysis.calls import StoredRun, failed_by_status
+from writer.analysis.call_status import failed_by_status
 from writer.analysis.state_changes import effects
 
 
@@ -35,18 +35,3 @@ class RunCounts:
 def counted_by_status(traces: Iterable[Mapping[str, object]], plan: Sequence[str]) -> RunCounts:
     """Returns the counts as far as the calls' statuses tell, without a look at any output."""
     return RunCounts.of([(str(trace["tool"]), failed_by_status(trace["status"])) for trace in traces], plan)
-
-
-@dataclass(frozen=True, slots=True)
-class Recount:
-    """The counts of a run as retain made them, by the statuses alone, and as they are with the outputs looked at."""
-
-    by_status: RunCounts
-    by_output: RunCounts
-
-
-def recount(run: StoredRun) -> Recount:
-    """Returns both counts of a run that has calls; as slow as its outputs are long, if nobody looked at them yet."""
-    traces = [trace for trace in run.tool_traces if isinstance(trace, Mapping)]
-    by_output = RunCounts.of([(call.tool, call.failed) for call in run.calls], run.plan)
-    return Recount(counted_by_status(traces, run.plan), by_output)

@@ -13,7 +13,7 @@ from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, 
 from retrieval.ports import Vector
 from retrieval.schema import case_tools, cases, decisions, profiles
 from writer.analysis.placeholders import without_placeholders
-from writer.analysis.run_counts import Recount
+from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
 from writer.procedures import versions

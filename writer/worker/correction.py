@@ -11,7 +11,7 @@ from sqlalchemy import Select, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.schema import cases, rewards
-from writer.analysis.run_counts import Recount
+from writer.analysis.recount import Recount
 from writer.audit import Change, note
 from writer.errors import LeaseLost
 from writer.retain.heuristic import heuristic_reward

@@ -29,7 +29,7 @@ from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.schema import case_embeddings, profiles
 from retrieval.telemetry import log, stage
 from writer.analysis.calls import StoredRun
-from writer.analysis.run_counts import Recount, recount
+from writer.analysis.recount import Recount, recount
 from writer.analysis.tool_use import ToolUse, tools_used
 from writer.audit import Change, note
 from writer.errors import LeaseLost
