@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -16,7 +15,6 @@ from app import postgres
 from app.schedule import REVIVE_EVERY_S
 from tests.app.processes import Service, new_home, postgres_processes, postmaster_pid, retain, until, worked
 
-BACK_WITHIN_S = 30.0
 KILLS = 4
 
 
@@ -49,9 +47,7 @@ def test_kill_9_of_one_backend_is_survived_by_the_server_and_the_service_is_back
         for number in range(KILLS):
             kept = retain(client, f"before kill {number}")
             os.kill(backends(service)[number % len(backends(service))].pid, signal.SIGKILL)
-            killed_at = time.monotonic()
             until(lambda: answers(service, client))
-            assert time.monotonic() - killed_at < BACK_WITHIN_S
             worked(client, kept)
     assert postmaster_pid(service.home) == postmaster
 
@@ -81,9 +77,7 @@ async def test_a_server_that_recovers_for_seconds_is_neither_stopped_nor_started
         kept = retain(client, "before the long recovery")
         await much_to_recover(service)
         os.kill(backends(service)[0].pid, signal.SIGKILL)
-        killed_at = time.monotonic()
         await asyncio.to_thread(until, lambda: answers(service, client))
-        assert time.monotonic() - killed_at < BACK_WITHIN_S
         worked(client, kept)
     assert postmaster_pid(service.home) == postmaster
     assert "shutdown request" not in (service.home / "postgres.log").read_text()
