@@ -3,10 +3,9 @@
 import asyncio
 
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from alembic import context
-from app.db import asyncpg_url
+from app.db import engine_of
 from app.settings import Settings
 from retrieval.schema import metadata
 
@@ -38,7 +37,7 @@ async def run_alone() -> None:
     url = Settings().database_url
     if url is None:
         raise SystemExit("set DATABASE_URL, or use `casebank migrate` for the embedded Postgres")
-    engine = create_async_engine(asyncpg_url(url))
+    engine = engine_of(url)
     async with engine.begin() as connection:
         await connection.run_sync(run)
     await engine.dispose()

@@ -10,21 +10,33 @@ No message holds any part of the token, so all of them can be shown to the calle
 """
 
 import asyncio
+import hashlib
 import math
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Self, TypeGuard
+from uuid import uuid4
 
 import jwt
 import structlog
+from pydantic import AwareDatetime, BaseModel, Field
 
+from app.revocations import Revocations
 from retrieval.errors import CasebankError
+from writer.audit.signing import TOMBSTONE
 
 ACT_AS = "casebank:act-as"
 """The scope that lets a service act for the user it names in `X-Casebank-User`."""
+
+OPERATOR = "casebank:operator"
+"""The scope that shows the numbers of the installation: `/metrics`, and those in `/readyz`."""
+
+LEEWAY_S = 30.0
+"""How far the issuer's clock may be off: a token may have been issued so much earlier than it says."""
 
 MAX_TOKEN_CHARS = 8 * 1024
 MAX_USER_CHARS = 255
@@ -60,30 +72,60 @@ class KeysUnavailable(CasebankError):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A verified caller: `user_sub` is whose memory it is, `actor` the token's subject, `issued_at` in UTC."""
+    """A verified caller.
+
+    Attributes:
+        user_sub: whose memory it is.
+        actor: the token's subject.
+        issued_at: as the token says.
+        authorised_at: since when the caller may at the least: the issuer's clock may have been ahead by the leeway, and
+            a token that was issued before a purge must not pass for one from after it.
+    """
 
     user_sub: str
     actor: str
     issued_at: datetime
+    authorised_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), compare=False)
+
+
+class OldSecret(BaseModel):
+    """A secret that signs nothing any more, and whose tokens are good until a time."""
+
+    secret: str = Field(repr=False)
+    until: AwareDatetime
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSecret:
-    """The one HS256 key of issuer and verifier, whatever key a token names.
+    """The HS256 keys of issuer and verifier: the one that signs, and older ones while their overlap lasts.
 
-    Raises ValueError when the secret is shorter than 32 bytes.
+    Raises ValueError when a secret is shorter than 32 bytes.
     """
 
     secret: str = field(repr=False)
+    older: tuple[OldSecret, ...] = ()
     algorithm: ClassVar[str] = "HS256"
 
     def __post_init__(self) -> None:
-        if len(self.secret.encode()) < MIN_SECRET_BYTES:
+        if any(
+            len(secret.encode()) < MIN_SECRET_BYTES for secret in (self.secret, *(old.secret for old in self.older))
+        ):
             raise ValueError(f"an HS256 secret must have at least {MIN_SECRET_BYTES} bytes")
 
-    async def find(self, _kid: str | None) -> str:
-        """Return the secret."""
-        return self.secret
+    async def find(self, kid: str | None) -> Sequence[str]:
+        """Return the secrets that may have signed a token, whatever key it names; the one that it names first."""
+        now = datetime.now(UTC)
+        good = [self.secret, *(old.secret for old in self.older if now < old.until)]
+        return sorted(good, key=lambda secret: key_id(secret) != kid)
+
+    async def known(self) -> bool:
+        """Return that there is something to check tokens with."""
+        return True
+
+
+def key_id(secret: str) -> str:
+    """Return the name of a secret in the head of a token, from which it cannot be found."""
+    return hashlib.sha256(b"casebank jwt secret\0" + secret.encode()).hexdigest()[:16]
 
 
 @dataclass(slots=True)
@@ -113,8 +155,8 @@ class PublishedKeys:
     def __post_init__(self) -> None:
         self._client = jwt.PyJWKClient(self.url, cache_jwk_set=False, timeout=self.timeout_s)
 
-    async def find(self, kid: str | None) -> jwt.PyJWK:
-        """Return the key named `kid`, fetching the set first if the key is unknown or old.
+    async def find(self, kid: str | None) -> Sequence[jwt.PyJWK]:
+        """Return the one key named `kid`, fetching the set first if the key is unknown or old.
 
         Raises NotAuthenticated for a key the issuer does not publish, KeysUnavailable when it cannot be asked.
         """
@@ -123,10 +165,16 @@ class PublishedKeys:
         if not self._has(kid, self.lifespan_s):
             await self._refreshed()
         if self._has(kid, self.outage_s):
-            return self._keys[kid]
+            return [self._keys[kid]]
         if self._answered:
             raise NotAuthenticated("the token is signed with a key that its issuer does not publish")
         raise KeysUnavailable("the issuer's public keys cannot be fetched")
+
+    async def known(self) -> bool:
+        """Return whether the issuer has ever answered; ask it, in its turn, where it has not."""
+        if not self._keys:
+            await self._refreshed()
+        return bool(self._keys)
 
     def _has(self, kid: str, max_age_s: float) -> bool:
         return kid in self._keys and self.clock() - self._fetched_at <= max_age_s
@@ -162,15 +210,18 @@ class TokenVerifier:
     keys: SharedSecret | PublishedKeys
     issuer: str
     audience: str
-    leeway_s: float = 30
+    leeway_s: float = LEEWAY_S
+    revocations: Revocations = field(default_factory=Revocations)
 
     @classmethod
-    def hs256(cls, secret: str, issuer: str, audience: str, *, leeway_s: float = 30) -> Self:
-        """Return a verifier of tokens signed with a shared secret. Raises ValueError if it is under 32 bytes."""
-        return cls(SharedSecret(secret), issuer, audience, leeway_s)
+    def hs256(
+        cls, secret: str, issuer: str, audience: str, *, older: tuple[OldSecret, ...] = (), leeway_s: float = LEEWAY_S
+    ) -> Self:
+        """Return a verifier of tokens signed with shared secrets. Raises ValueError if one is under 32 bytes."""
+        return cls(SharedSecret(secret, older), issuer, audience, leeway_s)
 
     @classmethod
-    def rs256(cls, jwks_url: str, issuer: str, audience: str, *, leeway_s: float = 30) -> Self:
+    def rs256(cls, jwks_url: str, issuer: str, audience: str, *, leeway_s: float = LEEWAY_S) -> Self:
         """Return a verifier of tokens signed with the keys published at `jwks_url`.
 
         Raises jwt.PyJWKClientError if that is no http or https URL; nothing is fetched yet.
@@ -182,54 +233,91 @@ class TokenVerifier:
 
         Raises NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable.
         """
-        claims = await self._verified(_bearer(authorization))
-        actor, issued_at = claims["sub"], _issued_at(claims)
-        if not is_user(actor):
-            raise NotAuthenticated("the token's subject cannot be a user's name")
+        claims, actor = await self._caller(authorization)
         if acting_for is None and ACT_AS in _scopes(claims):
             raise UserNotNamed(f"a token with the scope {ACT_AS} names the user it acts for in X-Casebank-User")
         user = actor if acting_for is None else _named(acting_for)
         if user != actor and ACT_AS not in _scopes(claims):
             raise NotAllowed(f"acting for another user needs the scope {ACT_AS}")
-        return Identity(user, actor, issued_at)
+        issued_at = _issued_at(claims)
+        begun = self.revocations.admitted(user, actor) if user != actor else None
+        return Identity(user, actor, issued_at, max(filter(None, (begun, self._surely(issued_at)))))
+
+    async def operator(self, authorization: str | None) -> None:
+        """Let through whoever may see the numbers of the installation.
+
+        Raises NotAuthenticated, NotAllowed, KeysUnavailable.
+        """
+        claims, _ = await self._caller(authorization)
+        if OPERATOR not in _scopes(claims):
+            raise NotAllowed(f"the numbers of the installation need the scope {OPERATOR}")
+
+    async def _caller(self, authorization: str | None) -> tuple[dict[str, object], str]:
+        """Return the claims of a token that is good and was not revoked, and its subject."""
+        claims = await self._verified(_bearer(authorization))
+        actor, jti = claims["sub"], claims.get("jti")
+        if not is_user(actor):
+            raise NotAuthenticated("the token's subject cannot be a user's name")
+        named = jti if isinstance(jti, str) else None
+        if self.revocations.revoked(actor, named, self._surely(_issued_at(claims))):
+            raise NotAuthenticated("the token was revoked")
+        return claims, actor
+
+    def _surely(self, issued_at: datetime) -> datetime:
+        """Return the earliest time at which the token can have been issued, its issuer's clock being ahead."""
+        return issued_at - timedelta(seconds=self.leeway_s)
 
     async def _verified(self, token: str) -> dict[str, object]:
         """Return the token's claims; its signature, times, issuer and audience are good."""
         try:
-            key = await self.keys.find(jwt.get_unverified_header(token).get("kid"))
-            claims: dict[str, object] = jwt.decode(
-                token,
-                key,
-                algorithms=[self.keys.algorithm],
-                options={"require": REQUIRED_CLAIMS, "enforce_minimum_key_length": True},
-                issuer=self.issuer,
-                audience=self.audience,
-                leeway=self.leeway_s,
-            )
+            keys = await self.keys.find(jwt.get_unverified_header(token).get("kid"))
+            return self._decoded(token, keys)
         except jwt.PyJWTError as error:
             # The cause is cut off: its text can quote what the caller sent.
             raise NotAuthenticated(_reason(error)) from None
+
+    def _decoded(self, token: str, keys: Sequence[str | jwt.PyJWK]) -> dict[str, object]:
+        """Return the claims, by the first of the keys whose signature it is."""
+        for key in keys[:-1]:
+            with suppress(jwt.InvalidSignatureError):
+                return self._decode(token, key)
+        return self._decode(token, keys[-1])
+
+    def _decode(self, token: str, key: str | jwt.PyJWK) -> dict[str, object]:
+        claims: dict[str, object] = jwt.decode(
+            token,
+            key,
+            algorithms=[self.keys.algorithm],
+            options={"require": REQUIRED_CLAIMS, "enforce_minimum_key_length": True},
+            issuer=self.issuer,
+            audience=self.audience,
+            leeway=self.leeway_s,
+        )
         return claims
 
 
 def issue_token(  # noqa: PLR0913 - each is a claim
     secret: str, *, user: str, issuer: str, audience: str, ttl: timedelta, now: datetime, scope: str = ""
 ) -> str:
-    """Return an HS256 token for `user`, good from `now` for `ttl`.
+    """Return an HS256 token for `user`, good from `now` for `ttl`, with an id by which it can be revoked.
 
     Raises ValueError for a secret under 32 bytes, or a name that no user can have.
     """
     if not is_user(user):
         raise ValueError(f"a user's name has 1 to {MAX_USER_CHARS} characters, none of them a control character")
-    claims = {"sub": user, "iss": issuer, "aud": audience, "iat": now, "exp": now + ttl}
+    claims = {"sub": user, "iss": issuer, "aud": audience, "iat": now, "exp": now + ttl, "jti": uuid4().hex}
     if scope:
         claims["scope"] = scope
-    return jwt.encode(claims, SharedSecret(secret).secret, algorithm=SharedSecret.algorithm)
+    signer = SharedSecret(secret).secret
+    return jwt.encode(claims, signer, algorithm=SharedSecret.algorithm, headers={"kid": key_id(signer)})
 
 
 def is_user(name: object) -> TypeGuard[str]:
-    """Return whether a user may be called so: 1 to 255 characters, all of them storable and printable in a log."""
-    if not isinstance(name, str) or not 1 <= len(name) <= MAX_USER_CHARS:
+    """Return whether a user may be called so: 1 to 255 characters, all of them storable and printable in a log.
+
+    What stands for an erased user in the audit is nobody's name.
+    """
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_USER_CHARS or TOMBSTONE.fullmatch(name):
         return False
     return not any(unicodedata.category(char) in {"Cc", "Cs"} for char in name)
 

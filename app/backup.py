@@ -15,14 +15,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import asyncpg
-from sqlalchemy.engine import make_url
 
 from app import postgres
-from app.db import service_database
+from app.db import dsn, service_database
+from app.erase_again import erase_again, read_receipts, tombstones, users
 from app.migrate import migrate
 from app.settings import Settings
-from retrieval.schema import USER_TABLES
-from writer.rights.erase import erase
+from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
 
 DUMP, MANIFEST = "casebank.dump", "manifest.json"
 BANK, RESTORED, REPLACED = "casebank", "casebank_restored", "casebank_replaced"
@@ -42,7 +41,7 @@ class Manifest:
         revision: of the schema.
         created_at: ISO 8601, UTC.
         sha256: of the dump, in hex.
-        master_key: fingerprint of the key that opens what is sealed; see `fingerprint`.
+        master_key: fingerprint of the key that opens what is sealed; during a rotation several, apart by commas.
     """
 
     casebank: str
@@ -61,11 +60,6 @@ class Restored:
     erased_again: int
 
 
-def fingerprint(master_key: bytes) -> str:
-    """Returns 16 hex characters by which a master key is known, and from which it cannot be found."""
-    return hashlib.sha256(b"casebank master key\0" + master_key).hexdigest()[:16]
-
-
 async def backup(settings: Settings, folder: Path) -> Manifest:
     """Writes a dump of the embedded database and its manifest into a new folder, while the service may go on.
 
@@ -77,6 +71,7 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
         if await _value(server.url(), "SELECT to_regclass('alembic_version')") is None:
             raise BackupRefused(f"there is no bank in {settings.home} to back up")
         revision = str(await _value(server.url(), "SELECT version_num FROM alembic_version"))
+        keys = await _master_keys(server.url()) or [fingerprint(settings.master_key_bytes)]
         draft = _draft(folder)
         _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
     manifest = Manifest(
@@ -84,7 +79,7 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
         revision=revision,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         sha256=_digest(draft),
-        master_key=fingerprint(settings.master_key_bytes),
+        master_key=",".join(keys),
     )
     draft.rename(folder / DUMP)
     _write_private(folder / MANIFEST, json.dumps(asdict(manifest), indent=2) + "\n")
@@ -95,35 +90,38 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
     """Puts a backup in the place of the bank, less everybody who was erased since.
 
     Args:
-        settings: of the installation; its master key must be the backup's.
+        settings: of the installation; its master keys must be the backup's, or have it among them.
         folder: as `backup` left it.
         receipts: of erasures that this installation does not know of, as ``casebank purge --json`` prints them.
         replace: whether a bank that holds anything may be replaced; it is gone afterwards.
 
     Raises:
-        BackupRefused: nothing was changed.
+        BackupRefused, NoReceipt: nothing was changed.
     """
     _refuse_external(settings)
     manifest = _checked(settings, folder)
-    erased = dict(_receipt(path) for path in receipts)
+    erased = read_receipts(receipts)
     with postgres.running(settings.home) as server:
         url = server.url()
         await migrate(url, pgvector=settings.pgvector)  # makes the roles, too, which no dump carries
         await _refuse_in_use(url)
-        if not replace and await _users(url):
+        if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
-        erased |= await _tombstones(url)
+        erased |= await tombstones(url)
+        receipts = await _rows(url, "SELECT user_sub, erased_at, receipt FROM erasures")
         admin = server.url("postgres")
         await _execute(admin, f"DROP DATABASE IF EXISTS {RESTORED}", f"CREATE DATABASE {RESTORED}")
         _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
         restored = server.url(RESTORED)
         await migrate(restored, pgvector=settings.pgvector)
-        again = await _erase_again(restored, erased)
-        users = len(await _users(restored))
+        await _refuse_sealed(settings, restored)
+        again = await erase_again(restored, erased)
+        await _keep_receipts(restored, receipts)
+        count = len(await users(restored))
         # in one transaction, so that there is no moment without a bank
         swap = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
         await _execute(admin, f"DROP DATABASE IF EXISTS {REPLACED}", swap, f"DROP DATABASE {REPLACED}")
-    return Restored(manifest, users, again)
+    return Restored(manifest, count, again)
 
 
 def _draft(folder: Path) -> Path:
@@ -150,18 +148,17 @@ def _checked(settings: Settings, folder: Path) -> Manifest:
         raise BackupRefused(f"no backup in {folder}: {type(error).__name__}") from None
     if found != manifest.sha256:
         raise BackupRefused(f"{folder / DUMP} is not what was backed up: its sha256 is {found}")
-    if fingerprint(settings.master_key_bytes) != manifest.master_key:
-        raise BackupRefused("the master key is not the backup's: set CASEBANK_MASTER_KEY, or bring its secrets.json")
+    missing = sorted(set(manifest.master_key.split(",")) - set(_held(settings).by_fingerprint))
+    if missing:
+        raise BackupRefused(
+            f"the master key is not the backup's, whose fingerprint is {' and '.join(missing)}: set"
+            " CASEBANK_MASTER_KEY, or beside a newer one CASEBANK_MASTER_KEY_OLD, or bring its secrets.json"
+        )
     return manifest
 
 
-def _receipt(path: Path) -> tuple[str, datetime]:
-    """Returns whom a receipt speaks of, by digest, and when they were erased."""
-    try:
-        receipt = json.loads(path.read_text())
-        return str(receipt["user_sha256"]), datetime.fromisoformat(receipt["erased_at"])
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise BackupRefused(f"{path} is no receipt of `casebank purge --json`: {type(error).__name__}") from None
+def _held(settings: Settings) -> MasterKeys:
+    return MasterKeys.of(settings.master_key_bytes, *settings.old_master_keys)
 
 
 def _digest(file: Path) -> str:
@@ -189,12 +186,8 @@ def _run(program: str, server: postgres.EmbeddedPostgres, *words: str) -> None:
 # The databases, as their owner
 
 
-def _address(url: str) -> str:
-    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-
-
 async def _execute(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(_address(url))
+    connection = await asyncpg.connect(dsn(url))
     try:
         for statement in statements:
             await connection.execute(statement)
@@ -203,7 +196,7 @@ async def _execute(url: str, *statements: str) -> None:
 
 
 async def _rows(url: str, statement: str) -> Sequence[asyncpg.Record]:
-    connection = await asyncpg.connect(_address(url))
+    connection = await asyncpg.connect(dsn(url))
     try:
         rows: Sequence[asyncpg.Record] = await connection.fetch(statement)
         return rows
@@ -221,33 +214,28 @@ async def _refuse_in_use(url: str) -> None:
         raise BackupRefused("somebody is connected to the bank: stop the service and its workers first")
 
 
-async def _users(url: str) -> list[str]:
-    """Returns everybody who has a row anywhere."""
-    tables = " UNION ".join(f"SELECT user_sub FROM {table.name}" for table in USER_TABLES)  # noqa: S608 - our own names
-    return [row["user_sub"] for row in await _rows(url, f"{tables} ORDER BY 1") if row["user_sub"]]
+async def _master_keys(url: str) -> list[str]:
+    """Returns the fingerprints of the master keys that the bank needs; none, where they were not noted yet."""
+    if await _value(url, "SELECT to_regclass('master_keys')") is None:
+        return []
+    rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
+    return [row["fingerprint"] for row in rows]
 
 
-async def _tombstones(url: str) -> dict[str, datetime]:
-    rows = await _rows(url, "SELECT user_sub, max(erased_at) AS erased_at FROM erasures GROUP BY user_sub")
-    return {row["user_sub"]: row["erased_at"] for row in rows}
-
-
-async def _erase_again(url: str, erased: dict[str, datetime]) -> int:
-    """Erases everybody whose erasure the dump does not know: then all that it has of them is from before it.
-
-    Those of whom it has nothing get their tombstone all the same, for a token from before must not begin anew.
-    """
-    known = await _tombstones(url)
-    missing = {digest for digest, at in erased.items() if digest not in known or known[digest] < at}
-    names = {hashlib.sha256(name.encode()).hexdigest(): name for name in await _users(url)}
-    async with service_database(url, pool_size=1) as database:
-        for digest in sorted(missing & names.keys()):
-            await erase(database, names[digest])
-    connection = await asyncpg.connect(_address(url))
+async def _keep_receipts(url: str, receipts: Sequence[asyncpg.Record]) -> None:
+    """Brings the receipts of the bank that goes over to the one that comes."""
+    statement = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+    connection = await asyncpg.connect(dsn(url))
     try:
-        for digest in sorted(missing - names.keys()):
-            statement = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, '{}')"
-            await connection.execute(statement, digest, erased[digest])
+        await connection.executemany(statement, [tuple(row) for row in receipts])
     finally:
         await connection.close()
-    return len(missing & names.keys())
+
+
+async def _refuse_sealed(settings: Settings, url: str) -> None:
+    """Refuses a bank that the master keys at hand do not open: a rotation may have begun while it was dumped."""
+    try:
+        async with service_database(url, pool_size=1) as database, database.as_worker() as connection:
+            await agree(connection, _held(settings))
+    except MasterKeyMismatch as error:
+        raise BackupRefused(str(error)) from None

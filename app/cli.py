@@ -3,46 +3,62 @@
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 
 import typer
-import uvicorn
-import uvloop
+from prometheus_client import REGISTRY
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import RowMapping
 from tqdm import tqdm
 
 from app import logs
-from app.auth import ACT_AS, is_user, issue_token
+from app.audit_commands import commands as audit_commands
 from app.backup import backup as make_backup
 from app.backup import restore as restore_backup
-from app.bench.main import BENCHMARKS, LEARNING, as_table, run_benchmarks, run_learning
+from app.bench.faults.victims import VICTIMS
+from app.bench.main import BENCHMARKS, FAULTS, LEARNING, as_table, missed, run_benchmarks, run_faults, run_learning
+from app.command_line import Agent, MaybeUser, User, named
+from app.command_line import checked as _checked
+from app.command_line import parts as _parts
+from app.command_line import patient as _patient
 from app.demo.main import demo as run_demo
-from app.doctor import examine
+from app.doctor import Finding, examine
+from app.erase_again import erase_again, read_receipts
+from app.erasure import command as erasure
+from app.erasure.show import check, print_receipt
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
 from app.jobs import beside
-from app.main import create_app
+from app.metrics import serve_alone
 from app.migrate import migrate as migrate_database
-from app.runtime import Runtime, owner_url, running
-from app.schedule import sign_of_life
+from app.own_module import OWN_MODULE
+from app.run_to_end import run_to_end as _run
+from app.runtime import owner_url, running
+from app.schedule import worker_jobs
+from app.server import run_server
 from app.settings import Settings
-from retrieval.errors import CasebankError
+from app.token_commands import commands as token_commands
+from retrieval.errors import NotFound
+from retrieval.listing import one_profile
 from writer.author import Author
+from writer.privacy.rotation import Rotation, rotate
 from writer.retain.backfill import Backfilled
 from writer.retain.backfill import backfill as backfill_runs
-from writer.rights.erase import Receipt, erase
+from writer.rights.elsewhere import digest as name_digest
 from writer.rights.export import export as export_rows
+from writer.rights.signature import SignatureBroken
+from writer.training.candidates import Demand
+from writer.training.decision_log import rewarded
 from writer.training.lifecycle import roll_back, versions
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
+from writer.upkeep.reseal import reseal_all
 from writer.worker import queue
 
 cli = typer.Typer(
@@ -53,44 +69,12 @@ cli = typer.Typer(
 )
 policy = typer.Typer(no_args_is_help=True, help="Look at what was learned, and take it out of service.")
 cli.add_typer(policy, name="policy")
+cli.add_typer(audit_commands, name="audit")
+cli.add_typer(token_commands, name="token")
 out = Console()
 
-User = Annotated[str, typer.Option("--user", help="whose memory (the token's subject)")]
-PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
-"""How long a command waits for one answer of the database or for its vectors in all, and for one request for them."""
 
 LARGEST_SLATE = 50
-Agent = Annotated[str, typer.Option("--agent", help="which assistant")]
-Result = TypeVar("Result")
-
-
-def _run(work: Coroutine[object, None, Result]) -> Result:
-    """Runs the work to its end; an error that casebank expects is one line and exit status 1."""
-    try:
-        return uvloop.run(work)
-    except (CasebankError, ValueError, OSError) as error:
-        Console(stderr=True).print(f"casebank: {error}", style="red", markup=False)
-        raise typer.Exit(1) from None
-
-
-@asynccontextmanager
-async def _parts() -> AsyncIterator[Runtime]:
-    """Yields the parts for a command, which may take its time: nobody waits for it as a caller of the service does."""
-    logs.quiet()
-    settings = Settings()
-    patient = {
-        "database_timeout_s": max(PATIENCE_S, settings.database_timeout_s),
-        "embedder_timeout_s": max(EMBEDDER_PATIENCE_S, settings.embedder_timeout_s),
-        "embedder_budget_s": max(PATIENCE_S, settings.embedder_budget_s),
-    }
-    async with running(settings.model_copy(update=patient)) as runtime:
-        yield runtime
-
-
-def _checked(user: str) -> str:
-    if not is_user(user):
-        raise typer.BadParameter("a user is 1 to 255 printable characters", param_hint="--user")
-    return user
 
 
 @cli.command()
@@ -104,26 +88,23 @@ def serve(
     Console(stderr=True).print(
         f"casebank on http://{host}:{port} (API at /docs), state in {settings.home}", markup=False
     )
-    uvicorn.run(
-        create_app(settings),
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=settings.stop_within_s,
-    )
+    run_server(settings, host, port)
 
 
 @cli.command()
-def worker() -> None:
+def worker(
+    metrics_port: Annotated[int, typer.Option(help="port of its /metrics, on the loopback address; 0: none")] = 8701,
+) -> None:
     """Run a worker alone, beside a service or in place of its own."""
 
     async def work() -> None:
-        async with running(settings) as runtime, beside([sign_of_life(runtime).run]):
+        async with running(settings) as runtime, beside([job.run for job in worker_jobs(runtime)]):
             await runtime.worker.run()
 
     settings = Settings()
     logs.as_json(settings.log_level)
+    if metrics_port:
+        serve_alone("127.0.0.1", metrics_port, REGISTRY)
     _run(work())
 
 
@@ -138,29 +119,6 @@ def migrate(revision: Annotated[str, typer.Argument(help="head, base, or a revis
 
     _run(move())
     out.print(f"schema at {revision}")
-
-
-@cli.command()
-def token(
-    user: User,
-    hours: Annotated[float, typer.Option(min=0.01, help="how long it is valid")] = 24 * 30,
-    service: Annotated[bool, typer.Option("--service", help="may act for any user it names")] = False,
-) -> None:
-    """Print a bearer token, signed with this installation's secret."""
-    settings = Settings()
-    if settings.jwks_url is not None:
-        raise typer.BadParameter("CASEBANK_JWKS_URL is set: tokens come from your identity provider")
-    typer.echo(
-        issue_token(
-            settings.signing_secret,
-            user=_checked(user),
-            issuer=settings.jwt_issuer,
-            audience=settings.jwt_audience,
-            ttl=timedelta(hours=hours),
-            now=datetime.now(UTC),
-            scope=ACT_AS if service else "",
-        ),
-    )
 
 
 @cli.command()
@@ -179,27 +137,83 @@ def prune() -> None:
 
 
 @cli.command()
-def purge(
-    user: User,
+def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+    user: MaybeUser = None,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
+    scrub: Annotated[
+        bool, typer.Option("--scrub", help="then rewrite the tables and drop the log; alone: for all erased before")
+    ] = False,
+    receipt: Annotated[bool, typer.Option("--receipt", help="erase nothing, print the receipts of before")] = False,
+    digest: Annotated[str | None, typer.Option("--digest", help="with --receipt: the sha256 of the name")] = None,
+    verify: Annotated[Path | None, typer.Option("--verify", help="erase nothing, check a receipt's signature")] = None,
+) -> None:
+    """Erase everything of a user, for good, and print the receipt."""
+    logs.quiet()
+    if verify is not None:
+        try:
+            out.print(check(Settings(), verify.read_text(encoding="utf-8")), markup=False, soft_wrap=True)
+        except (SignatureBroken, OSError, UnicodeError) as error:
+            Console(stderr=True).print(f"casebank: {error}", style="red", markup=False)
+            raise typer.Exit(1) from None
+        return
+    if receipt:
+        _print_receipts(erasure.receipts(_patient(), digest or name_digest(_checked(user or ""))), as_json=as_json)
+        return
+    if user is not None or not scrub:
+        _checked(user or "")
+    if user is not None and not yes:
+        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+    say = Console(stderr=True, style="dim")
+    done = _run(erasure.purge(_patient(), user, scrubs=scrub, progress=say.print))
+    if done.receipt is None:
+        out.print(f"scrubbed; {done.receipts} receipts say so")
+        return
+    print_receipt(out, done.receipt, as_json=as_json)
+    if not done.receipt["clean"]:
+        raise typer.Exit(1)
+
+
+def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_json: bool) -> None:
+    receipts = _run(found)
+    for each in receipts:
+        print_receipt(out, each, as_json=as_json)
+    if not receipts:
+        Console(stderr=True).print("casebank: no erasure of that name is known here", style="red")
+        raise typer.Exit(1)
+
+
+@cli.command()
+def rotate_key(
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
 ) -> None:
-    """Erase everything of a user, for good, and print the receipt."""
-    _checked(user)
+    """Wrap every user's key by CASEBANK_MASTER_KEY, beside CASEBANK_MASTER_KEY_OLD; may be broken off and repeated."""
     if not yes:
-        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+        typer.confirm("Does every service, worker and job hold both keys by now?", abort=True)
 
-    async def work() -> Receipt:
+    async def work() -> Rotation:
         async with _parts() as runtime:
-            return await erase(runtime.database, user)
+            with tqdm(unit=" users", desc="rotate-key", disable=None) as bar:
+                return await rotate(runtime.database, runtime.keyring.masters, bar.update)
 
-    receipt = _run(work())
+    done = _run(work())
     if as_json:
-        typer.echo(json.dumps(receipt.as_dict()))
+        typer.echo(json.dumps(done.as_dict()))
     else:
-        out.print(receipt.as_table())
-    if not receipt.clean:
+        _print_rotation(done)
+    if done.left:
         raise typer.Exit(1)
+
+
+def _print_rotation(done: Rotation) -> None:
+    if not done.now:
+        out.print("nothing was left to do; the receipt of then:", markup=False)
+    for name, value in done.as_dict().items():
+        out.print(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}", markup=False)
+    old = "CASEBANK_MASTER_KEY_OLD"
+    unopened = f"{done.left} users' keys do not open: add the key that wrapped them to {old}, and repeat"
+    out.print(unopened if done.left else f"{old} is needed no more, but for backups of before", markup=False)
 
 
 @cli.command()
@@ -225,6 +239,20 @@ def restore(
     out.print(f"{done.users} users are back as of {done.manifest.created_at}; {done.erased_again} erased again")
 
 
+@cli.command("erase-again")
+def again(
+    receipts: Annotated[list[Path], typer.Argument(help="of erasures (purge --json) after the backup was made")],
+) -> None:
+    """Erase again whom a restored database knows of though they were erased; `restore` does so by itself."""
+    logs.quiet()
+
+    async def work() -> int:
+        async with owner_url(Settings()) as url:
+            return await erase_again(url, read_receipts(receipts))
+
+    out.print(f"{_run(work())} users erased again")
+
+
 @cli.command()
 def export(user: User) -> None:
     """Write everything of a user to standard output, one JSON object a line."""
@@ -241,7 +269,20 @@ def export(user: User) -> None:
 def train(context: typer.Context) -> None:
     """Train candidate policies from the logs, judge those on trial, watch over those that serve (--help for more)."""
     # a process of its own: torch has no place in the others
-    raise typer.Exit(subprocess.run([sys.executable, "-m", "app.training", *context.args], check=False).returncode)  # noqa: S603
+    words, user = _without_name(context.args)
+    command = [*OWN_MODULE, "app.training", *words]
+    raise typer.Exit(subprocess.run(command, check=False, text=True, input=user).returncode)  # noqa: S603
+
+
+def _without_name(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """Returns the words with ``-`` in place of the user's name, and the name, or None where there is none to hide."""
+    kept, user, is_user_next = [], None, False
+    for word in words:
+        if is_user_next or word.startswith("--user="):
+            user, word = word.removeprefix("--user="), "-" if is_user_next else "--user=-"  # noqa: PLW2901
+        is_user_next = word == "--user"
+        kept.append(word)
+    return kept, None if user in {None, "-"} else f"{user}\n"
 
 
 @policy.command()
@@ -250,7 +291,7 @@ def rollback(user: User, agent: Agent) -> None:
 
     async def work() -> int:
         async with _parts() as runtime, runtime.database.as_user(_checked(user), datetime.now(UTC)) as connection:
-            return await roll_back(connection, user, agent)
+            return await roll_back(connection, user, agent, actor="casebank policy rollback")
 
     out.print(f"q-{_run(work())} serves no more")
 
@@ -259,12 +300,19 @@ def rollback(user: User, agent: Agent) -> None:
 def show(user: User, agent: Agent) -> None:
     """Show the versions of a profile's policy, and the gate's reasons."""
 
-    async def work() -> Sequence[RowMapping]:
+    async def work() -> tuple[Sequence[RowMapping], int]:
         async with _parts() as runtime, runtime.database.as_user(_checked(user), datetime.now(UTC)) as connection:
-            return (await connection.execute(versions(user, agent))).mappings().all()
+            if (await connection.execute(one_profile(user, agent))).one_or_none() is None:
+                raise NotFound("no such profile")
+            found = (await connection.execute(versions(user, agent))).mappings().all()
+            return found, (await connection.execute(rewarded(user, agent))).scalar_one()
 
+    found, decisions = _run(work())
+    if not found:
+        out.print(f"no policy yet: {decisions} of {Demand().decisions} rewarded decisions")
+        return
     table = Table("policy", "status", "decisions", "blend", "trained", "why")
-    for row in _run(work()):
+    for row in found:
         why = "\n".join(row["verdict"]["reasons"]) if row["verdict"] else ""
         trained = f"{row['created_at']:%F %R}"
         table.add_row(f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}", trained, why)
@@ -300,14 +348,29 @@ def reembed() -> None:
     async def work() -> int:
         async with _parts() as runtime:
             with tqdm(unit=" cases", desc="reembed", disable=None) as bar:
-                return await reembed_all(runtime.database, runtime.embedder, progress=bar.update)
+                return await reembed_all(runtime.database, runtime.embedder, runtime.keyring, progress=bar.update)
 
     out.print(f"{_run(work())} cases embedded")
 
 
 @cli.command()
+def reseal() -> None:
+    """Bring what was written before over to CASEBANK_SEAL: words sealed with the users' keys, or in plain."""
+
+    async def work() -> int:
+        async with _parts() as runtime:
+            with tqdm(unit=" rows", desc="reseal", disable=None) as bar:
+                return await reseal_all(runtime.database, runtime.keyring, progress=bar.update)
+
+    out.print(f"{_run(work())} rows resealed")
+
+
+@cli.command()
 def requeue(
-    user: Annotated[str | None, typer.Option("--user", help="only this user's; unset: everybody's")] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", callback=named, help="only this user's; -: from standard input; unset: everybody's"),
+    ] = None,
 ) -> None:
     """Queue the dead cases again."""
 
@@ -319,17 +382,26 @@ def requeue(
 
 
 @cli.command()
-def doctor() -> None:
-    """Check everything that a support person would ask about."""
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
+) -> None:
+    """Check everything that a support person would ask about; exits with 1 where something is bad."""
     logs.quiet()
     findings = _run(examine(Settings()))
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        out.print(_as_table(findings))
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(1)
+
+
+def _as_table(findings: Sequence[Finding]) -> Table:
     table = Table("check", "", "found", "what to do")
     for finding in findings:
         mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
         table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
-    out.print(table)
-    if any(finding.ok is False for finding in findings):
-        raise typer.Exit(1)
+    return table
 
 
 @cli.command()
@@ -372,24 +444,46 @@ def _slate_sizes(text: str) -> list[int]:
 
 
 @cli.command()
-def bench(
-    name: Annotated[str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, all of them, or {LEARNING}")],
+def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+    name: Annotated[
+        str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, all of them; or {LEARNING}, or {FAULTS}")
+    ],
     json_file: Annotated[Path | None, typer.Option("--json", help="write the numbers here, too")] = None,
     data: Annotated[
         Path | None,
         typer.Option(envvar="CASEBANK_DATA", help=f"with {LEARNING}, lessons: the folder with banking77 and tau"),
     ] = None,
+    kills: Annotated[int, typer.Option(min=1, help=f"with {FAULTS}: how many processes are killed")] = 200,
+    seed: Annotated[int, typer.Option(help=f"with {FAULTS}: the same seed kills in the same order")] = 1,
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"with {FAULTS}: kill this alone, may be repeated; {', '.join(VICTIMS)}")
+    ] = None,
 ) -> None:
-    """Measure speed and memory, as ratios within one run; or what the policy learns (minutes, not part of all)."""
+    """Measure speed and memory, as ratios within one run.
+
+    Not part of all, for they take minutes: what the policy learns, and what kill -9 of one process after another loses
+    and how long it takes to come back. That one exits with 1 if anything was lost, doubled, stuck or too slow.
+    """
     logs.quiet()
-    if name not in {"all", LEARNING, *BENCHMARKS}:
-        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}, all and {LEARNING}")
+    if name not in {"all", LEARNING, FAULTS, *BENCHMARKS}:
+        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}, all, {LEARNING}, {FAULTS}")
     if name == LEARNING:
         raise typer.Exit(run_learning(json_file, data))
-    measured = _run(run_benchmarks(list(BENCHMARKS) if name == "all" else [name], data))
+    if name == FAULTS:
+        measured = _run(run_faults(kills, seed, _victims(only or [])))
+    else:
+        measured = _run(run_benchmarks(list(BENCHMARKS) if name == "all" else [name], data))
     out.print(as_table(measured))
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(measurement) for measurement in measured], indent=2) + "\n")
+    if name == FAULTS and missed(measured):
+        raise typer.Exit(1)
+
+
+def _victims(named: list[str]) -> list[str]:
+    if unknown := set(named) - set(VICTIMS):
+        raise typer.BadParameter(f"nobody is called {', '.join(sorted(unknown))}", param_hint="--only")
+    return named
 
 
 if __name__ == "__main__":

@@ -1,15 +1,28 @@
-"""The connections: two pools with no rights but the service's."""
+"""The connections: two pools with no rights but the service's, by whatever URL a cloud hands out for its Postgres."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import parse_qsl, quote, urlencode
 
 import asyncpg
-from sqlalchemy.ext.asyncio import create_async_engine
+import certifi
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from retrieval.database.database import Database
 
 SERVICE_ROLE = "casebank_service"
 WORKER_ROLE = "casebank_worker"
+ERASER_ROLE = "casebank_eraser"
+
+SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg")
+LIBPQ_ONLY = {
+    *("channel_binding", "connect_timeout", "gssencmode", "sslcompression", "sslsni", "uselibpqcompat"),
+    *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"),
+}
+"""Parameters of a URL that are another driver's own; ours would pass them on to the server, which refuses them."""
+SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disable"}
+"""What other drivers take for ``ssl=``, as ``sslmode`` has it."""
 
 
 @asynccontextmanager
@@ -24,16 +37,15 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
         "timeout": timeout_s,
         "server_settings": {"role": SERVICE_ROLE, "application_name": "casebank", "jit": "off"},
     }
-    engine = create_async_engine(
-        asyncpg_url(url),
+    engine = engine_of(
+        url,
         pool_size=pool_size,
         max_overflow=0,
         pool_pre_ping=False,  # a broken connection is reported as such; the pool drops it and the client tries again
         pool_timeout=timeout_s,
         connect_args=options,
     )
-    dsn = asyncpg_url(url).replace("+asyncpg", "", 1)
-    pool = asyncpg.create_pool(dsn, min_size=0, max_size=pool_size, reset=_as_it_is, **options)
+    pool = asyncpg.create_pool(dsn(url), min_size=0, max_size=pool_size, reset=_as_it_is, **options)
     try:
         async with pool:
             yield Database(engine, pool)
@@ -45,9 +57,41 @@ async def _as_it_is(_connection: asyncpg.Connection) -> None:
     """Spares a fast connection the round trip that would reset its session: its statements leave nothing behind."""
 
 
-def asyncpg_url(url: str) -> str:
-    """Returns the URL with the asyncpg driver named; ``postgresql://`` alone would mean psycopg."""
-    scheme, _, rest = url.partition("://")
-    if scheme not in {"postgresql", "postgres", "postgresql+asyncpg"}:
+def engine_of(url: str, *, connect_args: dict[str, object] | None = None, **options: object) -> AsyncEngine:
+    """Returns an engine whose connections asyncpg opens by the URL itself, so that one reader decides what it means."""
+    arguments = {"dsn": dsn(url), **(connect_args or {})}
+    return create_async_engine("postgresql+asyncpg://", connect_args=arguments, **options)
+
+
+def dsn(url: str) -> str:
+    """Returns the URL as asyncpg understands it, with the parameters of other drivers translated or left out.
+
+    Raises:
+        ValueError: it is not the URL of a Postgres; the text does not repeat it.
+    """
+    scheme, colon, rest = url.partition("://")
+    if scheme not in SCHEMES or not colon:
         raise ValueError("DATABASE_URL must begin with postgresql://")
-    return f"postgresql+asyncpg://{rest}"
+    address, _, query = _encoded(rest).partition("?")
+    parameters = [_translated(name, value) for name, value in parse_qsl(query, keep_blank_values=True)]
+    kept = [(name, value) for name, value in parameters if name not in LIBPQ_ONLY]
+    return f"postgresql://{address}" + (f"?{urlencode(kept, quote_via=quote)}" if kept else "")
+
+
+def _encoded(rest: str) -> str:
+    """What follows the scheme, with a password encoded that stands there as it is, odd characters and all."""
+    for part in (rest.partition("?")[0], rest):  # the second, for a password with a question mark
+        login, at, place = part.rpartition("@")
+        name, colon, password = login.partition(":")
+        if at and colon and "/" in place:
+            return f"{name}:{quote(password, safe='%')}@{place}{rest[len(part) :]}"
+    return rest
+
+
+def _translated(name: str, value: str) -> tuple[str, str]:
+    """The parameter by the name and value that asyncpg knows."""
+    if name == "ssl":
+        return "sslmode", SSL_WORDS.get(value.lower(), value)
+    if (name, value) == ("sslrootcert", "system"):
+        return "sslrootcert", ssl.get_default_verify_paths().cafile or certifi.where()
+    return name, value

@@ -17,6 +17,10 @@ LAST_SUCCESS = Gauge(
 )
 
 
+RARE_S = 60.0
+"""How seldom a job must run for each of its successes to be a line in the log."""
+
+
 @dataclass(frozen=True, slots=True)
 class Backoff:
     """How long to wait after failures: ``first_s`` after one, doubling with each further one in a row to ``last_s``."""
@@ -53,15 +57,15 @@ class Job:
         """Does the work whenever it is due, until cancelled; a failure is logged and counted, and the work tried again.
 
         Raises:
-            Exception: what the work raised on being cancelled.
+            BaseException: what the work raised on being cancelled.
         """
         FAILURES.labels(self.name)  # so that the metric is there before the first failure
         while True:
             try:
                 await asyncio.sleep(await self._wait_s())
                 await self._do()
-            except Exception as error:
-                if _is_cancelled():  # the work turned the cancellation into an error of its own
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_cancelled():  # also where the work turned the cancellation into an error of its own
                     raise
                 await self._failed(type(error).__name__)
 
@@ -85,6 +89,8 @@ class Job:
         if self.records is not None:
             await self.records.succeeded(self.name)
         LAST_SUCCESS.labels(self.name).set(time.time())
+        if self.failures or self.every_s >= RARE_S:
+            log.info("job.succeeded", job=self.name, after_failures=self.failures)
         self.failures = 0
 
     async def _failed(self, error: str) -> None:

@@ -2,18 +2,24 @@
 
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from fastapi_offline import FastAPIOffline
 
 from app import problems
+from app.auth import TokenVerifier
+from app.deps import refuse_unknown_parameters
+from app.intake.route import Intake, include
 from app.jobs import beside
-from app.limits import BodyLimit
-from app.routes import bank, health, llm, loop, policy, procedures, tools
+from app.plain_refusal import PlainRefusal
+from app.requests import Follow
+from app.routes import about, bank, begin_again, health, llm, loop, policy, procedures, tools
 from app.runtime import Runtime, make_verifier, running
 from app.schedule import jobs_of, sign_of_life
 from app.settings import Settings
 from app.training.processes import Trainings
+from retrieval.errors import SchemaOutdated
 
 DESCRIPTION = """Memory for agents that learns which memories help.
 
@@ -27,7 +33,9 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         trainings = Trainings(settings)
-        async with running(settings) as runtime, beside(_endless(runtime, trainings)):
+        async with running(settings) as runtime, beside(_endless(app, runtime, trainings)):
+            with suppress(SchemaOutdated):  # nobody is served until it is migrated, and then it is asked again
+                await app.state.verifier.revocations.refresh(runtime.database)
             app.state.runtime = runtime
             app.state.trainings = trainings
             gc.freeze()  # what was made so far stays: the collector need not look at it again
@@ -35,19 +43,34 @@ def create_app(settings: Settings) -> FastAPI:
                 yield
             finally:
                 await trainings.close()
+                await intake.aside.close()
 
-    app = FastAPI(title="casebank", version="0.1.0", description=DESCRIPTION, lifespan=lifespan)
+    app = FastAPIOffline(
+        redoc_url=None,  # it would fetch a picture
+        swagger_ui_parameters={"validatorUrl": None},  # or each reader's browser would tell a stranger of this address
+        title="casebank",
+        version="0.1.0",
+        description=DESCRIPTION,
+        lifespan=lifespan,
+    )
     app.state.verifier = make_verifier(settings)
-    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    app.state.operator_networks = settings.operator_networks
+    app.state.intake = intake = Intake.of(settings)
+    app.add_middleware(PlainRefusal)
+    app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
-    for routes in (loop, llm, bank, procedures, policy, tools, health):
-        app.include_router(routes.router)
+    include(app, about.router)
+    for routes in (loop, llm, bank, begin_again, procedures, policy, tools):
+        include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
+    include(app, health.router)  # with whatever a prober adds to get past a cache
     return app
 
 
-def _endless(runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
+def _endless(app: FastAPI, runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
     """Returns what runs beside the requests: the jobs and, unless a process of its own has that part, the worker."""
+    verifier: TokenVerifier = app.state.verifier
     endless: list[Callable[[], Awaitable[None]]] = [job.run for job in jobs_of(runtime, trainings)]
+    endless.append(lambda: verifier.revocations.keep_fresh(runtime.database))
     if runtime.settings.worker_in_service:
         endless += [runtime.worker.run, sign_of_life(runtime).run]
     return endless

@@ -1,4 +1,4 @@
-"""Moves a database's schema to a revision, by the migrations beside the packages."""
+"""Moves a database's schema to a revision, by the migrations that come with the packages."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,16 +6,17 @@ from pathlib import Path
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from alembic import command
-from app.db import asyncpg_url
+from app.db import engine_of
 from retrieval.database.database import sqlstate
-from retrieval.errors import DatabaseUnavailable
+from retrieval.errors import CasebankError, DatabaseUnavailable
 
-CONFIGURATION = Path(__file__).parent.parent / "alembic.ini"
+PLACES = (Path(__file__).parent / "migrations", Path(__file__).parent.parent / "alembic")
+"""Where the migrations are: inside the package, as a wheel has them, or beside it, as in a clone."""
 LOCK_NOT_AVAILABLE = "55P03"
 
 Act = Callable[[Connection, Config], None]
@@ -25,11 +26,16 @@ class SchemaInUse(DatabaseUnavailable):
     """A migration did not get the tables to itself in time, and changed nothing."""
 
 
+class MigrationRefused(CasebankError):
+    """The database or alembic refused, and nothing was changed; the text is what they said, in one line."""
+
+
 async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -> None:
     """Moves the schema up or down to the revision; the URL must log in as the owner of the tables.
 
     Raises:
         SchemaInUse: another transaction holds a table that is to change.
+        MigrationRefused: the login or its rights do not do, or there is no such revision.
     """
 
     def move(connection: Connection, config: Config) -> None:
@@ -39,9 +45,11 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
 
     try:
         await with_alembic(url, move, pgvector=pgvector)
+    except CommandError as error:
+        raise MigrationRefused(f"{error}".splitlines()[0]) from error
     except DBAPIError as error:
         if sqlstate(error) != LOCK_NOT_AVAILABLE:
-            raise
+            raise MigrationRefused(f"the database refused: {error.orig}".splitlines()[0]) from error
         raise SchemaInUse(
             "another transaction holds a table that the migration changes, so nothing was changed; try again when it"
             " has ended (pg_stat_activity shows it)"
@@ -56,6 +64,15 @@ def _is_below(connection: Connection, config: Config, revision: str) -> bool:
     return revision in {each.revision for each in passed} - {current}
 
 
+def configuration() -> Config:
+    """Returns what alembic needs to know: where the migrations are."""
+    folder = next((place for place in PLACES if place.is_dir()), PLACES[0])
+    config = Config()
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
 async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
     """Runs a command of alembic on the database, in one transaction; it is given the connection and what to call with.
 
@@ -64,12 +81,12 @@ async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
         act: the command.
         pgvector: ``off``: as if the extension were missing.
     """
-    engine = create_async_engine(asyncpg_url(url))
+    engine = engine_of(url)
     try:
         async with engine.begin() as connection:
 
             def run(sync: Connection) -> None:
-                config = Config(CONFIGURATION)
+                config = configuration()
                 config.attributes["connection"] = sync
                 config.attributes["pgvector"] = pgvector
                 act(sync, config)

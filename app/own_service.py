@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 
 from app.auth import issue_token
+from app.own_module import OWN_MODULE
 from app.settings import Settings
 
 START_TIMEOUT_S = 120.0
@@ -53,7 +53,7 @@ async def own_service(settings: Settings) -> AsyncIterator[OwnService]:
         ServiceDidNotStart: it ended, or was not ready in time.
     """
     port = free_port()
-    command = (sys.executable, "-m", "app.cli", "serve", "--port", str(port))
+    command = (*OWN_MODULE, "app.cli", "serve", "--port", str(port))
     quiet = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, env=settings.as_environment(), stderr=quiet)
     try:

@@ -1,6 +1,8 @@
 """Errors as RFC 9457 problem documents; a test fails when an error of casebank is missing from the table."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -9,13 +11,25 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from app.auth import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
+from app.admission.errors import BacklogFull, NotNow, QueueFull, RateExceeded, TooManyAtOnce
+from app.admission.quotas import fields
+from app.auth import LEEWAY_S, KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
+from app.erasure.scrub import ScrubRefused
+from app.intake.errors import BodyIncomplete, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
+from app.migrate import MigrationRefused
 from app.postgres import EmbeddedPostgresFailed
+from app.requests import with_problem
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
 from retrieval.telemetry import log
-from writer.errors import IdempotencyConflict, LeaseLost
+from writer.errors import ErasureNotConfirmed, IdempotencyConflict, LeaseLost, NotJoined, SecretInName
+from writer.privacy.master_keys import MasterKeyMismatch
+from writer.privacy.redact import redact_text
+from writer.privacy.rotation import NothingToRotate, RotationOvertaken
 from writer.privacy.seal import PayloadTooLarge, SealBroken
+from writer.rights.signature import SignatureBroken
 
+LONGEST_QUOTED = 1_000
+"""Of a field's name, in characters, before it is redacted and shortened further."""
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -26,13 +40,25 @@ class Problem(BaseModel):
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["no such case"])
+    retry_at: str = Field(default="", description="of a request that was not let in: when a try may succeed")
     errors: list[dict[str, str]] = Field(default=[], description="of an invalid request: each field and its fault")
 
+
+_TEXT = {"type": "string"}
 
 DOCUMENTED: dict[int | str, dict[str, object]] = {
     "default": {
         "description": "A problem document (RFC 9457)",
         "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+    },
+    429: {
+        "description": "Too much for now, of this user, agent or session; a problem document (RFC 9457)",
+        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+        "headers": {
+            "Retry-After": {"description": "seconds", "schema": {"type": "integer"}},
+            "RateLimit": {"description": "what is left of each limit, and when there is more", "schema": _TEXT},
+            "RateLimit-Policy": {"description": "each limit: requests at once, in which window", "schema": _TEXT},
+        },
     },
 }
 """For the OpenAPI description of a route."""
@@ -53,17 +79,36 @@ KINDS: dict[type[CasebankError], Kind] = {
     NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
     NotAllowed: Kind("not-allowed", HTTPStatus.FORBIDDEN),
     UserNotNamed: Kind("user-not-named", HTTPStatus.BAD_REQUEST),
+    ErasureNotConfirmed: Kind("erasure-not-confirmed", HTTPStatus.CONFLICT),
     NotFound: Kind("not-found", HTTPStatus.NOT_FOUND),
     UserErased: Kind("user-erased", HTTPStatus.GONE),
     IdempotencyConflict: Kind("idempotency-conflict", HTTPStatus.CONFLICT),
+    NotJoined: Kind("not-joined", HTTPStatus.CONFLICT),
+    BodyTooLarge: Kind("body-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    BodyTooComplex: Kind("body-too-complex", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    BodyTooCostly: Kind("body-too-costly", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    BodyIncomplete: Kind("body-incomplete", HTTPStatus.BAD_REQUEST),
+    Busy: Kind("busy", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     PayloadTooLarge: Kind("payload-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     DatabaseUnavailable: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    NothingToRotate: Kind("nothing-to-rotate", HTTPStatus.CONFLICT),
+    RotationOvertaken: Kind("rotation-overtaken", HTTPStatus.CONFLICT),
+    MigrationRefused: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     EmbeddedPostgresFailed: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     KeysUnavailable: Kind("signing-keys-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     EmbedderError: Kind("embedder-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     ModelError: Kind("model-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    MasterKeyMismatch: Kind("master-key-mismatch", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
     SealBroken: Kind("seal-broken", HTTPStatus.INTERNAL_SERVER_ERROR),
+    SecretInName: Kind("secret-in-name", HTTPStatus.UNPROCESSABLE_ENTITY),
+    NotNow: Kind("not-now", HTTPStatus.TOO_MANY_REQUESTS),
+    RateExceeded: Kind("rate-exceeded", HTTPStatus.TOO_MANY_REQUESTS),
+    TooManyAtOnce: Kind("too-many-at-once", HTTPStatus.TOO_MANY_REQUESTS),
+    BacklogFull: Kind("backlog-full", HTTPStatus.TOO_MANY_REQUESTS),
+    QueueFull: Kind("queue-full", HTTPStatus.SERVICE_UNAVAILABLE),
     LeaseLost: Kind("lease-lost", HTTPStatus.CONFLICT),
+    SignatureBroken: Kind("signature-broken", HTTPStatus.INTERNAL_SERVER_ERROR),
+    ScrubRefused: Kind("scrub-refused", HTTPStatus.INTERNAL_SERVER_ERROR),
 }
 
 
@@ -74,6 +119,7 @@ def kind_of(error: CasebankError) -> Kind:
 
 def problem(kind: Kind, detail: str, **more: object) -> JSONResponse:
     """Returns the problem document: type, title, status, detail, and what else is known (RFC 9457, section 3)."""
+    with_problem(kind.slug)
     body = {
         "type": f"urn:casebank:problem:{kind.slug}",
         "title": kind.status.phrase,
@@ -92,16 +138,50 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _crash)
 
 
+def not_now(refusal: NotNow) -> JSONResponse:
+    """Returns the problem document of a request that was not let in: which limit it ran into, and when to come back."""
+    retry_s = math.ceil(refusal.retry_s)
+    headers = {"Retry-After": str(retry_s)}
+    if isinstance(refusal, RateExceeded):
+        headers |= fields([refusal.standing])
+    kind = replace(kind_of(refusal), headers=tuple(headers.items()))
+    retry_at = (datetime.now(UTC) + timedelta(seconds=retry_s)).isoformat(timespec="seconds")
+    # the names of the draft that the RateLimit fields are from
+    return problem(kind, str(refusal), retry_at=retry_at, **{"violated-policies": [refusal.policy]})
+
+
 async def _casebank(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, CasebankError)  # noqa: S101 - for the type checker
-    return problem(kind_of(error), str(error))
+    if isinstance(error, NotNow):
+        return not_now(error)
+    return problem(kind_of(error), str(error), **_more(error))
+
+
+def _more(error: CasebankError) -> dict[str, object]:
+    """Returns what a client can act on besides the words."""
+    if isinstance(error, BodyTooLarge):
+        return {"max_bytes": error.max_bytes}
+    if not isinstance(error, UserErased) or error.erased_at is None:
+        return {}
+    from_then = datetime.fromisoformat(error.erased_at) + timedelta(seconds=LEEWAY_S)
+    return {
+        "erased_at": error.erased_at,
+        "tokens_issued_after": from_then.isoformat(),
+        "begin_again": "POST /v1/users/begin-again",
+    }
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Names each wrong field and what is wrong; never repeats the value, which may be secret or not even text."""
+    """Names each wrong field and what is wrong; never repeats the value, which may be secret or not even text.
+
+    The name of a field that is not known is the caller's text as well, so it is redacted.
+    """
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     errors = [
-        {"field": ".".join(_printable(part) for part in item["loc"]), "message": _printable(item["msg"])}
+        {
+            "field": ".".join(_printable(part) for part in item["loc"]),
+            "message": _printable(item["msg"]).removeprefix("Value error, "),
+        }
         for item in error.errors()
     ]
     kind = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -109,7 +189,8 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _printable(text: object) -> str:
-    return str(text).encode(errors="replace").decode().replace("\x00", "?")[:200]
+    plain = str(text)[:LONGEST_QUOTED].encode(errors="replace").decode().replace("\x00", "?")
+    return redact_text(plain)[0][:200]
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

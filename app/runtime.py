@@ -1,13 +1,19 @@
 """Everything a running process holds: the database, the embedder, the keys; made from the settings, closed in turn."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sqlalchemy import text
 
 from app import postgres
+from app.admission.admission import Admission, Quotas
+from app.admission.backlog import Backlog, Bounds
+from app.admission.buckets import Buckets
+from app.admission.quotas import KINDS, SCOPES, Quota
+from app.admission.turns import Places, Turns
 from app.auth import TokenVerifier
 from app.db import service_database
 from app.migrate import migrate
@@ -17,20 +23,29 @@ from app.providers.wire import Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings import Settings
 from retrieval.database.database import Database
+from retrieval.errors import CasebankError, SchemaOutdated
 from retrieval.ports import Embedder
 from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.rewriting.llm import LlmRewriter
+from writer.audit.signing import AuditKey, LaterKey, signing
+from writer.privacy import engine
+from writer.privacy.installation_key import find_or_make
 from writer.privacy.keys import Keyring
+from writer.privacy.master_keys import MasterKeys, agree
+from writer.privacy.words import WordSeals
 from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
 from writer.worker.worker import Pace, Worker
 
+ASK_AGAIN_S = 2.0
+"""How often a process that began before its database was migrated asks for the key of the audit."""
+
 _VECTOR_COLUMN = text(
     "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
-    " WHERE attrelid = 'case_embeddings'::regclass AND attname = 'embedding'",
+    " WHERE attrelid = to_regclass('case_embeddings') AND attname = 'embedding'",
 )
 
 
@@ -45,11 +60,16 @@ class Runtime:
     rewriting: Rewriting
     reader: Reader
     worker: Worker
+    admission: Admission
 
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Runtime]:
-    """Connects to the database (starting and migrating the embedded one) and yields the parts; closes them after."""
+    """Connects to the database (starting and migrating the embedded one) and yields the parts; closes them after.
+
+    Raises:
+        MasterKeyMismatch: the database's users' keys are wrapped by a master key that these settings do not have.
+    """
     if settings.database_url is not None:
         async with _parts(settings, settings.database_url) as runtime:
             yield runtime
@@ -77,12 +97,18 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
+    engine.warm_up()
     async with AsyncExitStack() as stack:
         embedder = make_embedder(settings)
         stack.push_async_callback(embedder.aclose)
         database = await stack.enter_async_context(
             service_database(url, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
         )
+        keyring = Keyring(settings.master_key_bytes, settings.old_master_keys, seals_words=settings.seal == "all")
+        with suppress(SchemaOutdated):  # nobody is served until it is migrated, and then it is asked again
+            async with database.as_worker() as connection:
+                await agree(connection, keyring.masters)
+        database = await _signed_at_last(database, keyring.masters, stack)
         rewriting, teachers = Rewriting(database), None
         if settings.llm == "openai":
             patient, quick = make_model(settings), make_model(settings, settings.llm_rewrite_budget_s)
@@ -91,7 +117,6 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             account = Account(database, settings.llm_tokens_per_day)
             rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
             teachers = LlmLearners(patient, account, rule_learners())
-        keyring = Keyring(settings.master_key_bytes)
         pgvector = await has_pgvector(database)
         yield Runtime(
             settings=settings,
@@ -99,9 +124,44 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             embedder=embedder,
             keyring=keyring,
             rewriting=rewriting,
-            reader=Reader(database, embedder, pgvector, settings.explore, rewriting),
+            reader=Reader(database, embedder, pgvector, settings.explore, rewriting, WordSeals(keyring)),
             worker=Worker(database, embedder, keyring, pgvector, _pace(settings), llm=teachers),
+            admission=make_admission(settings, database),
         )
+
+
+async def signed(database: Database, held: MasterKeys) -> Database:
+    """Returns the database, on the same connections, with every entry of the audit signed.
+
+    Raises:
+        MasterKeyMismatch: the database's master key is none of those that this process holds.
+        SealBroken: the installation's keys were wrapped by another master key.
+    """
+    return replace(database, engine=signing(database.engine, await _audit_key(database, held)))
+
+
+async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
+    async with database.as_worker() as connection:
+        found = await find_or_make(connection, held, "audit")
+    return AuditKey(found.key, found.made_at)
+
+
+async def _signed_at_last(database: Database, held: MasterKeys, stack: AsyncExitStack) -> Database:
+    """Returns the database as ``signed``; one that is to be migrated first takes no entry until it was."""
+    try:
+        return await signed(database, held)
+    except SchemaOutdated:
+        later = LaterKey()
+        asking = asyncio.create_task(_ask_again(database, held, later))
+        stack.callback(asking.cancel)
+        return replace(database, engine=signing(database.engine, later))
+
+
+async def _ask_again(database: Database, held: MasterKeys, later: LaterKey) -> None:
+    while later.key is None:
+        await asyncio.sleep(ASK_AGAIN_S)
+        with suppress(CasebankError):
+            later.key = await _audit_key(database, held)
 
 
 def _payer(asker: Asker) -> Profile:
@@ -121,6 +181,35 @@ def _pace(settings: Settings) -> Pace:
         max_attempts=settings.worker_max_attempts,
         backoff_s=settings.worker_backoff_s,
     )
+
+
+def make_admission(settings: Settings, database: Database) -> Admission:
+    """Returns who lets requests in, within the limits of the settings."""
+    bounds = Bounds(settings.user_pending, settings.all_pending) if settings.limits else Bounds(0, 0)
+    places = Places(
+        settings.requests_at_once,
+        settings.user_requests_at_once,
+        wait_s=settings.turn_wait_s,
+        share=settings.crowd_share,
+    )
+    return Admission(
+        quotas=_quotas(settings) if settings.limits else {},
+        buckets=Buckets(database),
+        turns=Turns(places) if settings.limits else None,
+        backlog=Backlog(database, bounds),
+        wait_s=settings.turn_wait_s,
+    )
+
+
+def _quotas(settings: Settings) -> Quotas:
+    made = {
+        (scope, kind): Quota.per_minute(
+            f"{scope}-{kind}", getattr(settings, f"{scope}_{kind}_per_minute"), settings.limits_at_once_s
+        )
+        for scope in SCOPES
+        for kind in KINDS
+    }
+    return {of: quota for of, quota in made.items() if quota is not None}
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -159,4 +248,5 @@ def make_verifier(settings: Settings) -> TokenVerifier:
     """Returns the judge of tokens: RS256 with a JWKS URL, else HS256 with the secret."""
     if settings.jwks_url is not None:
         return TokenVerifier.rs256(settings.jwks_url, settings.jwt_issuer, settings.jwt_audience)
-    return TokenVerifier.hs256(settings.signing_secret, settings.jwt_issuer, settings.jwt_audience)
+    older = settings.older_signing_secrets
+    return TokenVerifier.hs256(settings.signing_secret, settings.jwt_issuer, settings.jwt_audience, older=older)

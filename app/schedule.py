@@ -6,21 +6,27 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from app import postgres
-from app.job_records import JobRecords
+from app.job_records import JobRecord, JobRecords
 from app.jobs import Job
+from app.metrics import refresh
 from app.runtime import Runtime
 from app.settings import Settings
 from app.training.processes import Trainings
 from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
+from writer.audit.sealing import seal_all
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
 from writer.worker.worker import Worker
 
-UPKEEP, TRAINING, POSTGRES, WORKER = "upkeep", "training", "postgres", "worker"
+UPKEEP, TRAINING, POSTGRES, WORKER, AUDIT = "upkeep", "training", "postgres", "worker", "audit"
+NUMBERS, QUEUE = "numbers", "queue"
 REVIVE_EVERY_S = 1.0
+LOOK_EVERY_S = 1.0
 SIGN_EVERY_S = 15.0
 """How often a worker lets the database know that it works."""
+GRACE = timedelta(minutes=10)
+"""What a job may be late beyond two of its periods."""
 STUCK_AFTER_S = 600.0
 """For how long one batch may take: a language model may read every run of it."""
 
@@ -35,19 +41,38 @@ def periods(settings: Settings) -> Mapping[str, timedelta]:
     return {name: timedelta(seconds=seconds) for name, seconds in every_s.items() if seconds}
 
 
+def is_well(record: JobRecord, every: timedelta) -> bool:
+    """Returns whether a job that runs so often ended well when it last did, and is no two periods late."""
+    return record.last_error is None and record.age <= 2 * every + GRACE
+
+
 def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     """Returns the jobs that a service with these settings has."""
     work = {UPKEEP: lambda: upkeep(runtime), TRAINING: trainings.train_all}
     records = JobRecords(runtime.database)
     jobs = [Job(name, every.total_seconds(), work[name], records) for name, every in periods(runtime.settings).items()]
-    if runtime.settings.database_url is None:
-        jobs.append(Job(POSTGRES, REVIVE_EVERY_S, lambda: keep_postgres(runtime)))
-    return jobs
+    jobs.append(Job(AUDIT, runtime.settings.seal_every_s, lambda: seal_audit(runtime)))
+    if runtime.settings.limits:
+        jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look))
+    return jobs + _postgres_job(runtime)
 
 
 def sign_of_life(runtime: Runtime) -> Job:
     """Returns the job by which others can see that this process's worker works; it fails while the worker is stuck."""
     return Job(WORKER, SIGN_EVERY_S, lambda: _look_at(runtime.worker), JobRecords(runtime.database))
+
+
+def worker_jobs(runtime: Runtime) -> list[Job]:
+    """Returns the jobs of a process that is a worker alone: it lets others see that it works, and keeps the numbers."""
+    jobs = [sign_of_life(runtime), Job(NUMBERS, SIGN_EVERY_S, lambda: refresh(runtime.database))]
+    return jobs + _postgres_job(runtime)
+
+
+def _postgres_job(runtime: Runtime) -> list[Job]:
+    """The watch over the embedded Postgres, where that is the database."""
+    if runtime.settings.database_url is not None:
+        return []
+    return [Job(POSTGRES, REVIVE_EVERY_S, lambda: keep_postgres(runtime))]
 
 
 async def _look_at(worker: Worker) -> None:
@@ -61,6 +86,23 @@ async def upkeep(runtime: Runtime) -> None:
     pruned = await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
     moved = await index_all(runtime.database)
     log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard, indexed=moved)
+
+
+class AuditChanged(Exception):
+    """Somebody changed the audit behind casebank's back."""
+
+
+async def seal_audit(runtime: Runtime) -> None:
+    """Seals what the chains of the audit have grown by; a chain that does not hold is left as it is.
+
+    Raises:
+        AuditChanged: one does not hold; `casebank audit verify --all` names it.
+    """
+    done = await seal_all(runtime.database)
+    log.debug("audit.sealed", chains=done.sealed)
+    if done.broken or done.tombstones.fault is not None:
+        log.error("audit.changed", chains=len(done.broken), erasures=done.tombstones.fault is not None)
+        raise AuditChanged
 
 
 async def keep_postgres(runtime: Runtime) -> None:

@@ -1,4 +1,9 @@
-"""Exploration: at most one place of the slate is drawn by lot, and the chance of every outcome is known exactly."""
+"""Exploration: at most one place of the slate is drawn by lot, and the chance of every outcome is known exactly.
+
+Two lots are drawn. One asks whether another order would do better: it tries the contenders for the last place. The
+other lets unproven cases that wait in quarantine become known: else a young honest one among proven ones would never be
+used, and never proven. Their share of all places is fixed, however many of them wait.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.slate import Field, Slate, contenders
+from policy.slate import Field, Slate, contenders, waiting
 
 NULL_SHARE = 0.1
 """Share of the exploration budget that returns nothing, so that the worth of memory itself is seen."""
 TEMPERATURE = 0.5
 """Of the softmax over scores (log odds) among the contenders: the higher, the more evenly they are tried."""
+WAITING_PLACES = 0.5
+"""Which share of all places waiting cases get, as a part of the exploration budget: 2.5 % where that is 5 %."""
+WAITING_SLATES = 2.0
+"""The most slates that one of them is tried on, in exploration budgets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +49,26 @@ def certain(slate: Slate) -> Lottery:
 
 
 def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slate: Slate, budget: float) -> Lottery:
-    """Returns the lottery that gives the slate, and with chance ``budget`` one whose last place is drawn.
+    """Returns the lottery that gives the slate, with chance ``budget`` one whose last place is drawn, or none at all.
 
-    The draw is a softmax over the contenders' scores, as the Gumbel-max trick draws it (Gumbel 1954), and
-    sometimes leaves the slate empty. Without a contender besides who is there, only that remains to try.
+    The draw sometimes leaves the slate empty; without a contender besides who is there, only that remains to try.
+    Where unproven cases wait, one of them has the last place of some further slates.
     """
     if not slate or budget <= 0:
         return certain(slate)
-    rivals = contenders(field, ordered, slate)
+    drawn = _last_drawn(slate, scores, contenders(field, ordered, slate))
+    parts = [(budget * (1 - NULL_SHARE), drawn), (budget * NULL_SHARE, certain(()))]
+    if young := waiting(field, ordered, slate):
+        share = min(WAITING_PLACES * len(slate), WAITING_SLATES) * budget
+        parts.append((min(share, 1 - budget), _last_drawn(slate, scores, young)))
+    rest = 1 - sum(share for share, _ in parts)
+    return mixture([rest, *(share for share, _ in parts)], [certain(slate), *(lottery for _, lottery in parts)])
+
+
+def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) -> Lottery:
+    """Returns the lottery of the last place: a softmax over the rivals' scores, as Gumbel-max has it (Gumbel 1954)."""
     weight = np.exp((scores[rivals] - scores[rivals].max()).astype(np.float64) / TEMPERATURE)
-    drawn = {(*slate[:-1], index): share for index, share in zip(rivals, weight / weight.sum(), strict=True)}
-    parts = [certain(slate), Lottery(drawn), certain(())]
-    return mixture([1 - budget, budget * (1 - NULL_SHARE), budget * NULL_SHARE], parts)
+    return Lottery({(*slate[:-1], index): share for index, share in zip(rivals, weight / weight.sum(), strict=True)})
 
 
 def unless_empty(slate: Slate, budget: float) -> Lottery:

@@ -34,7 +34,7 @@ OWN = (
     "whole_task",  # 1: the case is a whole run, 0: a subtask or a tool's
     "failed",  # 1: the outcome is failure or aborted
     "usual_reward",  # 0 to 1: mean of the profile's latest decisions, same for all candidates; NaN: none was rewarded
-    "proven",  # 1: somebody but the run itself judged it, it was reused well, it came again, or it admits its failure
+    "proven",  # 1: it is a success, and others than the run itself said so later
 )
 NAMES = (*OWN, *evidence.NAMES, *experience.NAMES)
 COLUMN = {name: index for index, name in enumerate(NAMES)}

@@ -1,5 +1,19 @@
-"""From scores to a slate: no repeats, at most one failure, and no source and no unproven claims that swamp it."""
+"""From scores to a slate, by four rules, each by itself and in this order.
 
+1. **What may not stand.** What the request keeps out, repeats of what stands, and every failure after the first. Only
+   this leaves a place empty: an empty place is worth more than one that misleads.
+2. **Quarantine.** Proven cases take their places first, and unproven ones what is left. Beyond that an unproven case
+   takes the place of a proven one only if it is much nearer to the query, and only so many do: what looks like the rest
+   but has nothing behind it waits, however highly it ranks and however many there are.
+3. **Sources.** Among cases of one class no source takes more than half of the places as long as others near the top
+   are there to take the rest. Where all come from one source there is nothing to limit.
+4. **Order.** Whoever stands is shown by score.
+
+Proof comes before sources because a source is only a name, of which a forger may have many, and a proof is somebody
+else's word. Neither rule ever costs a case: what they hold back stands where nobody else can.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +25,11 @@ FAILURES_ON_SLATE = 1
 SIMILARITY_ERROR = 0.0005
 """What half precision may take from a similarity."""
 DEPTH = 8
-"""How far down the order exploration reaches."""
+"""How far down the order exploration and the rule of sources reach, among cases of one class."""
+UNPROVEN_PART = 4
+"""One place in so many may be an unproven case's, and one in any slate, while proven ones are there to take it."""
+MUCH_NEARER = 0.15
+"""By how much similarity an unproven case must surpass a proven one to take its place."""
 
 Slate = tuple[int, ...]
 """Indices of candidates, by place; empty: nothing is expected to help."""
@@ -26,7 +44,8 @@ class Field:
         failed: (n,), whether the run failed.
         allowed: (n,), whether the request's limits let the candidate through.
         source: (n,), who wrote the case; None: nobody knows, and each counts as another.
-        proven: (n,), whether anybody but the run itself says that it went well; None: all are.
+        proven: (n,), whether it is a success, and others than the run itself say so; None: all are.
+        similarity: (n,), to the query; NaN, or None for all: not known, and nobody is much nearer than anybody.
     """
 
     group: NDArray[np.int16]
@@ -34,17 +53,28 @@ class Field:
     allowed: NDArray[np.bool_]
     source: NDArray[np.int16] | None = None
     proven: NDArray[np.bool_] | None = None
+    similarity: NDArray[np.float32] | None = None
+
+    def is_proven(self, index: int) -> bool:
+        """Returns whether the candidate is proven."""
+        return self.proven is None or bool(self.proven[index])
+
+    def unproven(self, slate: Slate) -> int:
+        """Returns how many of the slate's places are unproven cases'."""
+        return sum(not self.is_proven(index) for index in slate)
 
 
 def field_of(
     features: Features, group: NDArray[np.int16], source: NDArray[np.int16], min_similarity: float | None
 ) -> Field:
     """Returns the candidates for a slate's rules; with a threshold, those alone that are known to be as near."""
+    similarity = column(features, "similarity")
     near = np.ones(len(features), dtype=bool)
     if min_similarity is not None:  # False where there is no similarity
-        near = column(features, "similarity") >= np.float32(min_similarity - SIMILARITY_ERROR)
-    failed, proven = column(features, "failed") > 0, column(features, "proven") > 0
-    return Field(group, failed, near, source, proven)
+        near = similarity >= np.float32(min_similarity - SIMILARITY_ERROR)
+    failed = column(features, "failed") > 0
+    proven = (column(features, "proven") > 0) & ~failed
+    return Field(group, failed, near, source, proven, similarity)
 
 
 def order(field: Field, scores: NDArray[np.float32]) -> list[int]:
@@ -52,40 +82,85 @@ def order(field: Field, scores: NDArray[np.float32]) -> list[int]:
     return [int(index) for index in np.argsort(-scores, kind="stable") if field.allowed[index]]
 
 
-def choose(field: Field, ordered: list[int], k: int) -> Slate:
-    """Returns the first k that may stand together, fewer if the rules leave no more.
+def most_unproven(places: int) -> int:
+    """Returns how many of so many places may be unproven cases' while proven ones are there to take them."""
+    return max(1, places // UNPROVEN_PART)
 
-    An empty place is worth more than one that misleads: repeats are passed over, and so is every failure after
-    the first. Among the top DEPTH, one source and unproven cases may each take half of the places as long as others
-    are there to take the rest; nobody comes from farther down because of that.
-    """
-    slate: Slate = ()
+
+def choose(field: Field, ordered: Sequence[int], k: int) -> Slate:
+    """Returns the slate of at most k candidates, by the rules above; fewer if no more may stand together."""
+    proven, unproven = parted(field, ordered)
+    slate = _filled(field, _filled(field, (), proven, k), unproven, k)
+    for index in unproven:
+        if len(slate) == k and field.unproven(slate) < most_unproven(k):
+            slate = _with(field, slate, index, ordered)
+    return _by_score(slate, ordered)
+
+
+def parted(field: Field, ordered: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Returns the proven and the unproven among the candidates, each in the order given."""
+    proven = [index for index in ordered if field.is_proven(index)]
+    return proven, [index for index in ordered if not field.is_proven(index)]
+
+
+def _filled(field: Field, slate: Slate, ordered: Sequence[int], k: int) -> Slate:
+    """Returns the slate with its free places taken by these candidates, as far as they may stand."""
     for index in ordered[:DEPTH]:
-        if len(slate) < k and fits(field, slate, index) and not _swamps(field, slate, index, k):
+        if len(slate) < k and fits(field, slate, index) and not _source_swamps(field, slate, index, k):
             slate += (index,)
     for index in ordered:
         if len(slate) < k and fits(field, slate, index):
             slate += (index,)
+    return slate
+
+
+def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
+    """Returns whether the candidate's source would hold more than half of the places."""
+    return field.source is not None and bool(
+        (field.source[[*slate, index]] == field.source[index]).sum() > max(1, k // 2)
+    )
+
+
+def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:
+    """Returns the slate with the candidate in the place of the last proven case that it is much nearer than, if any."""
+    for other in reversed(_by_score(slate, ordered)):
+        rest = tuple(each for each in slate if each != other)
+        if _much_nearer(field, index, other) and fits(field, rest, index):
+            return (*rest, index)
+    return slate
+
+
+def _much_nearer(field: Field, unproven: int, proven: int) -> bool:
+    """Returns whether the one is so much nearer to the query that the other does not stand for the same."""
+    if field.similarity is None or not field.is_proven(proven) or field.group[unproven] == field.group[proven]:
+        return False
+    return bool(field.similarity[unproven] - field.similarity[proven] > MUCH_NEARER)  # False where one is NaN
+
+
+def _by_score(slate: Slate, ordered: Sequence[int]) -> Slate:
     place = {index: number for number, index in enumerate(ordered)}
     return tuple(sorted(slate, key=lambda index: place[index]))
 
 
-def _swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
-    """Returns whether the candidate's source, or the unproven, would hold more than half of the places."""
-    chosen, most = [*slate, index], max(1, k // 2)
-    if field.source is not None and (field.source[chosen] == field.source[index]).sum() > most:
-        return True
-    return field.proven is not None and not field.proven[index] and (~field.proven[chosen]).sum() > most
-
-
 def fits(field: Field, slate: Slate, index: int) -> bool:
-    """Returns whether the candidate may join the slate."""
+    """Returns whether the candidate may join the slate at all."""
     if index in slate or field.group[index] in field.group[list(slate)]:
         return False
     return not field.failed[index] or field.failed[list(slate)].sum() < FAILURES_ON_SLATE
 
 
-def contenders(field: Field, ordered: list[int], slate: Slate) -> list[int]:
-    """Returns who of the top DEPTH could take the slate's last place, and who has it now wherever it stands."""
-    top = ordered[:DEPTH]
-    return [index for index in ordered if index == slate[-1] or (index in top and fits(field, slate[:-1], index))]
+def contenders(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
+    """Returns who of the top DEPTH could take the slate's last place, and who has it now wherever it stands.
+
+    The place of a proven case is for proven ones: what waits in quarantine has draws of its own, see ``waiting``.
+    """
+    proven, last = parted(field, ordered)[0], slate[-1]
+    top = (proven if field.is_proven(last) else ordered)[:DEPTH]
+    return [index for index in ordered if index == last or (index in top and fits(field, slate[:-1], index))]
+
+
+def waiting(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
+    """Returns the unproven cases that could be tried in the slate's last place, which a proven one has."""
+    if not field.is_proven(slate[-1]) or field.unproven(slate) >= most_unproven(len(slate)):
+        return []
+    return [index for index in parted(field, ordered)[1] if fits(field, slate[:-1], index)]

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from retrieval.kinds import has_failed, is_trusted
 from retrieval.quoting import quoted, quoted_list, unquoted
+from retrieval.text import shortened
 
 OPENING = (
     "<casebank_memory>\n"
@@ -20,6 +22,7 @@ CLOSING = "</casebank_memory>"
 PROCEDURES_SHARE = 1 / 3
 """Of the budget, at most, while there are cases to show as well."""
 CHARS_PER_TOKEN = 4
+_FATES = {"aborted": " (broken off: it shows nothing)", "unknown": " (nobody said how it ended)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,19 @@ class Remembered:
     plan: Sequence[str]
     outcome: str
     reward: float | None
+    reward_source: str | None = None
+
+    @property
+    def fate(self) -> str:
+        """Returns what the outcome and the reward together say of the run, for a reader who must not misread either."""
+        failed, judged = has_failed(self.outcome, self.reward, self.reward_source), is_trusted(self.reward_source)
+        if failed and self.outcome == "failure":
+            return " (this run failed: what it did is what to avoid)"
+        if failed:
+            return " (but it was judged to have failed: what it did is what to avoid)"
+        if self.outcome == "failure" and judged and self.reward is not None:
+            return " (but it was judged to have gone well)"
+        return _FATES.get(self.outcome, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +84,32 @@ def memory_context(
 ) -> MemoryContext:
     """Returns the procedures and then the cases, in their order, as many as fit in the budget; empty when none does.
 
-    Procedures that came with a run, unchecked, come after the others and are called data.
+    Cases are shortened before any is left out, all of them alike; procedures are not, for half a procedure misleads.
+    Those that came with a run, unchecked, come after the others and are called data.
     """
     share = int(token_budget * PROCEDURES_SHARE) if cases else token_budget
     in_order = sorted(procedures, key=lambda each: each.reported)
     guidance = _fitting([_procedure(place, each) for place, each in enumerate(in_order, start=1)], share, _assembled)
-    blocks = _fitting(
-        [_Block(_case(place, each)) for place, each in enumerate(cases, start=1)],
-        token_budget,
-        lambda blocks: _assembled([*guidance, *blocks]),
-    )
+    blocks: list[_Block] = []
+    for room in _ROOMS:
+        whole = [_Block(_case(place, each, room)) for place, each in enumerate(cases, start=1)]
+        blocks = _fitting(whole, token_budget, lambda blocks: _assembled([*guidance, *blocks]))
+        if len(blocks) == len(cases):
+            break
     text = _assembled([*guidance, *blocks]) if guidance or blocks else ""
     return MemoryContext(text, count_tokens(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How much is shown of one case: steps of its plan, and characters of its task and of each step."""
+
+    steps: int
+    chars: int
+
+
+_ROOMS = (_Room(1_000_000, 1_000_000), _Room(16, 300), _Room(8, 160), _Room(4, 80), _Room(2, 40))
+"""From all there is to what still tells one case from another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +162,16 @@ def _with_lines(text: str, lines: Sequence[str]) -> str:
     return text.removesuffix(CLOSING) + about + "\n" + CLOSING
 
 
-def _case(place: int, remembered: Remembered) -> str:
-    steps = quoted_list(remembered.plan) if remembered.plan else "not recorded"
+def _case(place: int, remembered: Remembered, room: _Room) -> str:
+    plan = [shortened(step, room.chars) for step in remembered.plan[: room.steps]]
+    if len(remembered.plan) > room.steps:
+        plan.append(f"… {len(remembered.plan) - room.steps} more")
+    steps = quoted_list(plan) if plan else "not recorded"
     reward = "unknown" if remembered.reward is None else f"{remembered.reward:g}"
-    warning = " (this run failed: what it did is what to avoid)" if remembered.outcome in {"failure", "aborted"} else ""
     lines = (
-        f"[{place}] Context: {quoted(remembered.task)}",
+        f"[{place}] Context: {quoted(shortened(remembered.task, room.chars))}",
         f"    Actions: {steps}",
-        f"    Outcome: {remembered.outcome}{warning}",
+        f"    Outcome: {remembered.outcome}{remembered.fate}",
         f"    Reward: {reward}",
     )
     return "\n".join(lines)

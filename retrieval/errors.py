@@ -30,7 +30,15 @@ class NotFound(CasebankError):
 
 
 class UserErased(CasebankError):
-    """The user was erased after the caller's token was issued."""
+    """The user was erased after the caller's token was issued.
+
+    Attributes:
+        erased_at: by the database's clock, in ISO 8601; None where it is not known.
+    """
+
+    def __init__(self, message: str, erased_at: str | None = None) -> None:
+        super().__init__(message)
+        self.erased_at = erased_at
 
 
 class DatabaseUnavailable(CasebankError):

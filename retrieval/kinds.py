@@ -7,8 +7,10 @@ from typing import Literal
 
 CaseKind = Literal["task", "subtask", "tool"]
 CaseStatus = Literal["pending", "ready", "merged", "pruned", "dead"]
-RunOutcome = Literal["success", "failure", "partial", "aborted"]
-"""How a finished run ended."""
+RunOutcome = Literal["success", "failure", "partial", "aborted", "unknown"]
+"""How a finished run ended; ``unknown``: the backend cannot say."""
+FAILED: tuple[RunOutcome, ...] = ("failure", "aborted")
+"""The outcomes of a run that says itself that it did not do what it was asked."""
 RewardSource = Literal["heuristic", "user", "judge", "metric"]
 """Who gave a reward; a heuristic is a guess by rule, the others are trusted."""
 
@@ -16,6 +18,17 @@ RewardSource = Literal["heuristic", "user", "judge", "metric"]
 def is_trusted(source: str | None) -> bool:
     """Returns whether a reward of this source was given by somebody who knows, and not guessed by rule."""
     return source is not None and source != "heuristic"
+
+
+FAILED_BELOW = 0.5
+"""A trusted reward under which a run counts as failed, whatever its outcome says."""
+
+
+def has_failed(outcome: str, reward: float | None, source: str | None) -> bool:
+    """Returns whether the run missed its goal: by the reward of somebody who knows, or else by its own word."""
+    if reward is not None and is_trusted(source):
+        return reward < FAILED_BELOW
+    return outcome == "failure"
 
 
 Arm = Literal["default", "serving", "candidate"]
@@ -38,3 +51,6 @@ Abstraction = Literal["off", "concrete", "abstract", "hybrid"]
 """How abstract a profile wants its scripts; ``off``: it wants none."""
 LlmPurpose = Literal["rewrite", "analyse", "abstract", "revise"]
 """What a language model was asked for, in the account of a profile's tokens."""
+
+MasterKeyStatus = Literal["current", "retiring", "retired"]
+"""Of a master key: new users' keys are wrapped by it, some are still wrapped by it, or none is any more."""

@@ -19,6 +19,7 @@ SHOWN = (
     "status",
     "task",
     "plan",
+    "words",
     "tools",
     "tags",
     "outcome",
@@ -58,7 +59,8 @@ def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | N
 
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` audit entries older than ``before``."""
-    statement = select(audit).where(audit.c.user_sub == user_sub)
+    shown = (column for column in audit.c if column is not audit.c.mac)
+    statement = select(*shown).where(audit.c.user_sub == user_sub)
     if agent_key is not None:
         statement = statement.where(audit.c.agent_key == agent_key)
     return _page(statement, audit, before, limit)
@@ -75,14 +77,20 @@ def one_profile(user_sub: str, agent_key: str) -> Rows:
     return select(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
 
 
-def cases_by_status(user_sub: str, agent_key: str) -> Select[str, int]:
-    """Returns the statement for how many cases a profile has of each status."""
-    return (
-        select(cases.c.status, func.count().label("cases"))
-        .where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key)
-        .group_by(cases.c.status)
-        .order_by(cases.c.status)
+def every_profile(user_sub: str) -> Rows:
+    """Returns the statement for the settings of all the user's profiles, by the name of the agent."""
+    return select(profiles).where(profiles.c.user_sub == user_sub).order_by(profiles.c.agent_key)
+
+
+def cases_by_status(user_sub: str, agent_key: str | None = None) -> Select[str, str, int]:
+    """Returns the statement for how many cases a profile has of each status; without an agent those of every one."""
+    counts = (
+        select(cases.c.agent_key, cases.c.status, func.count().label("cases"))
+        .where(cases.c.user_sub == user_sub)
+        .group_by(cases.c.agent_key, cases.c.status)
+        .order_by(cases.c.agent_key, cases.c.status)
     )
+    return counts if agent_key is None else counts.where(cases.c.agent_key == agent_key)
 
 
 _VERSION = (

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar, cast
 
 import numpy as np
 from cachetools import LRUCache
@@ -17,20 +18,36 @@ from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import answer
-from retrieval.ranking.decisions import log_decision
+from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
 from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
 from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
 from retrieval.rewriting.choice import Asker, Rewriting
-from retrieval.search.candidates import BankRow, Filters, Measured, Search, candidates, vectors
+from retrieval.sealed import SealedCase, Seals, UserSeal, is_sealed
+from retrieval.search.candidates import (
+    BankRow,
+    Filters,
+    Measured,
+    Search,
+    candidates,
+    vectors,
+)
 from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
+DECISIONS = Counter(
+    "casebank_decisions_total",
+    "Decisions by whose order they followed: default, serving or candidate",
+    ["policy"],
+)
 HITS = Counter("casebank_retrieval_hits_total", "Retrievals that returned at least one case")
 CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to prompts by memory_context")
+
+Row = TypeVar("Row")
+"""A row of one of the statements that read cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,8 @@ class Reader:
     """Whether profiles may try things out; if not, every slate is the policy's own, and trials wait."""
     rewriting: Rewriting | None = None
     """Whether queries may be rewritten; if not, what is searched for is always the query."""
+    seals: Seals | None = None
+    """Who opens the words of cases, and seals those of queries; without it there must be none that are sealed."""
     _approximate: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
     """The profiles last seen in the HNSW index, learnt from each answer: only the first retrieve of one is exact, and
     slow."""
@@ -97,6 +116,7 @@ class Reader:
             async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
                     rows, search = await self._candidates(connection, search, degraded)
+                    rows = await self._to_be_opened(connection, rows)
                 with stage("retrieve.rank"):
                     procedures = await self._procedures(connection, search, rows, question.min_similarity)
                     found = SearchResult(rows, degraded, procedures)
@@ -108,9 +128,32 @@ class Reader:
                     answered = await _with_tools(connection, answered, question)
                     entry = replace(entry, tokens=answered.context.tokens)
                 with stage("retrieve.log"):
-                    await connection.value(log_decision(), entry.parameters())
-        _count(answered)
+                    await self._log(connection, entry)
+        _count(answered, entry.arm)
         return answered
+
+    async def _to_be_opened(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
+        """Returns the rows, those with sealed words as such that open when they are read."""
+        keys = {row.key_id for row in rows if is_sealed(row)}
+        if not keys:
+            return rows
+        if self.seals is None:
+            raise AssertionError("the words of these cases are sealed, and nobody here can open them")
+        seal = await self._seal(connection, self.seals)
+        if keys != {seal.key_id}:  # the user began anew since this process remembered the key
+            self.seals.forget(connection.user_sub)
+            seal = await self._seal(connection, self.seals)
+        return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
+
+    async def _seal(self, connection: FastConnection, seals: Seals) -> UserSeal:
+        return await seals.of_user(self.database, connection.user_sub, connection.authorised_at)
+
+    async def _log(self, connection: FastConnection, entry: LoggedDecision) -> None:
+        """Logs the decision, with the words of its query sealed where that is wished."""
+        if self.seals is not None and self.seals.seals_words:
+            entry = sealed(entry, await self._seal(connection, self.seals))
+        if await connection.value(log_decision(), entry.parameters()) is False:
+            cast("Seals", self.seals).forget(connection.user_sub)  # too late for this query: its words are not kept
 
     async def procedures(self, user_sub: str, authorised_at: datetime, question: ProcedureQuestion) -> ProcedureAnswer:
         """Returns the procedures that a caller looks for; none of an unknown agent, or of one whose memory is off.
@@ -184,7 +227,7 @@ class Reader:
         rows = found.cases
         uses: Sequence[Reuse] = []
         if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
-            uses = await connection.all(*reuse_history(search))
+            uses = await self._to_be_opened(connection, await connection.all(*reuse_history(search)))
         counts = tool_counts([*rows, *uses])
         self._tools.want(counts)
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
@@ -241,7 +284,8 @@ class Reader:
 
 async def _measure(connection: FastConnection, search: Search) -> Measured:
     """Computes the cosine distances that the database cannot."""
-    rows = await connection.all(*vectors(search))
+    found = await connection.all(*vectors(search))
+    rows = [row for row in found if len(row.embedding) == len(search.vector or [])]
     if not rows:
         return Measured([], [])
     bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
@@ -255,7 +299,8 @@ async def _with_tools(connection: FastConnection, answered: Retrieved, question:
         return replace(answered, context=with_tools(answered.context, lines(rows), question.token_budget))
 
 
-def _count(answered: Retrieved) -> None:
+def _count(answered: Retrieved, arm: str) -> None:
+    DECISIONS.labels(arm).inc()
     RETRIEVALS.labels(answered.mode).inc()
     HITS.inc(bool(answered.choices))
     CONTEXT_TOKENS.inc(answered.context.tokens)

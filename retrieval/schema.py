@@ -1,9 +1,10 @@
 """Every table of the case bank, in one MetaData.
 
 Every primary key, unique key and foreign key starts with ``user_sub``: row-level security, erasure
-and a distribution column all come from the same column. The one exception is ``jobs``, which is about
-the service and holds nothing of any user. The migrations create what stands here, and ``alembic check``
-proves that the two agree.
+and a distribution column all come from the same column. The exceptions are the tables about the service itself,
+which hold nothing of any user but digests: ``jobs``, ``master_keys``, ``installation_keys``, ``erasure_links``,
+``erasure_heads``, ``token_revocations`` and ``readmissions``. The migrations create what stands here, and
+``alembic check`` proves that the two agree.
 """
 
 from typing import get_args
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Date,
     DateTime,
     ForeignKeyConstraint,
+    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -42,6 +44,7 @@ from retrieval.kinds import (
     CaseKind,
     CaseStatus,
     LlmPurpose,
+    MasterKeyStatus,
     PolicyStatus,
     ProcedureKind,
     ProcedureOrigin,
@@ -142,6 +145,9 @@ user_keys = Table(
     _user(),
     Column("key_id", Uuid, nullable=False),
     Column("wrapped_key", LargeBinary, nullable=False, comment="AES key of the user, wrapped by the master key"),
+    Column(
+        "master_key", Text, comment="fingerprint of the master key that wrapped it; null: from before they were noted"
+    ),
     _created(),
     PrimaryKeyConstraint("user_sub", "key_id"),
     UniqueConstraint("user_sub"),
@@ -171,6 +177,8 @@ decisions = Table(
     Column("query_model", Text),
     Column("query_vector", ARRAY(REAL), comment="in the space of query_model"),
     Column("rewritten", Text, comment="what was searched for in place of the query; null: the query itself"),
+    Column("words", LargeBinary, comment="sealed: query, rewritten; null: they stand in their columns"),
+    Column("query_group", BigInteger, comment="of sealed words: the same for equal queries of the user"),
     Column("procedure_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="told with the slate"),
     Column("procedure_versions", ARRAY(Integer), nullable=False, server_default=text("'{}'"), comment="of those"),
     Column("used_procedure_ids", ARRAY(Uuid), comment="of those, what the backend said it used; null: it did not say"),
@@ -243,7 +251,8 @@ cases = Table(
     Column("parent_case_id", Uuid, comment="of a subtask or tool case: the run it belongs to"),
     Column("status", Text, nullable=False),
     Column("task", Text, nullable=False),
-    Column("plan", ARRAY(Text), nullable=False),
+    Column("plan", ARRAY(Text), nullable=False, comment="of sealed words: a token for each step"),
+    Column("words", LargeBinary, comment="sealed: task, plan; null: they stand in their columns"),
     Column("tools", ARRAY(Text), nullable=False, comment="distinct tool names in order of first use"),
     Column(
         "effects",
@@ -261,12 +270,10 @@ cases = Table(
     Column("retrieval_id", Uuid),
     Column("used_case_ids", ARRAY(Uuid), comment="null: the backend did not say"),
     Column("used_procedure_ids", ARRAY(Uuid), comment="null: the backend did not say"),
-    Column("search_text", Text, nullable=False),
     Column(
-        "search_vector",
-        TSVECTOR,
-        Computed(f"to_tsvector('{SEARCH_CONFIGURATION}'::regconfig, search_text)", persisted=True),
+        "search_text", Text, nullable=False, server_default=text("''"), comment="to be indexed; a trigger empties it"
     ),
+    Column("search_vector", TSVECTOR, comment="of search_text, by a trigger"),
     Column("message_hash", LargeBinary, nullable=False, comment="sha256 of the normalised task and plan"),
     Column("idempotency_key", Text),
     Column("request_hash", LargeBinary, nullable=False, comment="sha256 of the request as it was sent"),
@@ -285,6 +292,13 @@ cases = Table(
     Column("reuse_reward", REAL, nullable=False, server_default=text("0"), comment="sum over reuse_count"),
     Column("last_used_at", DateTime(timezone=True)),
     Column("source", Text, nullable=False, server_default=text("''"), comment="who wrote it: the actor of the retain"),
+    Column(
+        "proven",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="others than the run itself said, later, that it went as it claims",
+    ),
     Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
     Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("lease_token", Uuid),
@@ -449,7 +463,49 @@ audit = Table(
     Column("subject_id", Uuid),
     Column("payload", JSONB, nullable=False),
     _created(),
+    Column("mac", LargeBinary, comment="HMAC under the audit key; null: from before there was one"),
     PrimaryKeyConstraint("user_sub", "id"),
+)
+
+audit_links = Table(
+    "audit_links",
+    metadata,
+    _user(),
+    Column("seq", BigInteger, nullable=False, comment="1-based, without gaps"),
+    Column("entry_id", Uuid, nullable=False, comment="no foreign key: a link outlives an entry that somebody deletes"),
+    Column("hash", LargeBinary, nullable=False, comment="sha256 of the link before, the number and the entry"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "seq"),
+    UniqueConstraint("user_sub", "entry_id"),
+    comment="the chain of a user's audit entries, in the order of their commits; written by a trigger alone",
+)
+
+audit_heads = Table(
+    "audit_heads",
+    metadata,
+    _user(),
+    Column("seq", BigInteger, nullable=False, comment="of the last link"),
+    Column("hash", LargeBinary, nullable=False, comment="of the last link"),
+    Column("pruned_seq", BigInteger, nullable=False, server_default=text("0"), comment="up to here entries are gone"),
+    Column("pruned_hash", LargeBinary, comment="of the last link that is gone"),
+    Column("sealed_seq", BigInteger, nullable=False, server_default=text("0"), comment="up to here the seal goes"),
+    Column("seal", LargeBinary, comment="HMAC of sealed_seq, its hash and what was pruned"),
+    _created(),
+    PrimaryKeyConstraint("user_sub"),
+    comment="where each user's chain ends",
+)
+
+rate_limits = Table(
+    "rate_limits",
+    metadata,
+    _user(),
+    Column("bucket", LargeBinary, nullable=False, comment="digest of what is limited: user, agent or session"),
+    Column("granted", Integer, nullable=False, comment="tokens that the last take got"),
+    Column("full_at", DateTime(timezone=True), nullable=False, comment="when the bucket will be full"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "bucket"),
+    prefixes=["UNLOGGED"],
+    comment="how much of their limits users have used; empty after a crash, when everybody begins anew",
 )
 
 erasures = Table(
@@ -457,8 +513,67 @@ erasures = Table(
     metadata,
     Column("user_sub", Text, nullable=False, comment="sha256 of the erased user's name, in hex"),
     Column("erased_at", DateTime(timezone=True), nullable=False),
-    Column("receipt", JSONB, nullable=False, comment="rows deleted, by table"),
+    Column("receipt", JSONB, nullable=False, comment="what was erased, place by place, signed; it holds no name"),
     PrimaryKeyConstraint("user_sub", "erased_at"),
+)
+
+erasure_links = Table(
+    "erasure_links",
+    metadata,
+    Column("seq", BigInteger, nullable=False, autoincrement=False, comment="1-based, without gaps"),
+    Column("user_sha256", Text, nullable=False),
+    Column("erased_at", DateTime(timezone=True), nullable=False),
+    Column("hash", LargeBinary, nullable=False, comment="sha256 of the link before, the number and the tombstone"),
+    PrimaryKeyConstraint("seq"),
+    comment="the chain of all tombstones; written by a trigger alone",
+)
+
+erasure_heads = Table(
+    "erasure_heads",
+    metadata,
+    Column("chain", Text, nullable=False, comment="erasures"),
+    Column("seq", BigInteger, nullable=False, comment="of the last link"),
+    Column("hash", LargeBinary, nullable=False, comment="of the last link"),
+    Column("sealed_seq", BigInteger, nullable=False, server_default=text("0"), comment="up to here the seal goes"),
+    Column("seal", LargeBinary, comment="HMAC of sealed_seq and its hash"),
+    PrimaryKeyConstraint("chain"),
+    comment="where the chain of the tombstones ends: one row",
+)
+
+installation_keys = Table(
+    "installation_keys",
+    metadata,
+    Column("name", Text, nullable=False),
+    Column("wrapped_key", LargeBinary, nullable=False, comment="by the master key, bound to name and created_at"),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    PrimaryKeyConstraint("name"),
+    comment="keys of the whole installation, which outlive a change of the master key",
+)
+
+token_revocations = Table(
+    "token_revocations",
+    metadata,
+    Column("number", BigInteger, Identity(always=True), nullable=False),
+    Column("jti_sha256", LargeBinary, comment="of the one token meant; null: all of the subject's"),
+    Column("subject_sha256", LargeBinary, comment="whose tokens"),
+    Column("issued_before", DateTime(timezone=True), comment="of the subject's tokens, those issued up to here"),
+    Column("revoked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("expires_at", DateTime(timezone=True), comment="when the token ends by itself; null: not known"),
+    Column("why", Text, nullable=False),
+    PrimaryKeyConstraint("number"),
+    CheckConstraint("num_nonnulls(jti_sha256, issued_before) = 1", name="what"),
+    comment="tokens that are refused although they have not expired; a token itself stands nowhere",
+)
+
+readmissions = Table(
+    "readmissions",
+    metadata,
+    Column("number", BigInteger, Identity(always=True), nullable=False),
+    Column("user_sha256", LargeBinary, nullable=False),
+    Column("actor_sha256", LargeBinary, nullable=False, comment="whose tokens count as issued then for this user"),
+    Column("admitted_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
+    PrimaryKeyConstraint("number"),
+    comment="services that began again for an erased user, by an explicit call",
 )
 
 jobs = Table(
@@ -475,6 +590,28 @@ jobs = Table(
 )
 """When each background job last ran: for the worker's role alone, and neither exported nor erased with a user."""
 
+master_keys = Table(
+    "master_keys",
+    metadata,
+    Column("fingerprint", Text, nullable=False, comment="of the key, which stands nowhere in the database"),
+    Column("status", Text, nullable=False),
+    Column("began_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column(
+        "replaces",
+        ARRAY(Text),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="fingerprints of the keys that the rotation to this one takes out of use",
+    ),
+    Column("rewrapped", Integer, nullable=False, server_default=text("0"), comment="users' keys so far"),
+    Column("finished_at", DateTime(timezone=True), comment="of the rotation to this key"),
+    PrimaryKeyConstraint("fingerprint"),
+    _one_of("status", MasterKeyStatus),
+    Index("master_keys_current_idx", "status", unique=True, postgresql_where=text("status = 'current'")),
+    comment="by which keys the users' keys are wrapped; no user_sub, for nothing of any user may stand here",
+)
+"""By which master keys the users' keys are wrapped: written by the worker's role alone, and not erased with a user."""
+
 USER_TABLES = (
     rewards,
     procedures,
@@ -485,7 +622,10 @@ USER_TABLES = (
     decision_slots,
     decisions,
     policies,
+    audit_heads,
+    audit_links,
     audit,
+    rate_limits,
     user_keys,
     profiles,
 )

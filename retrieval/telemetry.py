@@ -1,13 +1,16 @@
 """Makes each stage of the loop visible: one log event, one metric and one span, all of the same name."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
-from time import perf_counter
+from time import monotonic, perf_counter
 from types import TracebackType
 
 import structlog
 from opentelemetry import trace
-from prometheus_client import Histogram
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from prometheus_client import Counter, Histogram
 
 STAGE_SECONDS = Histogram(
     "casebank_stage_seconds",
@@ -16,8 +19,76 @@ STAGE_SECONDS = Histogram(
     buckets=(0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
 
+REWARDS = Counter(
+    "casebank_rewards_total", "Rewards that came with a retain or as feedback, by who gave them", ["source"]
+)
+
 log = structlog.get_logger("casebank")
 _tracer = trace.get_tracer("casebank")
+_propagator = TraceContextTextMapPropagator()
+
+
+class Outage:
+    """Whether something that the process leans on is out; the log has when that begins and when it ends, once each."""
+
+    __slots__ = ("_since", "_what")
+
+    def __init__(self, what: str) -> None:
+        """Takes it to answer until it does not."""
+        self._what = what
+        self._since: float | None = None
+
+    def goes_on(self, error: BaseException) -> None:
+        """Notes that it does not answer; the log has the error's type, for its message may quote somebody."""
+        if self._since is None:
+            self._since = monotonic()
+            log.warning("outage.began", of=self._what, error=type(error).__name__)
+
+    def is_over(self) -> None:
+        """Notes that it answers."""
+        if self._since is not None:
+            log.info("outage.ended", of=self._what, seconds=round(monotonic() - self._since, 3))
+            self._since = None
+
+
+_handed_on: ContextVar[Mapping[str, str] | None] = ContextVar("handed_on", default=None)
+
+
+@contextmanager
+def on_behalf_of(named: Mapping[str, str]) -> Iterator[None]:
+    """Makes this the origin of what is done inside, in a process that no request reaches."""
+    token = _handed_on.set(named)
+    try:
+        yield
+    finally:
+        _handed_on.reset(token)
+
+
+def origin() -> dict[str, str]:
+    """Returns what names the request under way for whoever finishes its work later: its id, and its span if traced."""
+    if (handed_on := _handed_on.get()) is not None:
+        return dict(handed_on)
+    named: dict[str, str] = {}
+    if (request_id := structlog.contextvars.get_contextvars().get("request_id")) is not None:
+        named["request_id"] = str(request_id)
+    if _traced():
+        _propagator.inject(named)
+    return named
+
+
+@contextmanager
+def caused_by(named: Mapping[str, str], name: str) -> Iterator[None]:
+    """Does work that a request left behind: under its id in the log, and in a span that is linked to the request's."""
+    kept = {key: named[key] for key in ("request_id",) if key in named}
+    span = _tracer.start_as_current_span(name, links=links(named)) if _traced() else nullcontext()
+    with structlog.contextvars.bound_contextvars(**kept), span:
+        yield
+
+
+def links(named: Mapping[str, str]) -> list[trace.Link]:
+    """Returns the link to the span of the request; none where it was not traced."""
+    span = trace.get_current_span(_propagator.extract(named)).get_span_context()
+    return [trace.Link(span)] if span.is_valid else []
 
 
 class stage:  # noqa: N801 - reads as a statement: with stage("embed")

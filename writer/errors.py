@@ -1,15 +1,30 @@
 """What can go wrong when writing to the case bank; nothing here knows of HTTP.
 
 CasebankError
+├── ErasureNotConfirmed   who wants to begin again for an erased user speaks of another erasure than the last
 ├── IdempotencyConflict   the key came before, with another body
-└── LeaseLost             the worker was too slow: the case went to another worker, or away
+├── NotJoined             the run did not begin with the retrieval that is named beside it
+├── LeaseLost             the worker was too slow: the case went to another worker, or away
+└── SecretInName          what should name an agent looks like a secret
 """
 
 from retrieval.errors import CasebankError
 
 
+class ErasureNotConfirmed(CasebankError):
+    """The erasure that the caller confirms is not the user's last."""
+
+
 class IdempotencyConflict(CasebankError):
     """The idempotency key was used before, with another body."""
+
+
+class NotJoined(CasebankError):
+    """A run and a retrieval were named together, and the run did not begin with that retrieval."""
+
+
+class SecretInName(CasebankError):
+    """The name looks like a secret or holds personal data, and would be stored and logged as it is."""
 
 
 class LeaseLost(CasebankError):

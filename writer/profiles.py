@@ -42,7 +42,7 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
 
 
 async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
-    """Waits until this transaction is the only one that makes cases of the profile ready, merges or prunes them."""
+    """Waits until this transaction alone makes cases of the profile ready, or merges, prunes or credits them."""
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
 
 

@@ -1,15 +1,17 @@
 """A finished run, as a backend hands it to retain; every field is checked here and nowhere else."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from retrieval.column_range import fits
 from retrieval.kinds import CaseKind, RewardSource, RunOutcome
 from retrieval.schema import cases
+from writer.messages import tool_traces
 
-Reward = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
+Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
+"""Strict, for ``true`` and ``"0.5"`` are slips that would count as a judgement."""
 
 
 def _storable(text: str) -> str:
@@ -41,16 +43,25 @@ def _utf8(text: str) -> None:
         raise ValueError("must not contain lone surrogates") from error
 
 
-def line(longest: int) -> Any:
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def line(longest: int, *, blank: bool = True) -> Any:
     """Returns the type of a non-empty text of at most that many characters that Postgres can store.
+
+    Unless it may be ``blank``, one of its characters is more than space.
 
     (Any, for mypy has no name for a type that is made when the program runs.)
     """
-    return Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(_storable)]
+    text = Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(_storable)]
+    return text if blank else Annotated[text, AfterValidator(_says_something)]
 
 
 AgentKey = line(200)
-TaskText = line(20_000)
+TaskText = line(20_000, blank=False)
 Tag = line(100)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]
 """Any JSON; kept sealed, so that a NUL from a tool's output is no harm."""
@@ -72,11 +83,30 @@ class ToolTrace(Strict):
     duration_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
+class FunctionData(Strict):
+    """The function that a model called, and its arguments as JSON text."""
+
+    name: line(200)  # type: ignore[valid-type]
+    arguments: Annotated[str, AfterValidator(_encodable)] = ""
+
+
+class ToolCall(Strict):
+    """A call in an assistant's message."""
+
+    id: line(200)  # type: ignore[valid-type]
+    type: Literal["function"] = "function"
+    function: FunctionData
+
+
 class Turn(Strict):
-    """One message of the conversation."""
+    """One message of the conversation, also as OpenAI's chat completions have it."""
 
     role: line(50)  # type: ignore[valid-type]
-    content: Payload
+    content: Payload = None
+    name: line(200) | None = None  # type: ignore[valid-type]
+    tool_calls: list[ToolCall] | None = Field(default=None, max_length=200)
+    tool_call_id: line(200) | None = None  # type: ignore[valid-type]
+    refusal: Payload = None
 
 
 class ProcedureData(Strict):
@@ -147,7 +177,7 @@ class FinishedRun(Strict):
 
     agent: AgentKey  # type: ignore[valid-type]
     task: TaskText  # type: ignore[valid-type]
-    outcome: RunOutcome
+    outcome: RunOutcome = "unknown"
     plan: list[line(2_000)] = Field(default_factory=list, max_length=200)  # type: ignore[valid-type]
     tool_traces: list[ToolTrace] = Field(default_factory=list, max_length=10_000)
     turns: list[Turn] = Field(default_factory=list, max_length=10_000)
@@ -157,7 +187,27 @@ class FinishedRun(Strict):
     kind: CaseKind = "task"
     parent_case_id: UUID | None = None
     retrieval_id: UUID | None = None
-    used_case_ids: list[UUID] | None = Field(default=None, max_length=50)
-    used_procedure_ids: list[UUID] | None = Field(default=None, max_length=50)
+    used_case_ids: list[UUID] | None = Field(
+        default=None,
+        max_length=50,
+        description="which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null "
+        "or left out is that it cannot say: the whole slate shares the credit",
+    )
+    used_procedure_ids: list[UUID] | None = Field(
+        default=None, max_length=50, description="the same of the procedures that were told"
+    )
     prompt_snapshot: Payload = None
     procedure: LearnedProcedure | None = None
+
+    @model_validator(mode="after")
+    def _subtasks_have_parents(self) -> Self:
+        if self.kind == "subtask" and self.parent_case_id is None:
+            raise ValueError("a subtask names its run in parent_case_id")
+        return self
+
+    @model_validator(mode="after")
+    def _calls_in_turns(self) -> Self:
+        """Takes the tool calls from the conversation, where nobody said what they were."""
+        if not self.tool_traces and any(turn.tool_calls for turn in self.turns):
+            self.tool_traces = [ToolTrace.model_validate(trace) for trace in tool_traces(self.turns)]
+        return self

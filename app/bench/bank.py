@@ -1,22 +1,34 @@
 """A bank for one benchmark: an embedded Postgres, a filled database, and both ways in."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import asyncpg
+from pydantic import SecretStr
 
 from app import postgres
+from app.admission.admission import Admission
+from app.admission.backlog import Backlog, Bounds
+from app.admission.turns import Places, Turns
 from app.bench.fill import fill
 from app.db import service_database
 from app.migrate import migrate
 from app.providers.wordllama import WordLlamaEmbedder
+from app.runtime import make_admission
 from app.settings import Settings
+from retrieval.database.database import Database
 from retrieval.retrieve import Reader
+from writer.privacy.keys import Keyring
+from writer.privacy.words import WordSeals
+from writer.upkeep.reseal import reseal_all
 
 WARM_UP = 50
+CLIENTS = 16
+NEXT_TOKEN_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +40,39 @@ class Bank:
     bare: asyncpg.Connection
     users: int
     now: datetime
+    admission: Admission
+    """As every request passes it: with blocks of tokens as by default, and never refused."""
 
 
 @asynccontextmanager
-async def filled(home: Path, users: int) -> AsyncIterator[Bank]:
-    """Yields a bank of ``users`` profiles with 200 cases each."""
+async def filled(home: Path, users: int, *, sealed: bool = False) -> AsyncIterator[Bank]:
+    """Yields a bank of ``users`` profiles with 200 cases each, their words sealed or in plain."""
     url = await empty(home, f"bench_{users}")
-    await fill(url, users)
+    keyring = Keyring(os.urandom(32), seals_words=sealed)
+    await fill(url, users, keyring.master)
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
     try:
         async with service_database(url) as database:
-            yield Bank(url, Reader(database, WordLlamaEmbedder(), explore=True), bare, users, datetime.now(UTC))
+            if sealed:
+                await reseal_all(database, keyring)
+                await bare.execute("VACUUM ANALYZE")
+            reader = Reader(database, WordLlamaEmbedder(), explore=True, seals=WordSeals(keyring))
+            yield Bank(url, reader, bare, users, datetime.now(UTC), endless(database))
     finally:
         await bare.close()
 
 
+def endless(database: Database) -> Admission:
+    """Returns an admission that takes blocks of tokens as a service does by default, and refuses nobody."""
+    by_default = make_admission(Settings(), database)
+    quotas = {of: replace(quota, every_s=NEXT_TOKEN_S) for of, quota in by_default.quotas.items()}
+    turns = Turns(Places(per_user=CLIENTS, in_all=CLIENTS))
+    return replace(by_default, quotas=quotas, turns=turns, backlog=Backlog(database, Bounds(10**9, 10**9)))
+
+
 def settings_of(home: Path, url: str) -> Settings:
     """Returns the settings of a service on the database."""
-    return Settings(home=home / "service", database_url=url)
+    return Settings(home=home / "service", database_url=url, master_key=SecretStr(os.urandom(32).hex()))
 
 
 async def empty(home: Path, name: str) -> str:

@@ -7,6 +7,7 @@ import asyncpg
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ports import embed_each
+from writer.privacy.seal import new_user_key, wrap_key
 
 AGENT = "bench"
 POOL = 2_000
@@ -52,13 +53,16 @@ def tasks(seed: int, count: int) -> Iterator[str]:
         yield "{} the {} of {} {} (ticket {})".format(*words, number)
 
 
-async def fill(url: str, users: int) -> None:
-    """Adds ``users`` profiles of 200 ready cases each to the bank behind the owner's URL."""
+async def fill(url: str, users: int, master_key: bytes) -> None:
+    """Adds ``users`` profiles of 200 ready cases each, in plain, to the bank behind the owner's URL."""
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     try:
         await _load_pool(connection)
         for statement in _STATEMENTS:
             await connection.execute(statement.format(users=users, per_user=CASES_PER_USER, pool=POOL, agent=AGENT))
+        names = [f"user-{number + 1}" for number in range(users)]
+        keys = [(wrap_key(new_user_key(), master_key, user_sub=name), name) for name in names]
+        await connection.executemany("UPDATE user_keys SET wrapped_key = $1 WHERE user_sub = $2", keys)
     finally:
         await connection.close()
 

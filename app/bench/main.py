@@ -1,21 +1,30 @@
 """The benchmarks by name, and the table of what they measured."""
 
+import asyncio
 import gc
+import shutil
+import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from app import postgres
+from app.bench.fairness import fairness
+from app.bench.faults.main import faults
+from app.bench.faults.victims import VICTIMS
+from app.bench.floods import flood
 from app.bench.lessons import lessons
 from app.bench.measure import Measurement
+from app.bench.poison import poison
 from app.bench.process import process
 from app.bench.read import growth, http, retrieve
+from app.bench.secrets.main import secrets
 from app.bench.write import retain
+from app.own_module import OWN_MODULE
 
 LESSONS = "lessons"
 """Reads runs from a folder of data, as learning does."""
@@ -28,6 +37,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "retain": retain,
     "growth": growth,
     "process": process,
+    "secrets": secrets,
+    "flood": flood,
+    "fairness": fairness,
+    "poison": poison,
     LESSONS: lessons,
 }
 
@@ -36,11 +49,15 @@ LEARNING = "learning"
 """Runs by itself, for minutes."""
 
 
+FAULTS = "faults"
+"""Runs by itself, for minutes: it kills what it measures."""
+
+
 def run_learning(json_file: Path | None, data: Path | None) -> int:
     """Runs the benchmark of learning in a process of its own, for it needs torch; returns its exit status."""
     options = [("--json", json_file), ("--data", data)]
     given = [text for name, value in options if value is not None for text in (name, str(value))]
-    command = [sys.executable, "-m", "app.bench.learning.main", *given]
+    command = [*OWN_MODULE, "app.bench.learning.main", *given]
     return subprocess.run(command, check=False).returncode  # noqa: S603
 
 
@@ -62,6 +79,24 @@ async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list
             finally:
                 postgres.release(home)
     return measured
+
+
+async def run_faults(kills: int, seed: int, only: Collection[str]) -> list[Measurement]:
+    """Runs the benchmark of faults in a folder of its own, and returns what it found; on a fault the folder stays."""
+    if (running := asyncio.current_task()) is not None:  # or its programs would outlive it
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+    folder = Path(tempfile.mkdtemp(prefix="casebank-faults-"))
+    measured = await faults(folder / "home", kills, seed, only or VICTIMS)
+    if missed(measured):
+        Console(stderr=True).print(f"the logs are in {folder}", markup=False)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    return measured
+
+
+def missed(measured: Sequence[Measurement]) -> bool:
+    """Returns whether an aim was missed."""
+    return any(item.reached is False for item in measured)
 
 
 def as_table(measured: Sequence[Measurement]) -> Table:

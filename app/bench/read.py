@@ -6,15 +6,16 @@ from pathlib import Path
 
 import httpx
 
-from app.bench.bank import WARM_UP, Bank, filled, settings_of
+from app.admission.admission import Wanted
+from app.bench.bank import CLIENTS, WARM_UP, Bank, filled, settings_of
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from app.own_service import own_service
 from retrieval.ranking.slate import Question
 from retrieval.search.candidates import Search, candidates
+from writer.author import Author
 
 ROUNDS = 400
-CLIENTS = 16
 REQUESTS_PER_CLIENT = 60
 SMALL, MIDDLE, LARGE = 50, 500, 2_000
 """Profiles of 200 cases: banks of 10,000, 100,000 and 400,000."""
@@ -22,13 +23,16 @@ SMALL, MIDDLE, LARGE = 50, 500, 2_000
 
 async def retrieve(home: Path) -> list[Measurement]:
     """Measures retrieve in the process against the same statement through bare asyncpg, in 100,000 cases."""
-    async with filled(home, MIDDLE) as bank:
+    async with filled(home, MIDDLE, sealed=True) as bank:
         queries = list(tasks(2, ROUNDS + WARM_UP))
         vectors = await bank.reader.embedder.embed(queries)
 
         async def whole(number: int) -> None:
             search = Search(AGENT, queries[number])
-            await bank.reader.retrieve(_user(bank, number), bank.now, Question(search))
+            author = Author(_user(bank, number), "bench", bank.now)
+            async with bank.admission.admitted(author, Wanted("reads")):
+                await bank.admission.of_agent(author, "reads", AGENT)
+                await bank.reader.retrieve(author.user_sub, bank.now, Question(search))
 
         async def bare_statement(number: int) -> None:
             search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)

@@ -10,7 +10,8 @@ from pathlib import Path
 import asyncpg
 import uuid_utils.compat as uuids
 
-from app.bench.bank import WARM_UP, Bank, filled
+from app.admission.admission import Wanted
+from app.bench.bank import CLIENTS, WARM_UP, Bank, filled
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50
 from app.db import service_database
@@ -22,7 +23,6 @@ from writer.retain.retain import retain as retain_run
 from writer.run import FinishedRun
 
 ROUNDS = 400
-CLIENTS = 16
 TURNS = 6
 TURN_S = 1.0
 USER = "writer"
@@ -47,7 +47,7 @@ class _Writing:
         self.bank = bank
         self.database = database
         self.texts = texts
-        self.keyring = Keyring(os.urandom(32))
+        self.keyring = Keyring(os.urandom(32), seals_words=True)
         self.author = Author(USER, USER, datetime.now(UTC))
         self.row: list[object] = []
 
@@ -65,7 +65,11 @@ class _Writing:
             outcome="success",
             tool_traces=[{"tool": "sql", "input": {"q": "SELECT 1"}, "output": "1"}] * 3,  # type: ignore[list-item]
         )
-        await retain_run(self.database, self.keyring, run, self.author)
+        admission = self.bank.admission
+        async with admission.admitted(self.author, Wanted("writes", retains=True)):
+            await admission.of_agent(self.author, "writes", AGENT)
+            await retain_run(self.database, self.keyring, run, self.author)
+            admission.backlog.took(USER)
 
     async def bare(self, connection: asyncpg.Connection) -> None:
         """Inserts the same row under a new id; outside a block, so that it commits."""

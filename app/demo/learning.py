@@ -1,7 +1,6 @@
 """The demo's last part: train on what was logged, put the candidate on trial, and print the gate's verdict."""
 
 import asyncio
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from app.demo.report import Arm, DemoReport
 from app.demo.run import Stream
+from app.own_module import OWN_MODULE
 from app.settings import Settings
 
 
@@ -91,7 +91,7 @@ class Learner:
         options = [f"--user={self.user}", f"--agent={self.agent}", f"--out-dir={folder}"]
         quiet = asyncio.subprocess.DEVNULL
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "app.training", *options),
+            *(*OWN_MODULE, "app.training", *options),
             stdout=quiet,
             stderr=quiet,
             env=self.settings.as_environment(),

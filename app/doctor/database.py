@@ -4,13 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import func, select, text
 
 from app.doctor.finding import Finding
 from app.doctor.installation import Installation
-from app.migrate import CONFIGURATION
+from app.migrate import configuration
 from app.runtime import has_pgvector
 from retrieval.schema import USER_TABLES, metadata
 from retrieval.search.candidates import Measured, Search, candidates, vectors
@@ -40,7 +39,7 @@ async def pgvector(installation: Installation) -> Finding:
 
 async def schema(installation: Installation) -> Finding:
     """Judges whether the tables are those of this version of casebank."""
-    head = ScriptDirectory.from_config(Config(CONFIGURATION)).get_current_head()
+    head = ScriptDirectory.from_config(configuration()).get_current_head()
     async with installation.owner.connect() as connection:
         known = await connection.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL"))
         revision = await connection.scalar(text("SELECT version_num FROM alembic_version")) if known else None

@@ -8,6 +8,18 @@ from app.doctor.installation import Installation, opened
 from app.settings import Settings
 
 Check = Callable[[Installation], Awaitable[Finding]]
+Look = Callable[[Settings], Finding]
+
+BEFORE: tuple[Look, ...] = (
+    machine.software,
+    machine.redaction,
+    machine.training,
+    machine.disk,
+    machine.open_files,
+    machine.secrets,
+    machine.tokens,
+)
+"""What is asked before there is a connection."""
 
 CHECKS: tuple[Check, ...] = (
     database.postgres,
@@ -33,13 +45,7 @@ CHECKS: tuple[Check, ...] = (
 
 async def examine(settings: Settings) -> list[Finding]:
     """Returns the findings of every check, in a fixed order; a check that breaks is a finding, too."""
-    findings = [
-        machine.software(),
-        machine.training(settings),
-        machine.disk(settings),
-        machine.secrets(settings),
-        machine.tokens(settings),
-    ]
+    findings = [_looked(look, settings) for look in BEFORE]
     try:
         async with opened(settings) as installation:
             findings.append(Finding("connection", ok=True, detail=_where(settings)))
@@ -50,12 +56,23 @@ async def examine(settings: Settings) -> list[Finding]:
     return findings
 
 
+def _looked(look: Look, settings: Settings) -> Finding:
+    try:
+        return look(settings)
+    except Exception as error:  # noqa: BLE001 - as above
+        return _broken(look.__name__, error)
+
+
 async def _guarded(check: Check, installation: Installation) -> Finding:
     try:
         return await check(installation)
     except Exception as error:  # noqa: BLE001 - as above
-        name = check.__name__.replace("_", " ")
-        return Finding(name, ok=False, detail=said(error), advice="the check itself failed: look at the ones before it")
+        return _broken(check.__name__, error)
+
+
+def _broken(check: str, error: Exception) -> Finding:
+    advice = "the check itself failed: look at the ones before it, and at the settings"
+    return Finding(check.replace("_", " "), ok=False, detail=said(error), advice=advice)
 
 
 def _where(settings: Settings) -> str:

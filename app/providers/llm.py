@@ -75,7 +75,7 @@ class OpenAIModel:
         """Prepares the client; nothing is asked yet."""
         self._endpoint = endpoint
         self._patience = patience
-        self._breaker = Breaker(patience, clock, ModelUnavailable)
+        self._breaker = Breaker(patience, clock, ModelUnavailable, "language model")
         self._client = client(endpoint.base_url, endpoint.api_key, patience)
         self._dialect = _Dialect()
 

@@ -62,7 +62,7 @@ class OpenAIEmbedder:
     ) -> None:
         self._endpoint = endpoint
         self._patience = patience or Patience()
-        self._breaker = Breaker(self._patience, clock, EmbedderUnavailable)
+        self._breaker = Breaker(self._patience, clock, EmbedderUnavailable, "embedder")
         self._client = client(endpoint.base_url, endpoint.api_key, self._patience)
 
     @property

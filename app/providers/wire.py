@@ -9,6 +9,7 @@ import openai
 import stamina
 
 from retrieval.errors import CasebankError
+from retrieval.telemetry import Outage
 
 Answer = TypeVar("Answer")
 
@@ -51,12 +52,13 @@ class NoAnswer(Exception):
 class Breaker:
     """Spares callers the wait for a dead server: `with breaker` refuses at once while it is thought dead."""
 
-    def __init__(self, patience: Patience, clock: Callable[[], float], refusal: type[CasebankError]) -> None:
+    def __init__(self, patience: Patience, clock: Callable[[], float], refusal: type[CasebankError], what: str) -> None:
         self._patience = patience
         self._clock = clock
         self._refusal = refusal
         self._failures = 0
         self._open_until = float("-inf")
+        self._outage = Outage(what)
 
     def __enter__(self) -> None:
         now = self._clock()
@@ -66,6 +68,10 @@ class Breaker:
             self._open_until = now + self._patience.cooldown_s  # this caller alone finds out for the others
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None:
+            self._outage.is_over()
+        elif isinstance(error, self._refusal):
+            self._outage.goes_on(error)
         if isinstance(error, NoAnswer):
             self._failures += 1
             if self._failures >= self._patience.failures_to_open:

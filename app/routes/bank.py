@@ -1,24 +1,38 @@
 """The bank as its owner sees it: cases, profiles, audit."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
-from sqlalchemy import RowMapping
+from sqlalchemy import Row, RowMapping
 
 from app.deps import Caller, Parts
+from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
-from app.schemas.bank import AuditEntry, AuditOut, CaseOut, CasePatch, CasesOut, ProfileOut, ProfilePatch, WholeCaseOut
+from app.schemas.bank import (
+    AuditEntry,
+    AuditOut,
+    CaseOut,
+    CasePatch,
+    CasesOut,
+    ProfileOut,
+    ProfilePatch,
+    ProfilesOut,
+    WholeCaseOut,
+)
 from retrieval import listing
 from retrieval.errors import NotFound
 from retrieval.kinds import CaseStatus
-from writer.privacy.redact import redact
+from writer.author import Author
+from writer.privacy.keys import UserKey
+from writer.privacy.names import nameable
 from writer.privacy.seal import unseal
+from writer.privacy.words import Words
 from writer.rights.edit import delete_case, set_profile, set_tags
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1", responses=DOCUMENTED)
+router = APIRouter(prefix="/v1", responses=DOCUMENTED, route_class=BodyRoute)
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[UUID | None, Query(description="next_cursor of the page before")]
@@ -43,7 +57,9 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     statement = listing.page_of_cases(caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-    return CasesOut(cases=[CaseOut.model_validate(_shown(row)) for row in rows], next_cursor=_next(rows, limit))
+        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
+    shown = [CaseOut.model_validate(_shown(row, _words(caller, key))) for row in rows]
+    return CasesOut(cases=shown, next_cursor=_next(rows, limit))
 
 
 @router.get("/cases/{case_id}")
@@ -57,17 +73,17 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
         raise NotFound("no such case")
     sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)
     procedure = {"status": "procedure_learned", "data": learned} if learned else sealed.pop("procedure")
-    return WholeCaseOut.model_validate({**_shown(row), **sealed, "procedure": procedure})
+    return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **sealed, "procedure": procedure})
 
 
 @router.patch("/cases/{case_id}")
 async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Caller) -> CaseOut:
     """Replaces the tags of a case."""
-    tags, _ = redact(patch.tags)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        await set_tags(connection, caller, case_id, tags)
+        await set_tags(connection, parts.keyring, caller, case_id, patch.tags)
         row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one()
-    return CaseOut.model_validate(_shown(row))
+        key = await parts.keyring.find(connection, caller.user_sub)
+    return CaseOut.model_validate(_shown(row, _words(caller, key)))
 
 
 @router.delete("/cases/{case_id}", status_code=204)
@@ -77,7 +93,16 @@ async def remove_case(case_id: UUID, parts: Parts, caller: Caller) -> None:
         await delete_case(connection, caller, case_id)
 
 
-@router.get("/profiles/{agent}")
+@router.get("/profiles")
+async def list_profiles(parts: Parts, caller: Caller) -> ProfilesOut:
+    """Returns the agents that the user has memories of, with their settings and numbers."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(listing.every_profile(caller.user_sub))).mappings().all()
+        counts = (await connection.execute(listing.cases_by_status(caller.user_sub))).all()
+    return ProfilesOut(profiles=[_profile(row, counts) for row in rows])
+
+
+@router.get("/profiles/{agent:path}")
 async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> ProfileOut:
     """Returns a profile's settings and how many cases it has."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
@@ -85,18 +110,17 @@ async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> Profile
         counts = (await connection.execute(listing.cases_by_status(caller.user_sub, agent))).all()
     if row is None:
         raise NotFound("no such profile")
-    numbers = {count.status: count.cases for count in counts}
-    return ProfileOut.model_validate({**_without(row, "user_sub", "agent_key"), "agent": agent, "cases": numbers})
+    return _profile(row, counts)
 
 
-@router.put("/profiles/{agent}")
+@router.put("/profiles/{agent:path}")
 async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, caller: Caller) -> ProfileOut:
     """Sets what the body names; the rest stays, or takes its default in a new profile."""
     settings = patch.model_dump(exclude_unset=True)
     nullable = {"ttl_days", "procedure_similarity", "llm_tokens_per_day"}
     settings = {name: value for name, value in settings.items() if value is not None or name in nullable}
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        await set_profile(connection, caller, agent, settings)
+        await set_profile(connection, caller, nameable(agent), settings)
     parts.rewriting.learn(caller.user_sub, agent, None)
     return await get_profile(agent, parts, caller)
 
@@ -119,14 +143,27 @@ async def list_audit(
     return AuditOut(entries=entries, next_cursor=_next(rows, limit))
 
 
-def _shown(row: RowMapping) -> dict[str, object]:
-    """Returns the columns of a case under the names of the API."""
-    columns = _without(row, "id", "agent_key", "used_case_ids", "payload")
+def _profile(row: RowMapping, counts: Sequence[Row[str, str, int]]) -> ProfileOut:
+    agent = row["agent_key"]
+    numbers = {count.status: count.cases for count in counts if count.agent_key == agent}
+    return ProfileOut.model_validate({**_without(row, "user_sub", "agent_key"), "agent": agent, "cases": numbers})
+
+
+def _words(caller: Author, key: UserKey | None) -> Words:
+    """Returns what opens the words of the caller's cases."""
+    if key is None:
+        raise NotFound("no such case")
+    return Words(caller.user_sub, key)
+
+
+def _shown(row: RowMapping, words: Words) -> dict[str, object]:
+    """Returns the columns of a case under the names of the API, with its words opened."""
+    columns = _without(words.opened(row), "id", "agent_key", "used_case_ids", "payload")
     renamed = {"case_id": row["id"], "agent": row["agent_key"], "reference_case_ids": row["used_case_ids"] or []}
     return {**renamed, **columns}
 
 
-def _without(row: RowMapping, *names: str) -> dict[str, object]:
+def _without(row: Mapping[Any, Any], *names: str) -> dict[str, object]:
     return {name: value for name, value in row.items() if name not in names}
 
 

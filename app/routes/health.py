@@ -1,18 +1,23 @@
-"""Whether the process lives, whether it can serve, and its numbers; open to anybody who reaches the port."""
+"""Whether the process lives and can serve, for anybody; and its numbers, for the operator."""
 
-from fastapi import APIRouter, Response
+from contextlib import suppress
+from dataclasses import asdict
+
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from app.deps import Parts
-from app.job_records import JobRecord, all_records
-from app.jobs import set_last_success
+from app.auth import TokenVerifier
+from app.deps import Operator, Parts, is_operator
+from app.intake.route import BodyRoute
+from app.job_records import JobRecord
+from app.metrics import State, refresh, state
+from app.runtime import Runtime
+from app.schedule import is_well, periods
 from retrieval.errors import DatabaseUnavailable
-from writer.worker.queue import depth
+from writer.privacy.master_keys import MasterKeyMismatch, agree
 
-router = APIRouter()
-
-QUEUE = Gauge("casebank_queue_cases", "Cases that are not in the bank yet", ["status"])
+router = APIRouter(route_class=BodyRoute)
 
 
 @router.get("/healthz")
@@ -22,34 +27,48 @@ async def healthz() -> dict[str, str]:
 
 
 @router.get("/readyz")
-async def readyz(parts: Parts) -> JSONResponse:
-    """Returns whether the database answers, with the state of the queue and how the background jobs do."""
+async def readyz(request: Request, parts: Parts) -> JSONResponse:
+    """Returns whether the service can serve; to the operator, with the queue, its bounds and how the jobs do.
+
+    It cannot without the database, with a master key that is not the database's, or while the issuer of its tokens has
+    never answered. A job that is late or failed last takes nothing from those who call: it is named in ``late``.
+    """
+    verifier: TokenVerifier = request.app.state.verifier
     try:
-        queue, jobs = await _state(parts)
-    except DatabaseUnavailable as error:
-        return JSONResponse({"status": "unavailable", "detail": str(error)}, 503)
-    return JSONResponse({"status": "ok", "queue": queue, "jobs": {job.name: _summary(job) for job in jobs}})
+        seen = await state(parts.database)
+        async with parts.database.as_worker() as connection:
+            await agree(connection, parts.keyring.masters)
+    except (DatabaseUnavailable, MasterKeyMismatch) as error:
+        return _unavailable(str(error))
+    if not await verifier.keys.known():
+        return _unavailable("the issuer of the tokens has never answered at CASEBANK_JWKS_URL: nobody gets in")
+    numbers = _numbers(parts, seen) if await is_operator(request) else {}
+    return JSONResponse({"status": "ok", **numbers})
 
 
 @router.get("/metrics")
-async def metrics(parts: Parts) -> Response:
-    """Returns every metric in Prometheus' text format."""
-    try:
-        queue, jobs = await _state(parts)
-    except DatabaseUnavailable:
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
-    for job in jobs:
-        set_last_success(job)
-    for status in ("pending", "dead"):
-        QUEUE.labels(status).set(queue.get(status, 0))
+async def metrics(parts: Parts, _operator: Operator) -> Response:
+    """Returns every metric in Prometheus' text format, to the operator.
+
+    Without the database, those that need none are of now.
+    """
+    with suppress(DatabaseUnavailable):
+        await refresh(parts.database)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
-async def _state(parts: Parts) -> tuple[dict[str, int], list[JobRecord]]:
-    """Returns the cases in the queue by status, and the jobs' records."""
-    async with parts.database.as_worker() as connection:
-        queue = {row.status: row.cases for row in await connection.execute(depth())}
-        return queue, await all_records(connection)
+def _unavailable(why: str) -> JSONResponse:
+    return JSONResponse({"status": "unavailable", "detail": why}, 503)
+
+
+def _numbers(parts: Runtime, seen: State) -> dict[str, object]:
+    wanted = periods(parts.settings)
+    return {
+        "queue": seen.cases,
+        "bounds": asdict(parts.admission.backlog.bounds),
+        "jobs": {job.name: _summary(job) for job in seen.jobs},
+        "late": [job.name for job in seen.jobs if job.name in wanted and not is_well(job, wanted[job.name])],
+    }
 
 
 def _summary(job: JobRecord) -> dict[str, float | str | None]:

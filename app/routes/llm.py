@@ -5,14 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from app.deps import Caller, Parts
+from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.schemas.llm import RewriteIn, RewriteOut, UsageOut, UsagesOut
 from retrieval.rewriting.choice import Asker
-from writer.privacy.redact import redact_text
+from writer.privacy.names import nameable
 from writer.procedures.llm import token_budget
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1", responses=DOCUMENTED)
+router = APIRouter(prefix="/v1", responses=DOCUMENTED, route_class=BodyRoute)
 
 AgentPath = Annotated[AgentKey, Path()]
 
@@ -20,14 +21,14 @@ AgentPath = Annotated[AgentKey, Path()]
 @router.post("/rewrite")
 async def rewrite(asked: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
     """Returns a query as it would be searched for, without searching; secrets are taken out in any case."""
-    query, _ = redact_text(asked.query)
-    asker = Asker(caller.user_sub, caller.authorised_at, asked.agent)
-    rewritten = await parts.rewriting.rewrite(asker, query, asked.rewrite)
+    await parts.admission.of_agent(caller, "reads", asked.agent)
+    asker = Asker(caller.user_sub, caller.authorised_at, nameable(asked.agent))
+    rewritten = await parts.rewriting.rewrite(asker, asked.query, asked.rewrite)
     degraded = ["rewriter"] if rewritten.degraded else []
     return RewriteOut(query=rewritten.query, rewritten_by=rewritten.by, degraded=degraded)
 
 
-@router.get("/profiles/{agent}/usage")
+@router.get("/profiles/{agent:path}/usage")
 async def get_usage(
     agent: AgentPath, parts: Parts, caller: Caller, days: Annotated[int, Query(ge=1, le=366)] = 30
 ) -> UsagesOut:

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header
 
 from app.deps import Caller, Parts
+from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.routes.procedures import procedure_out, threshold_out
 from app.schemas.loop import (
@@ -20,12 +21,12 @@ from app.schemas.loop import (
 )
 from retrieval.ranking.slate import Choice, Question, Retrieved
 from retrieval.search.candidates import Filters, Search
-from writer.privacy.redact import redact_text
-from writer.retain.retain import retain as retain_run
+from retrieval.telemetry import REWARDS
+from writer.privacy.names import nameable
+from writer.retain.retain import Draft, retain_draft
 from writer.rewards.feedback import Feedback, give_feedback
-from writer.run import FinishedRun
 
-router = APIRouter(responses=DOCUMENTED)
+router = APIRouter(responses=DOCUMENTED, route_class=BodyRoute)
 
 IdempotencyKey = Annotated[
     str | None,
@@ -34,9 +35,11 @@ IdempotencyKey = Annotated[
 
 
 @router.post("/v1/retain", status_code=202)
-async def retain(run: FinishedRun, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None) -> RetainOut:
+async def retain(draft: Draft, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None) -> RetainOut:
     """Stores one finished run and answers once it is on disk; the worker makes it ready to be found."""
-    retained = await retain_run(parts.database, parts.keyring, run, caller, idempotency_key)
+    await parts.admission.of_agent(caller, "writes", str(draft.columns["agent_key"]))
+    retained = await retain_draft(parts.database, parts.keyring, draft, caller, idempotency_key)
+    parts.admission.backlog.took(caller.user_sub)
     parts.worker.wake()
     redactions = [RedactionOut(kind=redaction.kind, count=redaction.count) for redaction in retained.redactions]
     return RetainOut(
@@ -50,6 +53,7 @@ async def retain(run: FinishedRun, parts: Parts, caller: Caller, idempotency_key
 @router.post("/v1/retrieve")
 async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> RetrieveOut:
     """Returns up to k earlier runs that may help, with the text for the prompt, and logs the decision."""
+    await parts.admission.of_agent(caller, "reads", question.agent)
     slate = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
     return RetrieveOut(
         retrieval_id=slate.retrieval_id,
@@ -68,16 +72,28 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
 
 @router.post("/v1/feedback")
 async def feedback(given: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackOut:
-    """Adds a reward to a retrieval or a case; the newest trusted one counts, and the history stays."""
+    """Judges a loop, by its retrieval or its run: both, what was shown and used, and what was learned follow.
+
+    The newest trusted reward counts, and the history stays. A reward under 0.5 takes the procedures that the run taught
+    out of use.
+    """
     reward = Feedback(given.value, given.source, given.case_id, given.retrieval_id)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        counts = await give_feedback(connection, caller.user_sub, caller.actor, reward)
-    return FeedbackOut(reward=counts.reward, source=counts.source)
+        reached = await give_feedback(connection, caller.user_sub, caller.actor, reward)
+    REWARDS.labels(given.source).inc()
+    return FeedbackOut(
+        reward=reached.reward,
+        source=reached.source,
+        case_ids=list(reached.case_ids),
+        retrieval_id=reached.decision_id,
+        withdrawn_procedure_ids=list(reached.withdrawn),
+    )
 
 
 @router.post("/functions/v1/hybrid-search-context-eng")
 async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller) -> list[Memory]:
     """Returns the top memories for the query, by the path and body that existing flows already call."""
+    await parts.admission.of_agent(caller, "reads", asked.agent)
     question = RetrieveIn(agent=asked.agent, query=asked.query, k=asked.match_count)
     slate: Retrieved = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
     return [
@@ -94,11 +110,10 @@ async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller) -> 
 
 
 def _question(asked: RetrieveIn) -> Question:
-    query, _ = redact_text(asked.query)  # neither the embedder nor the log sees a secret
     filters = Filters(asked.filters.tags, asked.filters.kinds, asked.filters.outcomes)
     search = Search(
-        agent_key=asked.agent,
-        query=query,
+        agent_key=nameable(asked.agent),
+        query=asked.query,
         filters=filters,
         full_text_weight=asked.full_text_weight,
         semantic_weight=asked.semantic_weight,

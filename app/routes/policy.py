@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from app.deps import Caller, Parts
+from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.schemas.policy import AgentIn, PoliciesOut, PolicyOut, RollbackOut, TrainingOut
 from app.training.processes import Trainings
@@ -14,7 +15,7 @@ from retrieval.errors import NotFound
 from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
 
-router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED)
+router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
 @router.get("")
@@ -42,4 +43,5 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
 async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
     """Takes the serving policy out of service, and any trial with it; the untrained default goes on."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        return RollbackOut(version=await lifecycle.roll_back(connection, caller.user_sub, wanted.agent))
+        version = await lifecycle.roll_back(connection, caller.user_sub, wanted.agent, actor=caller.actor)
+    return RollbackOut(version=version)

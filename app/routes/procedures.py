@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 
 from app.deps import Caller, Parts
+from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from app.schemas.procedures import (
@@ -25,11 +26,10 @@ from retrieval.procedures.found import Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
-from writer.privacy.redact import redact_text
 from writer.procedures import pinning
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED)
+router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED, route_class=BodyRoute)
 
 Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 
@@ -37,9 +37,10 @@ Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 @router.post("/search")
 async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
     """Returns active procedures whose trigger is near enough, the best first; attributes narrow the choice."""
+    await parts.admission.of_agent(caller, "reads", asked.agent)
     question = ProcedureQuestion(
         agent_key=asked.agent,
-        text=None if asked.trigger is None else redact_text(asked.trigger)[0],  # the embedder sees no secret
+        text=asked.trigger,
         task_type=asked.task_type,
         domain=asked.domain,
         filters=Filters(asked.tags),

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query
 from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
+from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.schemas.tools import FixOut, FormOut, ToolFailureOut, ToolMemoryOut, ToolOut, ToolsOut
 from policy.rate import wilson
@@ -18,7 +19,7 @@ from writer.analysis.remedy import tool_name
 from writer.privacy.redact import redact_text
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1/tools", tags=["tools"], responses=DOCUMENTED)
+router = APIRouter(prefix="/v1/tools", tags=["tools"], responses=DOCUMENTED, route_class=BodyRoute)
 
 Agent = Annotated[AgentKey, Query()]
 Limit = Annotated[int, Query(ge=1, le=200)]

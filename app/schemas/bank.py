@@ -5,9 +5,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.schemas.fields import K, RrfK, Share, Similarity, Tokens, Weight
+from app.schemas.fields import CleanTag, K, Real, RrfK, Share, Similarity, Tokens, Weight
 from retrieval.kinds import Abstraction, AnalystChoice, Rewrite
-from writer.run import Strict, Tag
+from writer.run import Strict
 
 
 class CaseOut(BaseModel):
@@ -23,7 +23,7 @@ class CaseOut(BaseModel):
     tools: list[str]
     tags: list[str]
     outcome: str
-    reward: float | None
+    reward: Real | None
     reward_source: str | None
     step_count: int
     error_count: int
@@ -32,8 +32,8 @@ class CaseOut(BaseModel):
     retrieval_id: UUID | None
     reference_case_ids: list[UUID] = Field(description="the cases that were retrieved and used")
     used_procedure_ids: list[UUID] | None = Field(description="the procedures that were used; null: nobody said")
-    reuse_count: float
-    reuse_reward: float
+    reuse_count: Real
+    reuse_reward: Real
     attempts: int
     last_error: str | None
     created_at: datetime
@@ -60,7 +60,7 @@ class CasePatch(Strict):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"tags": ["ddl", "checked"]}]})
 
-    tags: list[Tag] = Field(max_length=50)
+    tags: list[CleanTag] = Field(max_length=50)
 
 
 class ProfilePatch(Strict):
@@ -100,24 +100,30 @@ class ProfileOut(BaseModel):
     window_size: int
     ttl_days: int | None
     k: int
-    full_text_weight: float
-    semantic_weight: float
-    rrf_k: float
+    full_text_weight: Real
+    semantic_weight: Real
+    rrf_k: Real
     learning: bool
-    explore: float
-    canary: float
+    explore: Real
+    canary: Real
     share_prior: bool
     rewrite: Rewrite
     analyst: AnalystChoice
     abstraction: Abstraction
-    least_success: float
+    least_success: Real
     procedures: int
-    procedure_similarity: float | None
+    procedure_similarity: Real | None
     llm_tokens_per_day: int | None
     approximate: bool = Field(description="whether vectors are searched through the HNSW index")
     embedding_model: str | None
     cases: dict[str, int] = Field(description="how many cases there are of each status")
     created_at: datetime
+
+
+class ProfilesOut(BaseModel):
+    """The agents that the user has memories of, by name."""
+
+    profiles: list[ProfileOut]
 
 
 class AuditEntry(BaseModel):

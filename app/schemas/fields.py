@@ -2,10 +2,23 @@
 
 from typing import Annotated
 
-from pydantic import Field
+import numpy as np
+from pydantic import AfterValidator, Field
 
 from retrieval.column_range import fits
 from retrieval.schema import profiles
+from writer.privacy.redact import redact_text
+from writer.run import Tag, TaskText
+
+
+def _without_secrets(text: str) -> str:
+    return redact_text(text)[0]
+
+
+SearchText = Annotated[TaskText, AfterValidator(_without_secrets)]
+"""What is searched for: neither the embedder nor a log sees a secret. Redacted where it is validated, for a long one
+takes long, and is validated aside."""
+CleanTag = Annotated[Tag, AfterValidator(_without_secrets)]
 
 K = Annotated[int, Field(ge=1, le=50), fits(profiles.c.k)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), fits(profiles.c.full_text_weight)]
@@ -13,3 +26,12 @@ RrfK = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False), fits(profil
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), fits(profiles.c.explore)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False), fits(profiles.c.procedure_similarity)]
 Tokens = Annotated[int, Field(ge=0), fits(profiles.c.llm_tokens_per_day)]
+
+
+def _as_stored(number: float) -> float:
+    """Returns the shortest decimal that a ``real`` column holds as this: 0.05, and not 0.05000000074505806."""
+    return float(str(np.float32(number)))
+
+
+Real = Annotated[float, AfterValidator(_as_stored)]
+"""A number from a column of four bytes, on its way out."""

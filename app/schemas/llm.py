@@ -4,8 +4,9 @@ from datetime import date
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.schemas.fields import SearchText
 from retrieval.kinds import LlmPurpose, Rewrite
-from writer.run import AgentKey, Strict, TaskText
+from writer.run import AgentKey, Strict
 
 
 class RewriteIn(Strict):
@@ -21,7 +22,7 @@ class RewriteIn(Strict):
     )
 
     agent: AgentKey
-    query: TaskText
+    query: SearchText
     rewrite: Rewrite | None = Field(default=None, description="who rewrites it; null: as the profile has it")
 
 

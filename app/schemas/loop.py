@@ -5,9 +5,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from app.schemas.fields import K, RrfK, Similarity, Weight
+from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
 from retrieval.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
-from writer.run import AgentKey, Reward, Strict, Tag, TaskText
+from writer.run import AgentKey, Reward, Strict, Tag
 
 
 class RedactionOut(BaseModel):
@@ -42,11 +42,14 @@ class RetainOut(BaseModel):
 
 
 class FiltersIn(Strict):
-    """Which cases may be on the slate; an empty list lets everything through."""
+    """Which cases may be on the slate: those that pass every list; an empty one lets everything through."""
 
-    tags: list[Tag] = Field(default_factory=list, max_length=50)
-    kinds: list[CaseKind] = Field(default_factory=list)
-    outcomes: list[RunOutcome] = Field(default_factory=list)
+    tags: list[Tag] = Field(default_factory=list, max_length=50, description="the case has all of these")
+    kinds: list[CaseKind] = Field(default_factory=list, description="the case is of one of these")
+    outcomes: list[RunOutcome] = Field(
+        default_factory=list,
+        description="the run ended in one of these; runs that were aborted are found only where this names them",
+    )
 
 
 class RetrieveIn(Strict):
@@ -58,7 +61,7 @@ class RetrieveIn(Strict):
     )
 
     agent: AgentKey
-    query: TaskText
+    query: SearchText
     k: K | None = Field(default=None, description="places on the slate; unset: the profile's (4)")
     token_budget: int = Field(default=1500, ge=0, le=100_000)
     filters: FiltersIn = Field(default_factory=FiltersIn)
@@ -82,7 +85,7 @@ class SlotOut(BaseModel):
     plan: list[str]
     tags: list[str]
     outcome: str
-    reward: float | None
+    reward: Real | None
     similarity: float | None = Field(description="cosine, -1 to 1; null without vectors")
     semantic_rank: int | None
     keyword_rank: int | None
@@ -106,8 +109,8 @@ class ToldProcedureOut(BaseModel):
     steps: list[str]
     similarity: float | None = Field(description="cosine of trigger and task; null where words alone found it")
     why: str
-    uses: float
-    use_reward: float = Field(description="sum over uses")
+    uses: Real
+    use_reward: Real = Field(description="sum over uses")
     occurrences: int = Field(description="how many runs say the same")
 
 
@@ -139,7 +142,7 @@ class RetrieveOut(BaseModel):
 
 
 class FeedbackIn(Strict):
-    """A reward for one retrieval or one case, at any later time."""
+    """A reward for one loop, at any later time: name its retrieval, the case of its run, or both."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -156,8 +159,8 @@ class FeedbackIn(Strict):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
-        if (self.retrieval_id is None) == (self.case_id is None):
-            raise ValueError("name either retrieval_id or case_id")
+        if self.retrieval_id is None and self.case_id is None:
+            raise ValueError("name retrieval_id or case_id")
         if (self.reward is None) == (self.thumb is None):
             raise ValueError("give either reward or thumb")
         return self
@@ -169,10 +172,13 @@ class FeedbackIn(Strict):
 
 
 class FeedbackOut(BaseModel):
-    """The reward that now counts for the subject."""
+    """The reward that now counts for what was named (the run, if both were), and what else it reached."""
 
-    reward: float
+    reward: Real
     source: RewardSource
+    case_ids: list[UUID] = Field(description="the runs that it judges: that of the case, or all of the retrieval")
+    retrieval_id: UUID | None = Field(description="whose slate and procedures it credits; null: the run had none")
+    withdrawn_procedure_ids: list[UUID] = Field(description="learned from these runs alone, and no longer in use")
 
 
 class HybridSearchIn(Strict):
@@ -183,7 +189,7 @@ class HybridSearchIn(Strict):
         json_schema_extra={"examples": [{"query": "how to add a column to a table", "agent": "db-operator"}]},
     )
 
-    query: TaskText
+    query: SearchText
     agent: AgentKey = "default"
     match_count: K | None = None
 
@@ -195,5 +201,5 @@ class Memory(BaseModel):
     content: str
     plan: list[str]
     outcome: str
-    reward: float | None
+    reward: Real | None
     tags: list[str]

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.schemas.fields import Real
 from retrieval.kinds import PolicyStatus
 from writer.run import AgentKey, Strict
 
@@ -15,7 +16,7 @@ class PolicyOut(BaseModel):
     version: int
     status: PolicyStatus
     feature_version: int
-    blend: float = Field(description="weight of the learned part in the order: n / (n + n0)")
+    blend: Real = Field(description="weight of the learned part in the order: n / (n + n0)")
     decisions: int = Field(description="rewarded decisions that it was trained on")
     metrics: dict[str, object]
     verdict: dict[str, object] | None = Field(description="of the gate: every number and every reason")

@@ -7,10 +7,10 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import RowMapping
 
-from app.schemas.fields import K, Similarity
+from app.schemas.fields import K, Real, SearchText, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus
-from writer.run import AgentKey, Strict, Tag, TaskText
+from writer.run import AgentKey, Strict, Tag
 
 
 class ProcedureSearchIn(Strict):
@@ -22,7 +22,7 @@ class ProcedureSearchIn(Strict):
     )
 
     agent: AgentKey
-    trigger: TaskText | None = Field(default=None, description="the task, or when the procedure should be used")
+    trigger: SearchText | None = Field(default=None, description="the task, or when the procedure should be used")
     task_type: Tag | None = None
     domain: Tag | None = None
     tags: list[Tag] = Field(default_factory=list, max_length=50, description="of a run that says so")
@@ -63,8 +63,8 @@ class ProcedureOut(BaseModel):
     case_id: UUID | None = Field(description="the run whose words it is made of; null once that was pruned")
     source_case_ids: list[UUID]
     occurrences: int
-    uses: float
-    use_reward: float
+    uses: Real
+    use_reward: Real
     last_used_at: datetime | None
     created_at: datetime
 

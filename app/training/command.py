@@ -1,8 +1,8 @@
 """Training as a process of its own, for torch has no place in the service: ``python -m app.training``."""
 
-import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 from app import logs
+from app.run_to_end import run_to_end
 from app.runtime import running
 from app.settings import Settings
 from app.training.report import as_json, draw
@@ -59,23 +60,37 @@ async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> 
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
-    user: Annotated[str | None, typer.Option(help="this user's profiles alone")] = None,
+    user: Annotated[str | None, typer.Option(help="this user's profiles alone; -: read from standard input")] = None,
     agent: Annotated[str | None, typer.Option(help="with --user: this agent's")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="local or ray")] = "local",
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
     seed: Annotated[int, typer.Option(help="the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="write train.json and plots here")] = None,
+    outcomes: Annotated[
+        bool, typer.Option("--outcomes", help="print how many profiles had which outcome, as JSON, and nothing else")
+    ] = False,
+    profile_from_stdin: Annotated[
+        bool, typer.Option("--profile-from-stdin", help='one profile, as {"user": …, "agent": …} on standard input')
+    ] = False,
 ) -> None:
     """Train candidates from the logs, judge the ones on trial, and watch over those that serve."""
     logs.quiet()
+    if profile_from_stdin:
+        given = json.loads(sys.stdin.read())
+        user, agent = given["user"], given["agent"]
+    elif user == "-":
+        user = sys.stdin.readline().rstrip("\n")
     if (user is None) != (agent is None):
         raise typer.BadParameter("--user and --agent go together")
     only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
     if engine_name not in {"local", "ray"}:
         raise typer.BadParameter("local or ray", param_hint="--engine")
     fit = engine("ray" if engine_name == "ray" else "local", device)
-    learnt = asyncio.run(run(Settings(), fit, only, seed))
-    Console().print(as_table(learnt))
+    learnt = run_to_end(run(Settings(), fit, only, seed))
+    if outcomes:
+        sys.stdout.write(json.dumps(Counter(each.outcome for each in learnt)) + "\n")
+    else:
+        Console().print(as_table(learnt))
     if out_dir is not None:
         out_dir.mkdir(parents=True, exist_ok=True)
         (out_dir / "train.json").write_text(json.dumps([as_json(each) for each in learnt], indent=2) + "\n")
@@ -88,6 +103,14 @@ def as_table(learnt: Sequence[TrainingResult]) -> Table:
     table = Table("user", "agent", "policy", "decisions", "outcome", "why")
     for each in learnt:
         version = "" if each.version is None else f"q-{each.version}"
-        why = "\n".join(each.verdict.reasons) if each.verdict else ""
-        table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, why)
+        table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, _why(each))
     return table
+
+
+def _why(learnt: TrainingResult) -> str:
+    """The gate's reasons, or how many decisions are missing."""
+    if learnt.verdict:
+        return "\n".join(learnt.verdict.reasons)
+    if learnt.missing:
+        return f"{learnt.missing} more rewarded decisions are needed"
+    return ""

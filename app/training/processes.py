@@ -1,12 +1,19 @@
 """Trainings: processes of their own, one at a time; of those that the API starts, one a user."""
 
 import asyncio
-import sys
+import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from prometheus_client import Counter
+from pydantic import TypeAdapter
+
+from app.own_module import OWN_MODULE
 from app.settings import Settings
 from retrieval.telemetry import log
+
+TRAININGS = Counter("casebank_trainings_total", "Trainings of a profile, by outcome or verdict", ["outcome"])
 
 
 class TrainingFailed(Exception):
@@ -45,23 +52,38 @@ class Trainings:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def _train(self, user_sub: str, agent_key: str) -> None:
-        await self._run(f"--user={user_sub}", f"--agent={agent_key}")
+        await self._run(json.dumps({"user": user_sub, "agent": agent_key}), "--profile-from-stdin")
 
-    async def _run(self, *options: str) -> int:
-        """Runs one training to its end and returns its status; a cancelled one is killed, and stored all or nothing."""
-        quiet = asyncio.subprocess.DEVNULL
+    async def _run(self, given: str = "", *options: str) -> int:
+        """Runs one training to its end and returns its status; a cancelled one is killed, and stored all or nothing.
+
+        What it is given comes by standard input: everybody on the machine can read a process's arguments.
+        """
+        quiet, piped = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
         async with self._turn:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "app.training", *options),
-                stdout=quiet,
+                *(*OWN_MODULE, "app.training", "--outcomes", *options),
+                stdin=piped,
+                stdout=piped,
                 stderr=quiet,
                 env=self.settings.as_environment(),
             )
             try:
-                status = await process.wait()
+                printed, _ = await process.communicate(given.encode())
             except asyncio.CancelledError:
                 process.kill()
                 await process.wait()
                 raise
-        log.info("training.ended", status=status)
+        status = process.returncode or 0
+        outcomes = _counted(printed)
+        for outcome, profiles in outcomes.items():
+            TRAININGS.labels(outcome).inc(profiles)
+        log.info("training.ended", status=status, profiles=outcomes)
         return status
+
+
+def _counted(printed: bytes) -> dict[str, int]:
+    """Reads how many profiles had which outcome; of a training that failed nothing is known."""
+    with suppress(ValueError):
+        return TypeAdapter(dict[str, int]).validate_json(printed)
+    return {}

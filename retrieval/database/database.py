@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import asyncpg
@@ -13,14 +13,20 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import DatabaseUnavailable, SchemaOutdated, UserErased
+from retrieval.telemetry import Outage
 
-_ERASED = "this user was erased; ask for a new token to begin again"
+_ERASED = (
+    "this user was erased, and the token was issued before that or may have been: ask for a new one, or, as a service"
+    " that acts for users, begin again by an explicit call"
+)
 
 ERASED_SQLSTATE = "CB410"
 """What the database function casebank_enter raises for an erased user."""
 
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
 _QUEUE = text("SET LOCAL ROLE casebank_worker")
+_NAME = text("SELECT set_config('app.erased_name', :user_sub, true)")
+_ERASER = text("SET LOCAL ROLE casebank_eraser")
 _ERASE = text(
     "SELECT set_config('app.user_sub', :user_sub, true), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
 )
@@ -33,10 +39,12 @@ class Database:
     Attributes:
         engine: for transactions of several statements.
         pool: for fast statements, each of them a transaction of its own; see ``retrieval.database.fast_path``.
+        outage: whether it answers, for the log.
     """
 
     engine: AsyncEngine
     pool: asyncpg.Pool
+    outage: Outage = field(default_factory=lambda: Outage("database"))
 
     @asynccontextmanager
     async def as_user(
@@ -52,7 +60,7 @@ class Database:
             UserErased: the user was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke.
         """
-        with _TranslatedErrors():
+        with _TranslatedErrors(self.outage):
             async with self.engine.begin() as connection:
                 await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": authorised_at})
                 yield connection
@@ -67,7 +75,7 @@ class Database:
             UserErased: the user was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke; nobody can say whether the statement was done.
         """
-        with _TranslatedErrors():
+        with _TranslatedErrors(self.outage):
             async with self.pool.acquire() as driver:
                 try:
                     yield FastConnection(driver, user_sub, authorised_at)
@@ -86,7 +94,7 @@ class Database:
             UserErased: one of them was.
             DatabaseUnavailable: no connection, or it broke.
         """
-        with _TranslatedErrors():
+        with _TranslatedErrors(self.outage):
             async with self.engine.begin() as connection:
                 for user_sub, since in (unerased or {}).items():
                     await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": since})
@@ -100,9 +108,24 @@ class Database:
         Raises:
             DatabaseUnavailable: no connection, or it broke, or the user's other transactions would not end.
         """
-        with _TranslatedErrors():
+        with _TranslatedErrors(self.outage):
             async with self.engine.begin() as connection:
                 await connection.execute(_ERASE, {"user_sub": user_sub})
+                yield connection
+
+    @asynccontextmanager
+    async def as_eraser_elsewhere(self, user_sub: str = "") -> AsyncIterator[AsyncConnection]:
+        """Opens a transaction that sees every tombstone, and of everybody's rows those that name this user as writer.
+
+        It can change nothing but that name, to the tombstone's, and the receipts. Commits at the end.
+
+        Raises:
+            DatabaseUnavailable: no connection, or it broke.
+        """
+        with _TranslatedErrors(self.outage):
+            async with self.engine.begin() as connection:
+                await connection.execute(_NAME, {"user_sub": user_sub})
+                await connection.execute(_ERASER)
                 yield connection
 
 
@@ -116,30 +139,57 @@ _NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionErro
 
 
 class _TranslatedErrors:
-    """Turns a broken connection and the database's own refusals into casebank's errors."""
+    """Turns a broken connection and the database's own refusals into casebank's errors, and tells of outages."""
+
+    __slots__ = ("_outage",)
+
+    def __init__(self, outage: Outage) -> None:
+        self._outage = outage
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, DBAPIError):
-            _translate(error, sqlstate(error))
-            if error.connection_invalidated or isinstance(error, InterfaceError):
-                raise DatabaseUnavailable("the database connection broke") from error
-        if isinstance(error, asyncpg.PostgresError):
-            _translate(error, error.sqlstate or "")
-        if isinstance(error, _NO_ANSWER):
-            raise DatabaseUnavailable("the database does not answer") from error
+        if error is None:
+            self._outage.is_over()
+            return
+        try:
+            _raise_own(error)
+        except DatabaseUnavailable:
+            self._outage.goes_on(error)
+            raise
+
+
+def _raise_own(error: BaseException) -> None:
+    """Raises casebank's own error where there is one for it; returns for any other."""
+    if isinstance(error, DBAPIError):
+        _translate(error, sqlstate(error))
+        if error.connection_invalidated or isinstance(error, InterfaceError):
+            raise DatabaseUnavailable("the database connection broke") from error
+    if isinstance(error, asyncpg.PostgresError):
+        _translate(error, error.sqlstate or "")
+    if isinstance(error, _NO_ANSWER):
+        raise DatabaseUnavailable("the database does not answer") from error
 
 
 def _translate(error: Exception, state: str) -> None:
     """Raises casebank's own error for what Postgres says by its SQLSTATE; returns for any other."""
     if state == ERASED_SQLSTATE:
-        raise UserErased(_ERASED) from error
+        raise UserErased(_ERASED, _detail(error)) from error
     if state in _MISSING:
         raise SchemaOutdated("the database's schema is not the one of this version: run casebank migrate") from error
     if _is_going_away(state):
         raise DatabaseUnavailable("the database connection broke") from error
+
+
+def _detail(error: BaseException) -> str | None:
+    """Returns what Postgres says besides: SQLAlchemy and its adapter each wrap the driver's own error."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, asyncpg.PostgresError):
+            return str(inner.detail)
+        inner = getattr(inner, "orig", None) or inner.__cause__
+    return None
 
 
 def sqlstate(error: DBAPIError) -> str:

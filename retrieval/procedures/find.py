@@ -130,7 +130,8 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
 
 async def _measured(connection: FastConnection, search: ProcedureSearch) -> dict[str, object]:
     """Computes the similarities that the database cannot."""
-    rows = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
+    found = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
+    rows = [row for row in found if len(row.embedding) == len(search.vector or [])]
     if not rows:
         return {"ids": [], "similarities": []}
     triggers = np.array([row.embedding for row in rows], dtype=np.float32)  # (procedures, dimension)
@@ -201,7 +202,9 @@ def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
         return cast(null(), Float), None
     if nearness is Nearness.IN_DATABASE:
         distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(cast(vector(), Vector))
-        return case((procedures.c.embedding_model == MODEL, 1 - distance)), None  # or else vectors of two lengths meet
+        as_long = func.cardinality(procedures.c.embedding) == func.cardinality(vector())
+        # nested, for only a CASE says what is looked at first, and vectors of two lengths must not meet
+        return case((procedures.c.embedding_model == MODEL, case((as_long, 1 - distance)))), None
     given = (
         func.unnest(
             cast(bindparam("ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),

@@ -13,6 +13,7 @@ from retrieval.procedures.found import Procedure, compose
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.pool import Pool
 from retrieval.ranking.slate import Choice, Mode, Question, Retrieved, SearchResult
+from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
 from retrieval.search.profile_settings import ProfileSettings
 
@@ -29,8 +30,8 @@ def answer(
     rules = field_of(pool.features, pool.group, pool.source, _least_similarity(question))
     decision = decide(pool.features, rules, k, Trial(arms, _budget(settings, explore=explore), _seed(retrieval_id)))
     by_id = {row.id: row for row in found.cases}
-    chosen = [by_id[pool.ids[index]] for index in decision.slate]
-    shown = [Remembered(row.task, row.plan, row.outcome, row.reward) for row in chosen]
+    chosen: list[Candidate] = [opened(by_id[pool.ids[index]]) for index in decision.slate]
+    shown = [Remembered(row.task, row.plan, row.outcome, row.reward, row.reward_source) for row in chosen]
     procedures = _procedures(found, decision, warned=any(row.failed for row in chosen))
     degraded = found.degraded + _other_space(question, found, pool)
     policy = arms[decision.arm]

@@ -1,15 +1,33 @@
 """The log of decisions: the one statement that writes a decision with its slots."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from uuid import UUID
 
-from sqlalchemy import ARRAY, REAL, SmallInteger, Uuid, bindparam, cast, column, func, select, true
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    LargeBinary,
+    SmallInteger,
+    Text,
+    Uuid,
+    bindparam,
+    case,
+    cast,
+    column,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import entered
-from retrieval.schema import decision_slots, decisions
+from retrieval.database.rows import Expression
+from retrieval.schema import decision_slots, decisions, user_keys
+from retrieval.sealed import UserSeal
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +37,9 @@ class LoggedDecision:
     Attributes:
         query: as it came, redacted.
         rewritten: what was searched for in its place.
+        words: query and rewritten, sealed; then those are empty.
+        query_group: of sealed words, the same for equal queries.
+        key_id: of the key that they are sealed with; if that is the user's no more, they are not kept.
         case_ids: of the slate, by place.
         propensities: of the slate, by place.
     """
@@ -48,23 +69,41 @@ class LoggedDecision:
     tokens: int
     case_ids: list[UUID]
     propensities: list[float]
+    words: bytes | None = None
+    query_group: int | None = None
+    key_id: UUID | None = None
 
     def parameters(self) -> dict[str, object]:
         """Returns the parameters of ``log_decision``."""
         return {name: getattr(self, name) for name in _FIELDS}
 
 
+def sealed(entry: LoggedDecision, seal: UserSeal) -> LoggedDecision:
+    """Returns the entry with the words of its query sealed."""
+    words = seal.seal_query(entry.id, entry.query, entry.rewritten)
+    group = seal.group_of(entry.query)
+    return replace(entry, query="", rewritten=None, words=words, query_group=group, key_id=seal.key_id)
+
+
 SLOTS = ("case_ids", "propensities")
 """What is written to ``decision_slots``, a row for each place."""
 _FIELDS = tuple(field.name for field in fields(LoggedDecision))
-COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in SLOTS))
+COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, "key_id"}))
 
 
 @cache
-def log_decision() -> FastStatement[None]:
-    """Returns the statement that writes a LoggedDecision; besides its fields it takes user_sub and authorised_at."""
+def log_decision() -> FastStatement[bool]:
+    """Returns the statement that writes a LoggedDecision; besides its fields it takes user_sub and authorised_at.
+
+    It answers whether the key is the user's: words that were sealed with another one nobody could open.
+    """
     enter = entered(relaxed=True)
-    values = select(*(bindparam(name, type_=decisions.c[name].type) for name in COLUMNS)).where(enter.c.entered)
+    key_id = cast(bindparam("key_id", type_=Uuid), Uuid)
+    current = exists().where(user_keys.c.user_sub == bindparam("user_sub", type_=Text), user_keys.c.key_id == key_id)
+    known = select(or_(key_id.is_(None), current).label("known")).where(enter.c.entered).cte("known")
+    values_of: dict[str, Expression] = {name: bindparam(name, type_=decisions.c[name].type) for name in COLUMNS}
+    values_of["words"] = case((known.c.known, cast(values_of["words"], LargeBinary)))
+    values = select(*(values_of[name].label(name) for name in COLUMNS)).select_from(known)
     decision = (
         insert(decisions).from_select(COLUMNS, values).returning(decisions.c.user_sub, decisions.c.id).cte("decision")
     )
@@ -89,4 +128,5 @@ def log_decision() -> FastStatement[None]:
         slate.c.propensity,
     ).join_from(decision, slate, true())
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
-    return FastStatement.of(insert(decision_slots).from_select(names, slots))
+    logged = insert(decision_slots).from_select(names, slots).cte("logged")
+    return FastStatement.of(select(known.c.known).add_cte(logged))

@@ -12,6 +12,7 @@ from policy import evidence, experience, features
 from policy.features import Features
 from retrieval.ranking.near_duplicates import groups
 from retrieval.ranking.tool_counts import ToolCounts, ToolVectors
+from retrieval.sealed import as_stored
 from retrieval.search.candidates import Candidate
 from retrieval.search.reuse_history import Reuse
 
@@ -47,7 +48,7 @@ def pool(
     and ``names`` holds the vectors of tools' names that are known.
     """
     effects, used = counts.counts[: len(rows)], counts.counts[len(rows) :]
-    own = features.own(rows)
+    own = features.own([as_stored(row) for row in rows])
     cases = evidence.Cases(
         similarity=_own(own, "similarity"),
         keyword_rank=_own(own, "keyword_rank"),

@@ -15,7 +15,6 @@ from sqlalchemy import (
     cast,
     func,
     literal_column,
-    or_,
     select,
     true,
 )
@@ -26,7 +25,7 @@ from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
 from retrieval.database.rows import Rows
 from retrieval.kinds import CaseKind, RewardSource, RunOutcome
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
-from retrieval.search.bank import Nearness, bank, bank_of_halves
+from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, proven
 from retrieval.search.fusion import fused
 from retrieval.search.profile_settings import OVERRIDES, SETTINGS, STATE, ProfileSettings, profile_settings
 
@@ -93,6 +92,8 @@ class Candidate(BankRow, Protocol):
     kind: CaseKind
     task: str
     plan: list[str]
+    words: bytes | None
+    key_id: UUID
     effects: list[str]
     tags: list[str]
     outcome: RunOutcome
@@ -217,6 +218,8 @@ def _contents() -> list[ColumnElement[object]]:
         "kind",
         "task",
         "plan",
+        "words",
+        "key_id",
         "effects",
         "tags",
         "outcome",
@@ -229,7 +232,6 @@ def _contents() -> list[ColumnElement[object]]:
         "reuse_count",
         "reuse_reward",
     )
-    failures: list[ColumnElement[str]] = [literal_column("'failure'"), literal_column("'aborted'")]
     last_used = func.greatest(cases.c.created_at, cases.c.last_used_at)  # which passes over NULL
     numbers = {
         "age_days": func.extract("epoch", func.now() - cases.c.created_at) / 86400.0,
@@ -237,20 +239,10 @@ def _contents() -> list[ColumnElement[object]]:
         "plan_steps": func.cardinality(cases.c.plan),
         "tag_count": func.cardinality(cases.c.tags),
         "whole_task": case((cases.c.kind == literal_column("'task'"), 1.0), else_=0.0),
-        "proven": case((_proven(failures), 1.0), else_=0.0),
-        "failed": case((cases.c.outcome.in_(failures), 1.0), else_=0.0),
+        "proven": case((proven(), 1.0), else_=0.0),
+        "failed": case((failed(), 1.0), else_=0.0),
     }
     return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
-
-
-def _proven(failures: list[ColumnElement[str]]) -> ColumnElement[bool]:
-    """Whether more than the run's own word speaks for its outcome."""
-    return or_(
-        cases.c.reward_source != literal_column("'heuristic'"),
-        cases.c.occurrences > 1,
-        cases.c.reuse_reward >= literal_column("0.5"),
-        cases.c.outcome.in_(failures),
-    )
 
 
 _STATEMENTS = {nearness: _exact(nearness) for nearness in Nearness}

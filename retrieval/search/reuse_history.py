@@ -4,7 +4,7 @@ from typing import Protocol
 from uuid import UUID
 
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import Float, and_, cast, literal_column, select
+from sqlalchemy import Float, and_, cast, func, literal_column, select
 
 from retrieval.credit import shared_credit
 from retrieval.database.fast_path import FastStatement
@@ -27,6 +27,9 @@ class Reuse(Protocol):
     """
 
     case_id: UUID
+    id: UUID
+    words: bytes | None
+    key_id: UUID
     similarity: float
     reward: float
     credit: float
@@ -51,6 +54,7 @@ def _statement() -> FastStatement[Reuse]:
             decisions.c.agent_key == AGENT_KEY,
             decisions.c.reward.is_not(None),
             decisions.c.query_model == MODEL,
+            func.cardinality(decisions.c.query_vector) == func.cardinality(vector()),  # as any of that space should be
         )
         .order_by(decisions.c.id.desc())
         .limit(literal_column(str(RECENT)))
@@ -78,6 +82,9 @@ def _statement() -> FastStatement[Reuse]:
             uses.c.similarity,
             uses.c.reward,
             uses.c.credit,
+            cases.c.id,
+            cases.c.words,
+            cases.c.key_id,
             cases.c.effects,
             cases.c.plan,
         )

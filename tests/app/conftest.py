@@ -19,6 +19,7 @@ from app.auth import issue_token
 from app.main import create_app
 from app.runtime import Runtime
 from app.settings import Settings
+from writer.privacy.words import Words
 
 SETTLES_WITHIN_S = 30
 AGENT = "operator"
@@ -101,6 +102,16 @@ class User:
             while await self.cases(status="pending", limit=1):  # noqa: ASYNC110 - the worker tells nobody
                 await asyncio.sleep(0.01)
 
+    async def queries(self) -> list[tuple[str, str | None]]:
+        """What was asked and what was searched for in its place, opened, as the log of decisions has it."""
+        columns = "SELECT id, query, rewritten, words FROM decisions WHERE user_sub = :user_sub ORDER BY id"
+        runtime = self.service.runtime
+        async with runtime.database.as_user(self.name, datetime.now(UTC)) as connection:
+            rows = (await connection.execute(text(columns), {"user_sub": self.name})).mappings().all()
+            words = Words(self.name, await runtime.keyring.find_or_make(connection, self.name))
+        opened = [words.open_query(row) for row in rows]
+        return [(each["query"], each["rewritten"]) for each in opened]
+
     async def rows(self, statement: str, **parameters: Any) -> list[Any]:
         """What the statement reads as this user; ``:user_sub`` is theirs."""
         database = self.service.runtime.database
@@ -117,6 +128,7 @@ async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
         master_key=os.urandom(32).hex(),
         worker_poll_s=0.02,
         worker_backoff_s=0.01,
+        turn_wait_s=60,  # a busy machine is not what is tested
         explore=False,  # a test asks for what it wants to see; tests of exploration ask for that
     )
     app = create_app(settings)

@@ -1,6 +1,5 @@
 """A backup brings everything back but whom it must not, and refuses what would lose or mix data."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -10,17 +9,14 @@ from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy.engine import make_url
 
 from app.db import service_database
-from app.postgres import EmbeddedPostgres, program, running
+from app.postgres import running
 from retrieval.schema import metadata
 from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
-from tests.conftest import new_database
-from writer.author import Author
-from writer.privacy.keys import Keyring
-from writer.retain.retain import retain as retain_run
-from writer.run import FinishedRun
+from tests.policies import stored
+from writer.rights.signature import read, verified
+from writer.training import lifecycle
 
 Rows = dict[str, list[str]]
 
@@ -68,11 +64,20 @@ def lived_in(home: Path) -> dict[str, str]:
         return {user: service.bearer(user)["Authorization"] for user in ("alice", "bob")}
 
 
+async def learn(home: Path, user: str) -> None:
+    """Leaves a policy's weights."""
+    with running(home) as server:
+        async with service_database(server.url()) as database, database.as_user(user, datetime.now(UTC)) as connection:
+            await lifecycle.add(connection, user, "a", stored())
+
+
 async def test_what_was_backed_up_comes_back_whole(tmp_path: Path):
     with new_home() as home:
         lived_in(home)
+        await learn(home, "alice")
         casebank(home, "backup", str(tmp_path / "one"))
         before = await everything(home)
+        assert all(before[name] for name in ("cases", "case_embeddings", "policies", "audit", "user_keys"))
         with Service(home) as service, service.client("alice") as client:
             worked(client, retain(client, "something that is not in the backup"))
         assert await everything(home) != before
@@ -84,12 +89,39 @@ async def test_what_was_backed_up_comes_back_whole(tmp_path: Path):
             assert whole["tool_traces"][0]["output"] == "done"  # the key that sealed it came along
 
 
+async def test_a_backup_from_before_a_rotation_comes_back_with_the_old_key_beside_the_new(tmp_path: Path):
+    new = os.urandom(32).hex()
+    with new_home() as home:
+        lived_in(home)
+        casebank(home, "backup", str(tmp_path / "one"))
+        kept = json.loads((home / "secrets.json").read_text())
+        both = {"CASEBANK_MASTER_KEY": new, "CASEBANK_MASTER_KEY_OLD": kept["master_key"]}
+        casebank(home, "rotate-key", "--yes", **both)
+        casebank(home, "backup", str(tmp_path / "two"), CASEBANK_MASTER_KEY=new)
+        restore = ("restore", str(tmp_path / "one"), "--replace")
+        assert "CASEBANK_MASTER_KEY_OLD" in refused(home, *restore, CASEBANK_MASTER_KEY=new)
+        casebank(home, *restore, **both)
+        casebank(home, "rotate-key", "--yes", **both)
+        assert await opened(home, new) == "done"
+        casebank(home, "restore", str(tmp_path / "two"), "--replace", CASEBANK_MASTER_KEY=new)
+        assert await opened(home, new) == "done"
+
+
+async def opened(home: Path, key: str) -> str:
+    """What Alice's tool answered, which is sealed."""
+    lines = casebank(home, "export", "--user", "alice", CASEBANK_MASTER_KEY=key).stdout.splitlines()
+    (case,) = [row for row in map(json.loads, lines) if row["type"] == "cases"]
+    return case["payload"]["tool_traces"][0]["output"]
+
+
 async def test_who_was_erased_after_the_backup_stays_erased(tmp_path: Path):
     with new_home() as home:
         tokens = lived_in(home)
         casebank(home, "backup", str(tmp_path / "one"))
         casebank(home, "purge", "--user", "alice", "--yes")
         casebank(home, "restore", str(tmp_path / "one"), "--replace")
+        kept, _again = casebank(home, "purge", "--receipt", "--user", "alice", "--json").stdout.splitlines()
+        assert verified(read(kept))  # of the purge; the restore erased once more
         rows = await everything(home)
         assert of(rows, "alice") == 0
         assert of(rows, "bob") > 0
@@ -162,23 +194,3 @@ def test_a_backup_is_its_owners_alone_and_holds_no_key(tmp_path: Path):
 def test_a_database_of_ones_own_is_left_to_its_own_tools(tmp_path: Path, words: tuple[str, ...]):
     said = refused(tmp_path, words[0], str(tmp_path / "b"), *words[1:], DATABASE_URL="postgresql://nowhere/x")
     assert "DATABASE_URL is set" in said
-
-
-async def test_the_commands_for_a_database_of_ones_own_bring_every_row_back(tmp_path: Path, postgres: EmbeddedPostgres):
-    page = (ROOT / "docs" / "backup.md").read_text().partition("## A database of your own")[2]
-    commands = page.partition("```sh\n")[2].partition("```")[0]
-    old, new = [make_url(await new_database(postgres)).set(drivername="postgresql") for _ in range(2)]
-    async with service_database(str(old)) as database:
-        keyring = Keyring(os.urandom(32))
-        run = FinishedRun(agent="a", task="water the garden", outcome="success")
-        await retain_run(database, keyring, run, Author("alice", "alice", datetime.now(UTC)))
-    path = f"{program('pg_dump').parent}:{Path(CASEBANK).parent}:{os.environ['PATH']}"
-    urls = {"DATABASE_URL": str(old), "NEW_DATABASE_URL": str(new), "BACKUP": str(tmp_path), "PATH": path}
-    shell = ("/bin/bash", "-euc", commands)
-    done = await asyncio.to_thread(
-        subprocess.run, shell, env=surroundings(tmp_path, **urls), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    before, after = await rows_of(str(old)), await rows_of(str(new))
-    assert of(before, "alice") > 0
-    assert after == before

@@ -79,6 +79,7 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", "5" * 64)
     runs = home / "runs.jsonl"
     runs.write_text('{"agent": "a", "task": "water the plants", "outcome": "success"}\n{"no": "run"}\n')
     filled = casebank("backfill", str(runs), "--user", "alice", "--agent", "a")
@@ -89,9 +90,15 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     assert "0 cases taken out of their banks, 0 deleted for good" in casebank("prune").stdout
     assert "0 cases queued again" in casebank("requeue").stdout
     assert "0 cases embedded" in casebank("reembed").stdout
-    assert casebank("policy", "show", "--user", "alice", "--agent", "a").exit_code == 0
+    shown = casebank("policy", "show", "--user", "alice", "--agent", "a")
+    assert (shown.exit_code, shown.stdout) == (0, "no policy yet: 0 of 100 rewarded decisions\n")
+    unknown = casebank("policy", "show", "--user", "alice", "--agent", "b")
+    assert (unknown.exit_code, unknown.stderr) == (1, "casebank: no such profile\n")
     nothing_serves = casebank("policy", "rollback", "--user", "alice", "--agent", "a")
     assert (nothing_serves.exit_code, nothing_serves.stderr[:10]) == (1, "casebank: ")
     assert casebank("doctor").exit_code == 0
+    findings = {finding["name"]: finding for finding in json.loads(casebank("doctor", "--json").stdout)}
+    assert (findings["schema"]["ok"], findings["pgvector"]["ok"]) == (True, True)
+    assert findings["schema"].keys() == {"name", "ok", "detail", "advice"}
     receipt = json.loads(casebank("purge", "--user", "alice", "--yes", "--json").stdout)
     assert (receipt["rows"]["cases"], receipt["clean"]) == (1, True)

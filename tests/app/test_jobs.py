@@ -34,6 +34,7 @@ class Work:
     """Work that fails as often as it is told to."""
 
     fails: int = 0
+    error: type[BaseException] = KeyError
     done: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -41,7 +42,7 @@ class Work:
         self.changed.set()
         if self.fails:
             self.fails -= 1
-            raise KeyError("what a user wrote")
+            raise self.error("what a user wrote")
         self.done += 1
 
     async def until(self, done: int) -> None:
@@ -78,6 +79,14 @@ async def test_work_that_fails_is_tried_again_logged_without_its_words_and_count
     ]
     assert "what a user wrote" not in str(logged)
     assert metric("casebank_job_failures_total", name) == 3
+
+
+async def test_a_cancellation_that_nobody_asked_the_job_for_is_a_failure_like_any_other(name: str):
+    work = Work(fails=2, error=asyncio.CancelledError)
+    with capture_logs() as logged:
+        async with beside([Job(name, 0.01, work).run]):
+            await work.until(done=1)
+    assert [event["error"] for event in logged if event["event"] == "job.failed"] == ["CancelledError"] * 2
 
 
 async def test_the_number_of_failures_is_known_before_the_first_and_the_last_success_after_it(name: str):

@@ -1,11 +1,13 @@
 """The app as a whole: every route is described, with examples that work."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.app.conftest import AGENT, Service, User
 from tests.app.routes.conftest import STEPS
 from tests.policies import stored
+from writer.rights.elsewhere import digest
+from writer.rights.erase import bury
 from writer.training import lifecycle
 
 
@@ -36,12 +38,15 @@ async def test_the_examples_of_the_documentation_work(service: Service, alice: U
     named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT}
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
+        long_ago = datetime.now(UTC) - timedelta(days=1)  # an erasure, for one example to begin again after
+        await connection.execute(bury(digest(alice.name), {}).values(erased_at=long_ago))
+    given = {"case_id": case_id, "erased_at": long_ago.isoformat()}
     for name, operation in _operations(service):
         if "requestBody" in operation:
             reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
             method, path = name.split(" ")
             for example in schemas[reference.rpartition("/")[2]]["examples"]:
-                body = example | ({"case_id": case_id} if "case_id" in example else {})
+                body = example | {field: value for field, value in given.items() if field in example}
                 answer = await alice.http.request(method, path.format(**named), json=body)
                 assert answer.status_code < 300, (name, answer.text)
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
+from uuid import uuid4
 
 import asyncpg
 import pytest
 
-from app.db import asyncpg_url
-from app.migrate import SchemaInUse, migrate
+from app.db import dsn
+from app.migrate import MigrationRefused, SchemaInUse, migrate
 from app.postgres import EmbeddedPostgres
 from tests.conftest import new_database
 
@@ -22,7 +23,7 @@ async def url(postgres: EmbeddedPostgres) -> str:
 
 
 async def connected(url: str) -> asyncpg.Connection:
-    return await asyncpg.connect(asyncpg_url(url).replace("+asyncpg", ""))
+    return await asyncpg.connect(dsn(url))
 
 
 async def revision(connection: asyncpg.Connection) -> str:
@@ -73,3 +74,27 @@ async def test_a_revision_below_the_current_one_is_gone_down_to(url: str):
     await migrate(url, "-1")
     assert await revision(connection) == "0001"
     await connection.close()
+
+
+async def test_a_login_without_rights_a_missing_database_and_an_unknown_revision_are_one_line_each(
+    postgres: EmbeddedPostgres, url: str
+):
+    owner = await connected(url)
+    await owner.execute(f"CREATE ROLE weak_{(name := uuid4().hex)} LOGIN")
+    await owner.close()
+    weak = postgres.url((await database_of(url)), f"weak_{name}")
+    for place, revision, words in (
+        (weak, "head", "permission denied"),
+        (postgres.url("nowhere"), "head", 'database "nowhere" does not exist'),
+        (url, "0999", "0999"),
+    ):
+        with pytest.raises(MigrationRefused, match=words) as caught:
+            await migrate(place, revision)
+        assert "\n" not in str(caught.value)
+
+
+async def database_of(url: str) -> str:
+    connection = await connected(url)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.close()
+    return name

@@ -13,7 +13,12 @@ from tests.app.processes import alive
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path, database_url=database_url, jwt_secret="a secret of more than thirty-two bytes")
+    return Settings(
+        home=tmp_path,
+        database_url=database_url,
+        jwt_secret="a secret of more than thirty-two bytes",
+        master_key="5" * 64,
+    )
 
 
 async def test_it_has_the_settings_that_it_was_given_and_ends_with_the_block(settings: Settings):

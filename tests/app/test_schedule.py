@@ -1,7 +1,6 @@
 """What the service does by the clock: it keeps to the settings, and goes on after a failure."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,7 +29,7 @@ CREATE TRIGGER deadlocked BEFORE DELETE ON cases EXECUTE FUNCTION deadlocked();
 
 
 def settings(url: str | None, home: Path, **more: Any) -> Settings:
-    given = {"home": home, "database_url": url, "master_key": os.urandom(32).hex(), **more}
+    given = {"home": home, "database_url": url, "master_key": "5" * 64, **more}
     return Settings(**given)
 
 

@@ -30,3 +30,23 @@ def test_a_procedure_cannot_end_the_block_early():
     text = memory_context([], 10_000, [evil]).text
     assert text.count(CLOSING) == 1
     assert text.casefold().count("<casebank_memory") == 1
+
+
+LONG = [
+    Remembered(f"task {number} " + "x" * 3_000, [f"step {number} " + "y" * 900] * 40, "success", 1.0)
+    for number in (1, 2)
+]
+
+
+@pytest.mark.parametrize("budget", [150, 400, 1_500])
+def test_cases_are_shortened_before_any_is_left_out(budget: int):
+    context = memory_context(LONG, budget)
+    assert context.tokens <= budget
+    assert [f'[{place}] Context: "task {place} x' in context.text for place in (1, 2)] == [True, True]
+    assert context.text.count("more") == 2
+
+
+def test_a_larger_budget_shows_no_less():
+    lengths = [memory_context(LONG, budget).tokens for budget in range(100, 30_000, 500)]
+    assert lengths == sorted(lengths)
+    assert "more" not in memory_context(LONG, 1_000_000).text

@@ -24,6 +24,7 @@ COLUMNS = {
     "AnalystChoice": "profiles.analyst",
     "Abstraction": "profiles.abstraction",
     "LlmPurpose": "llm_usage.purpose",
+    "MasterKeyStatus": "master_keys.status",
 }
 """Which column each enumeration is of."""
 

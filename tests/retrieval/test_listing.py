@@ -34,4 +34,4 @@ async def test_a_case_and_a_profile_are_their_users_alone(bank: Bank, user: str)
 async def test_cases_are_counted_by_status(bank: Bank, user: str):
     await bank.add(user, {}, {}, {"status": "pruned"})
     rows = await bank.read(user, cases_by_status(user, AGENT))
-    assert [tuple(row) for row in rows] == [("pruned", 1), ("ready", 2)]
+    assert [(row.status, row.cases) for row in rows] == [("pruned", 1), ("ready", 2)]

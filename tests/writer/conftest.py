@@ -31,6 +31,8 @@ from writer.worker.worker import Pace, Worker
 
 AGENT = "agent"
 DIMENSION = 16
+MASTER_KEY = os.urandom(32)
+"""One for all: what goes over every user meets those of other tests."""
 PACE = Pace(backoff_s=1_000, backoff_max_s=10_000, max_attempts=3)
 """A failed case comes back after the test, unless the test says otherwise."""
 PATIENT = Patience(timeout_s=60, budget_s=60, attempts=1, failures_to_open=10**6)
@@ -118,7 +120,7 @@ def user() -> str:
 @pytest.fixture
 async def bank(database_url: str) -> AsyncIterator[Bank]:
     async with service_database(database_url) as database:
-        yield Bank(database, Keyring(os.urandom(32)))
+        yield Bank(database, Keyring(MASTER_KEY))
 
 
 @pytest.fixture

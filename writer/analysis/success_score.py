@@ -18,11 +18,11 @@ def success_score(run: StoredRun, reward: float | None, source: str | None) -> f
 
     ``outcome * (0.4 * share of calls without an error + 0.4 * a response was produced + 0.2 * under 30 s)``: calls
     that nobody timed took no time, and a run without calls had no error. A run that did not succeed scores 0,
-    whatever reward it got.
+    whatever reward it got; one of which nobody said how it ended scores its trusted reward.
     """
     outcome = OUTCOME.get(run.outcome, 0.0)
     if reward is not None and is_trusted(source):
-        return reward if outcome else 0.0
+        return reward if outcome or run.outcome == "unknown" else 0.0
     calls = run.calls
     worked = sum(not call.failed for call in calls) / len(calls) if calls else 1.0
     in_time = _duration_ms(run.tool_traces) < IN_TIME_MS

@@ -4,20 +4,34 @@ Each check looks at bytes ``start`` to ``end`` of the text.
 """
 
 import re
+from collections.abc import Callable
 
 import phonenumbers
 from stdnum import iban, luhn
 
+from writer.privacy.everyday import ARGUMENT, CALLED, KEYED, SAID, SET
+from writer.privacy.providers import PROVIDER_TOKEN
+
 SHORTEST_KEY, LONG_KEY = 8, 20  # a long key may do without a digit
-SHORTEST_QUOTED, SHORTEST_BARE = 3, 4  # a password's
+SHORTEST_QUOTED, SHORTEST_BARE, SHORTEST_CHOSEN = 3, 4, 5  # a password's
+FEWEST_LETTERS = 5  # of the sixteen last of a token
 
 _STANDS_FOR_A_VALUE = re.compile(
     rb"\$\d+|\$[A-Z_][A-Z0-9_]*|\$?\{.*\}|<.*>|%\(?\w*\)?s?|:[a-z_]+|[*.?xX]+|(?i:null|none|nil|true|false|undefined)"
     rb"|\[REDACTED:[a-z-]+\]"
 )
 PATH = re.compile(rb"(?:~|\.{1,2})?/[\w./-]*")  # PWD=/srv/app
+_NO_ARGUMENT = re.compile(rb"(?:[-$@<%{`]|(?:file|env|fd|stdin|prompt):?|https?://).*|\d{1,4}|\d+:\d+", re.DOTALL)
+_TECHNICAL = re.compile(
+    rb"(?i)(?:sha|md|utf|base|oauth|http|ipv|tls|ssl|aes|rsa|hs|rs|es|v|s|k|ec|rfc|iso|py|x|mysql|log|web|p|h|r)-?[\d.]{1,6}s?"
+    rb"|[\d.,:/%+-]+[a-z]{0,3}|[a-z]+://.*|(?-i:(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)(?:[/_.-](?:[a-z]+|[A-Z][a-z]*|[A-Z]+))*)[/_.-]?\d?|.*[(){}\[\]<>].*|.*@.*\..*|#.*|.*\.(?:\w{1,5})"
+    rb"|(?:\d{1,4}[-./]){2}\d{1,4}.*|[0-9a-f]{8}-[0-9a-f-]{27}"
+)
 _DOTTED_NAME = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # ON u.password=t.password
 _LAST_GROUP = re.compile(r"[ .()/-]+\w+$")
+_DIGIT_OR_SIGN = re.compile(rb"[\d!@#$%^&*+=~]")
+_SUM = re.compile(rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9A-F]{32}|[0-9a-f]{8}-[0-9a-f-]{27})")
+_SSN = re.compile(rb"(?!000|666|9)\d{3}[ -]?(?!00)\d\d[ -]?(?!0000)\d{4}")  # numbers that were never given out
 _DIGIT, _LETTER = re.compile(rb"\d"), re.compile(rb"[a-zA-Z]")
 QUOTES = {b'"', b"'"}
 
@@ -52,9 +66,53 @@ def _is_password(data: bytes, start: int, end: int) -> bool:
         return False
     if before in QUOTES:
         return len(value) >= SHORTEST_QUOTED
-    if len(value) < SHORTEST_BARE or _DOTTED_NAME.fullmatch(value):
+    if len(value) < SHORTEST_BARE or _DOTTED_NAME.fullmatch(value.rstrip(b".:!?")):
         return False
     return before in {b"=", b">"} or not value.rstrip(b".:!?").replace(b"_", b"").isalpha()
+
+
+def _is_argument(data: bytes, start: int, end: int) -> bool:
+    """Whether it is a value in a place where only a password stands, and no variable or next option."""
+    value = data[start:end]
+    if len(value) < SHORTEST_QUOTED or PATH.fullmatch(value) or _NO_ARGUMENT.fullmatch(value):
+        return False
+    return is_real(data, start, end) and not _DOTTED_NAME.fullmatch(value)
+
+
+def _is_passed(data: bytes, start: int, end: int) -> bool:
+    """Whether it is a password in the brackets behind a telling name, and no word."""
+    return _is_argument(data, start, end) and not data[start:end].isalpha() and len(data[start:end].split()) == 1
+
+
+def _looks_chosen(data: bytes, start: int, end: int) -> bool:
+    """Whether it looks like a password that somebody chose: letters with digits or signs, and no word, name or date."""
+    value = data[start:end].rstrip(b".,;:!?)\"'")
+    if len(value) < SHORTEST_CHOSEN or len(value.split()) != 1 or not _is_argument(data, start, start + len(value)):
+        return False
+    return bool(_LETTER.search(value) and _DIGIT_OR_SIGN.search(value)) and not _TECHNICAL.fullmatch(value)
+
+
+def _is_set(data: bytes, start: int, end: int) -> bool:
+    """Whether it is the value of a setting: a key, or a password as somebody would choose it."""
+    value = data[start:end]
+    return not _SUM.fullmatch(value) and (_is_random(data, start, end) or _looks_chosen(data, start, end))
+
+
+def _is_key(data: bytes, start: int, end: int) -> bool:
+    """Whether it is a key under a name that may as well be an index's: of mixed letters and digits, and no path."""
+    value = data[start:end]
+    mixed = _DIGIT.search(value) and value != value.lower() and value != value.upper()
+    return bool(mixed) and (b"/" not in value or value.endswith(b"="))
+
+
+def _is_form(data: bytes, start: int, end: int) -> bool:
+    """Whether a provider's form is filled with more than one or two letters, as an example would be."""
+    value = data[start:end]
+    return len(set(value[-16:])) >= FEWEST_LETTERS and bool(_DIGIT.search(value) or _is_mixed(value))
+
+
+def _is_ssn(data: bytes, start: int, end: int) -> bool:
+    return bool(_SSN.fullmatch(data, start, end))
 
 
 def _is_card(data: bytes, start: int, end: int) -> bool:
@@ -84,7 +142,8 @@ def _readings(data: bytes, start: int, end: int) -> list[str]:
     return list(dict.fromkeys([whole, shorter, _LAST_GROUP.sub("", shorter)]))
 
 
-CHECKS = {
+Check = Callable[[bytes, int, int], bool]
+CHECKS: dict[str, Check] = {
     "authorization": _is_credential,
     "iban": _is_iban,
     "openai-key": _is_random,
@@ -92,5 +151,20 @@ CHECKS = {
     "payment-card": _is_card,
     "phone": _is_phone,
     "token": _is_random,
+    "ssn": _is_ssn,
+    "ssn-field": _is_ssn,
+    PROVIDER_TOKEN: _is_form,
+    ARGUMENT: _is_argument,
+    CALLED: _is_passed,
+    SAID: _looks_chosen,
+    SET: _is_set,
+    KEYED: _is_key,
+    "token/several/key": _is_set,
+    "password/weak/key": _looks_chosen,
 }
-"""By kind; a find of any other kind is real unless it stands for a value, see ``is_real``."""
+"""By kind, or by what stands before its last slash; a find of any other is real unless it stands for a value."""
+
+
+def check_of(kind: str) -> Check:
+    """The check of finds of that kind."""
+    return CHECKS.get(kind) or CHECKS.get(kind.rpartition("/")[0]) or is_real

@@ -1,4 +1,4 @@
-"""The users' keys: one AES key per user, wrapped by the master key, in a table apart from what it seals."""
+"""The users' keys: one AES key per user, wrapped by a master key, in a table apart from what it seals."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -10,7 +10,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.schema import user_keys
-from writer.privacy.seal import new_user_key, unwrap_key, wrap_key
+from writer.privacy.master_keys import MasterKeys, wrapping
+from writer.privacy.seal import new_user_key, wrap_key
 
 CACHED_KEYS = 10_000
 
@@ -20,7 +21,7 @@ class UserKey:
     """A user's key and its name; the name is stored beside everything it seals."""
 
     key_id: UUID
-    key: bytes
+    key: bytes = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -31,8 +32,17 @@ class Keyring:
     key from what was sealed to ``user_keys`` refuses the row, and the caller forgets the key and asks again.
     """
 
-    master: bytes
-    _cache: OrderedDict[str, UserKey] = field(default_factory=OrderedDict)
+    master: bytes = field(repr=False)
+    old: tuple[bytes, ...] = field(default=(), repr=False)
+    """Master keys of before, by which some users' keys may still be wrapped."""
+    seals_words: bool = False
+    """Whether what is written from now on has its words sealed; what is there says by itself whether it has."""
+    masters: MasterKeys = field(init=False)
+    _cache: OrderedDict[str, UserKey] = field(default_factory=OrderedDict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Knows the master keys by their fingerprints."""
+        self.masters = MasterKeys.of(self.master, *self.old)
 
     def remembered(self, user_sub: str) -> UserKey | None:
         """Returns the user's key if it was used lately."""
@@ -43,25 +53,38 @@ class Keyring:
         self._cache.pop(user_sub, None)
 
     async def find(self, connection: AsyncConnection, user_sub: str) -> UserKey | None:
-        """Returns the user's key as the database has it, if there is one."""
-        statement = select(user_keys.c.key_id, user_keys.c.wrapped_key).where(user_keys.c.user_sub == user_sub)
-        row = (await connection.execute(statement)).one_or_none()
+        """Returns the user's key as the database has it, if there is one.
+
+        Raises:
+            MasterKeyMismatch: it is wrapped by a master key that this process does not hold.
+            SealBroken: it does not open.
+        """
+        wanted = select(user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key)
+        row = (await connection.execute(wanted.where(user_keys.c.user_sub == user_sub))).one_or_none()
         if row is None:
             self.forget(user_sub)
             return None
         # a user who began anew after an erasure has another key than the one remembered
         if (known := self.remembered(user_sub)) is not None and known.key_id == row.key_id:
             return known
-        key = unwrap_key(row.wrapped_key, self.master, user_sub=user_sub)
+        key = self.masters.unwrap(row.wrapped_key, row.master_key, user_sub=user_sub)
         return self._remember(user_sub, UserKey(row.key_id, key))
 
     async def find_or_make(self, connection: AsyncConnection, user_sub: str) -> UserKey:
-        """Returns the user's key; a new user gets one, the same one whoever asks at the same time."""
-        key = new_user_key()
+        """Returns the user's key; a new user gets one, the same one whoever asks at the same time.
+
+        Raises:
+            MasterKeyMismatch: the database's master key is none of those that this process holds.
+            SealBroken: the key that is there does not open.
+        """
+        if (there := await self.find(connection, user_sub)) is not None:
+            return there
+        by = await wrapping(connection, self.masters)
         row = {
             "user_sub": user_sub,
             "key_id": uuids.uuid7(),
-            "wrapped_key": wrap_key(key, self.master, user_sub=user_sub),
+            "wrapped_key": wrap_key(new_user_key(), self.masters.by_fingerprint[by], user_sub=user_sub),
+            "master_key": by,
         }
         await connection.execute(insert(user_keys).values(row).on_conflict_do_nothing(index_elements=["user_sub"]))
         found = await self.find(connection, user_sub)

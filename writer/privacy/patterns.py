@@ -6,26 +6,37 @@ A pattern with groups takes out its group, and what stands around it stays.
 import re
 
 PASSWORDS = (
-    r"(?:pass(?:word|wd|phrase|code)|pwd|(?:admin|db|ftp|mail|my|redis|root|smtp|user)[_-]?pass|identified\s{1,3}by)"
+    r"(?:pass(?:word|wd|phrase|code|wort)|pwd|kennwort|contrase(?:ñ|n)a|mot[ _-]de[ _-]passe|motdepasse|senha|wachtwoord"
+    r"|пароль|密码|パスワード|(?:admin|app|db|ftp|key|mail|my|pg|redis|root|smtp|ssh|store|sudo|trust|user)[_-]?(?:pass|pw)"
+    r"|requirepass|masterauth|identified\s{1,3}(?:with\s{1,3}\w{1,40}\s{1,3})?by)"
 )
 TOKENS = (
-    r"(?:(?:access|account|api|auth|client|encryption|master|private|secret|service|shared|signing)[_.-]?key"
-    r"|secret|token|credential)"
+    r"(?:(?:access|account|api|app|auth|client|encryption|master|private|secret|service|session|shared|signing)[_.-]?key"
+    r"|(?:auth|nonce|secret|session|security)[_.-]?salt|redis[_-]auth|secret|token|credential)"
 )
+ANY_NAME = f"{PASSWORDS}|{TOKENS}"
+SUFFIX = (
+    r"(?:s|[_.-]?(?:base|confirm(?:ation)?|data|hash|plain(?:text)?|prod(?:uction)?|str(?:ing)?|text|value)"
+    r"|[_.-](?:b64|base64|default|dev|live|main|new|old|primary|root|secondary|stag(?:e|ing)|test|v?\d{1,3})|\d{1,3})?"
+)
+"""What may follow such a name and leave it telling: PASSWORD_PROD, secretKeyBase, password2."""
 _QUOTE = r"\\*[\"'`]"  # at whatever depth of JSON inside JSON
 _ASSIGN = (
-    rf"(?:(?:{_QUOTE})?\]?\s{{0,3}}(?::=|=>|==?|:)\s{{0,3}}"
+    rf"(?:(?:{_QUOTE})?\]?(?:\s{{0,3}}|[ \t]{{0,24}})(?::=|=>|==?|:)\s{{0,3}}"
     rf"|{_QUOTE}\s{{0,3}},\s{{0,3}}{_QUOTE}value{_QUOTE}\s{{0,3}}:\s{{0,3}})"
 )
 # Inside n-fold JSON a quote that delimits has 1, 3 or 7 backslashes before it, and one inside the value has more.
 _NESTED = "|".join(rf"\\{{{n}}}\"((?:[^\"\\\n]|\\{{{n + 1},}}\"?)+)" for n in (1, 3, 7))
-_QUOTED = rf"""(?:"((?:[^"\\\n]|\\[^\n])+)|'((?:[^'\\\n]|\\[^\n])+)|{_NESTED}|\\+["']([^"'\\\n]+))"""
+QUOTED = rf"""(?:"((?:[^"\\\n]|\\[^\n])+)|`([^`\n]+)|'((?:[^'\\\n]|\\[^\n])+)|{_NESTED}|\\+["']([^"'\\\n]+))"""
 _BARE = r"""([^\s"'`\\,;&<>(){}\[\]|]+)"""
 
 
 def _assigned(name: str) -> str:
     """The pattern of a value that is given to such a name: assigned, passed as an option, or inside an XML tag."""
-    return rf"(?i)(?:{name}{_ASSIGN}|--[\w-]*{name} {{1,2}}|<[\w:]*{name}>)(?:{_QUOTED}|{_BARE})"
+    return (
+        rf"(?i)(?:{name}{SUFFIX}(?:\s?:\s?(?:str|string|char\[\]))?{_ASSIGN}|(?:^|\s)--?[\w-]*{name}{SUFFIX} {{1,2}}"
+        rf"|<[\w:.-]*{name}{SUFFIX}>)(?:{QUOTED}|{_BARE})"
+    )
 
 
 SECRETS = {
@@ -46,7 +57,7 @@ SECRETS = {
         rf"(?i)authorization(?:{_QUOTE})?\s{{0,3}}[:=]\s{{0,3}}(?:{_QUOTE})?"
         r"(?:(?:apikey|basic|bearer|digest|token)\s{1,3})?([\w.~+/=:-]{8,})|\b(?:basic|bearer) {1,3}([\w.~+/=-]{16,})"
     ),
-    "password": rf"{_assigned(PASSWORDS)}|{PASSWORDS}\s{{1,3}}(?:{_QUOTED}|is:?\s{{1,3}}(?:{_QUOTED}|{_BARE}))",
+    "password": rf"{_assigned(PASSWORDS)}|{PASSWORDS}[ \t]{{1,3}}(?:{QUOTED}|is:?\s{{1,3}}(?:{QUOTED}|{_BARE}))",
     "token": _assigned(TOKENS),
 }
 PERSONAL = {
@@ -62,6 +73,11 @@ PERSONAL = {
         r"(?:^|[^\w+])(\+[1-9]\d{0,2}(?:[ .()/-]{0,2}\d){6,12})\b"
         r"|(?:^|[^\w.+#-])((?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4})\b"
     ),
+    "ssn": r"(?:^|[^\w.+#-])(\d{3}-\d{2}-\d{4})\b",
+    "ssn-field": (
+        rf"(?i)\b(?:ssn|social[_ ]security(?:[_ ](?:no|number))?)(?:{_QUOTE})?(?:\s?[:=#]\s?|\s(?:is\s)?)(?:{_QUOTE})?"
+        r"(\d{3}[- ]?\d{2}[- ]?\d{4})\b"
+    ),
     "phone-field": (
         rf"(?i)(?:\b|_)(?:cell|fax|mobile|phone|tel|telephone)(?:[_ ]?(?:no|number))?(?:{_QUOTE})?\s?[:=]\s?"
         rf"(?:{_QUOTE})?([+(]?\d[\d ()./-]{{5,18}}\d)\b"
@@ -69,5 +85,6 @@ PERSONAL = {
 }
 
 SENSITIVE_KEY = re.compile(
-    rf"(?i)[\w.\s-]*(?:(?P<password>{PASSWORDS})|(?P<token>{TOKENS})|(?P<authorization>authorization))"
+    rf"(?i)[\w.\s/:-]*(?:(?P<password>{PASSWORDS}){SUFFIX}|(?P<token>{TOKENS}){SUFFIX}|(?P<authorization>authorization)"
+    r"|(?P<weak>(?:^|[\s._-])(?:pass|pw)))"
 )

@@ -5,25 +5,35 @@ formats, assignments, credentials in headers and URLs. RE2 runs all of them, so 
 A text is scanned once by the set of all rules, and only a rule that the set reports is run by itself.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar, cast
 
-from writer.privacy.checks import CHECKS, PATH, QUOTES, is_real
-from writer.privacy.patterns import PERSONAL, SECRETS, SENSITIVE_KEY
-from writer.privacy.rules import ANY_RULE, KINDS, RULES, Regex
+from writer.privacy import engine, layouts
+from writer.privacy.checks import CHECKS, PATH, QUOTES, check_of, is_real
+from writer.privacy.disguises import Revealed, encoded, revealed
+from writer.privacy.patterns import PERSONAL, SENSITIVE_KEY
+from writer.privacy.rules import DISGUISED, ENCODED, NAMED, RANK, RULES, TOKENLIKE, Regex, signs
 
 Json = TypeVar("Json")
 
 MOST_CANDIDATES = 10_000  # candidates of one rule in one text; what comes after them is cut, not trusted
 MOST_PASSES = 8  # a replacement may uncover a neighbour; a text that needs more than this was made to
+FEW = 20  # finds of the rules
 MOST_DEPTH = 250  # orjson writes no deeper value
 SHORTEST = 6  # no rule matches less: a@b.co
 
-_ESCAPED = re.compile(r"(?<!\\)\\++(?:u00([2-7][0-9a-fA-F])|/)")
+MOST_ENCODINGS = 3  # of base64 in base64
+
+PERSONAL_PLACES = frozenset(place for place, (kind, _) in enumerate(RULES) if kind in PERSONAL)
+SECRET_PLACES = frozenset(range(len(RULES))) - PERSONAL_PLACES
+SEVERAL = "token/several"  # under `tokens` or `secrets`, and in what lies below a telling name, not all is one
+_APART = "\n" * 8  # more white space than any rule spans, so that two texts say nothing together
+_CONTINUED = bytes(range(0x80, 0xC0))
+
+Span = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +45,19 @@ class Redaction:
 
 
 def redact_text(text: str) -> tuple[str, Counter[str]]:
-    """The text with each find replaced by `[REDACTED:kind]`, and how many of each kind there were."""
+    """The text with each find replaced by `[REDACTED:kind]`, and how many of each kind there were.
+
+    It goes on until nothing more is found, so that a second call changes nothing.
+    """
+    found: Counter[str] = Counter()
     if len(text) < SHORTEST:
-        return text, Counter()
-    plain = _ESCAPED.sub(_unescaped, text) if "\\u00" in text or "\\/" in text else text
-    data = plain.encode("utf-8", "surrogatepass")
-    if not ANY_RULE.Match(data):  # as good as every text: one scan, and nothing else
-        return text, Counter()
-    data, found = _redacted(data)
-    return (data.decode("utf-8", "surrogatepass") if found else text), found
+        return text, found
+    for _ in range(MOST_PASSES):
+        clean, finds = _pass(text)
+        if not finds:
+            return text, found
+        text, found = clean, found + finds
+    return "[REDACTED:unread]", Counter(unread=1)
 
 
 def redact(value: Json) -> tuple[Json, list[Redaction]]:
@@ -63,8 +77,9 @@ def _is_clean(value: object) -> bool:
     strings = _strings(value)
     if strings is None:
         return False
-    text = "\n".join(strings)  # no rule is bound to the end of a text, and each sees the start of one here
-    return "\\u00" not in text and "\\/" not in text and not ANY_RULE.Match(text.encode("utf-8", "surrogatepass"))
+    data = _APART.join(strings).encode("utf-8", "surrogatepass")
+    places, looks = signs(data)
+    return not places and looks <= {TOKENLIKE} and not (looks and any(engine.finds(data)))
 
 
 def _strings(value: object) -> list[str] | None:
@@ -77,7 +92,9 @@ def _strings(value: object) -> list[str] | None:
             if isinstance(item, str):
                 strings.append(item)
             elif isinstance(item, dict):
-                if any(map(_sensitive_name, item)) or ("value" in item and _sensitive(item.get("name"))):
+                if any(map(_sensitive_name, item)) or (
+                    "value" in item and (_sensitive(item.get("name")) or _sensitive(item.get("key")))
+                ):
                     return None
                 strings += item
                 below += item.values()
@@ -95,14 +112,14 @@ def _walk(value: object, sensitive: str, found: Counter[str], depth: int) -> obj
     if not depth and isinstance(value, dict | list):
         return _mark("too-deep", found)
     if isinstance(value, dict):
-        return _walk_dict(value, found, depth)
+        return _walk_dict(value, SEVERAL if sensitive else "", found, depth)
     if isinstance(value, list):
         return [_walk(item, sensitive, found, depth - 1) for item in value]
     return _mark(sensitive, found) if sensitive == "password" and type(value) is int else value
 
 
-def _walk_dict(value: Mapping[str, object], found: Counter[str], depth: int) -> dict[str, object]:
-    named = _sensitive(value.get("name"))  # {"name": "DB_PASSWORD", "value": "..."}
+def _walk_dict(value: Mapping[str, object], around: str, found: Counter[str], depth: int) -> dict[str, object]:
+    named = _sensitive(value.get("name")) or _sensitive(value.get("key"))  # {"name": "DB_PASSWORD", "value": "..."}
     clean: dict[str, object] = {}
     for key, item in value.items():
         name = free = _clean(key, "", found)
@@ -110,7 +127,7 @@ def _walk_dict(value: Mapping[str, object], found: Counter[str], depth: int) -> 
         while free in clean:  # two addresses as keys must not become one entry
             copy += 1
             free = f"{name} ({copy})"
-        clean[free] = _walk(item, _sensitive(key) or (named if key == "value" else ""), found, depth - 1)
+        clean[free] = _walk(item, _sensitive(key) or (named if key == "value" else "") or around, found, depth - 1)
     return clean
 
 
@@ -122,12 +139,15 @@ def _sensitive(key: object) -> str:
 @lru_cache(maxsize=4096)  # the same few names come in every run
 def _sensitive_name(key: str) -> str:
     match = SENSITIVE_KEY.fullmatch(key)
-    return (match and match.lastgroup) or ""
+    kind = (match and match.lastgroup) or ""
+    if kind == "weak":
+        return "password/weak"
+    return SEVERAL if kind == "token" and key.endswith(("s", "S")) else kind
 
 
 def _clean(text: str, sensitive: str, found: Counter[str]) -> str:
     data = text.encode("utf-8", "surrogatepass") if sensitive else b""
-    if data.strip() and not PATH.fullmatch(data) and is_real(data, 0, len(data)):
+    if data.strip() and CHECKS.get(f"{sensitive}/key", _is_given)(data, 0, len(data)):
         return _mark(sensitive, found)
     clean, finds = redact_text(text)
     if finds:
@@ -135,41 +155,103 @@ def _clean(text: str, sensitive: str, found: Counter[str]) -> str:
     return clean
 
 
+def _is_given(data: bytes, start: int, end: int) -> bool:
+    return not PATH.fullmatch(data, start, end) and is_real(data, start, end)
+
+
 def _mark(kind: str, found: Counter[str]) -> str:
+    kind = kind.partition("/")[0]
     found[kind] += 1
     return f"[REDACTED:{kind}]"
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    r"""The character behind `\u0040` or `\/`, at whatever depth of JSON inside JSON; quotes stay, they delimit."""
-    char = chr(int(match[1], 16)) if match[1] else "/"
-    return match[0] if char in "\"'\\\x7f" else char
-
-
-def _redacted(data: bytes) -> tuple[bytes, Counter[str]]:
-    """The bytes after redacting until nothing more is found, so that a second call changes nothing."""
+def _pass(text: str) -> tuple[str, Counter[str]]:
     found: Counter[str] = Counter()
-    for _ in range(MOST_PASSES):
-        data, finds = _pass(data)
-        if not finds:
-            return data, found
-        found += finds
-    return b"[REDACTED:unread]", Counter(unread=1)
-
-
-def _pass(data: bytes) -> tuple[bytes, Counter[str]]:
-    found: Counter[str] = Counter()
-    hits = [RULES[index] for index in ANY_RULE.Match(data) or ()]
     # Secrets go first: an e-mail address inside a connection string must not cut it in two.
-    for stage in (SECRETS, PERSONAL):
-        rules = [(kind, regex) for kind, regex in hits if (kind in PERSONAL) is (stage is PERSONAL)]
-        data = _replace(data, [span for kind, regex in rules for span in _finds(kind, regex, data)], found)
-    return data, found
+    for find in (_secrets, _personal):
+        if spans := list(find(text)):
+            data = _replace(text.encode("utf-8", "surrogatepass"), spans, found)
+            text = data.decode("utf-8", "surrogatepass")
+    return text, found
 
 
-def _finds(kind: str, regex: Regex, data: bytes) -> Iterator[tuple[int, int, str]]:
+def _secrets(text: str, depth: int = MOST_ENCODINGS) -> Iterator[Span]:
+    """The start, end and kind of each secret, in bytes: as it stands there, in disguise, encoded."""
+    data = text.encode("utf-8", "surrogatepass")
+    places, looks = signs(data)
+    spans = list(_by_rules(data, places, SECRET_PLACES))
+    yield from spans
+    if TOKENLIKE in looks:  # it takes long over what it finds, so of a text with many it gets what the rules left
+        yield from engine.finds(data if len(spans) <= FEW else _without(data, spans))
+    if NAMED in looks:
+        yield from (span for span in layouts.finds(data) if check_of(span[2])(data, *span[:2]))
+    if DISGUISED in looks and depth and (plain := revealed(text)):
+        if plain.end < len(text):
+            yield len(text[: plain.end].encode("utf-8", "surrogatepass")), len(data), "unread"
+        yield from _in_bytes(text, list(_behind(plain, list(_secrets(plain.text, 0)))))
+    if ENCODED in looks and depth:
+        yield from _in_bytes(text, list(_in_encoded(text, depth)))
+
+
+def _personal(text: str, depth: int = 1) -> Iterator[Span]:
+    """The start, end and kind of each find of personal data, in bytes."""
+    data = text.encode("utf-8", "surrogatepass")
+    places, looks = signs(data)
+    yield from _by_rules(data, places, PERSONAL_PLACES)
+    if DISGUISED in looks and depth and (plain := revealed(text)):
+        yield from _in_bytes(text, list(_behind(plain, list(_personal(plain.text, 0)))))
+
+
+def _by_rules(data: bytes, places: Iterable[int], wanted: Container[int]) -> Iterator[Span]:
+    for kind, regex in (RULES[place] for place in places if place in wanted):
+        yield from _finds(kind, regex, data)
+
+
+def _without(data: bytes, spans: Iterable[Span]) -> bytes:
+    """The bytes with the spans blanked, of the same length."""
+    rest = bytearray(data)
+    for start, end, _ in spans:
+        rest[start:end] = b" " * (end - start)
+    return bytes(rest)
+
+
+def _behind(plain: Revealed, spans: Sequence[Span]) -> Iterator[Span]:
+    """The spans in the characters of the disguised text, of spans in the bytes of the plain one."""
+    data = plain.text.encode("utf-8", "surrogatepass")
+    for start, end, kind in _shifted(
+        sorted(spans), lambda first, last: len(data[first:last].translate(None, _CONTINUED))
+    ):
+        yield (*plain.in_disguise(start, end), kind)
+
+
+def _in_bytes(text: str, spans: Sequence[Span]) -> Iterator[Span]:
+    """The spans in bytes, of spans in characters."""
+    if text.isascii():
+        return iter(spans)
+    return _shifted(sorted(spans), lambda first, last: len(text[first:last].encode("utf-8", "surrogatepass")))
+
+
+def _shifted(spans: Sequence[Span], measured: Callable[[int, int], int]) -> Iterator[Span]:
+    """The spans in another measure, which is told of each piece of the text; linear, whatever overlaps."""
+    places = sorted({place for start, end, _ in spans for place in (start, end)})
+    shifted, before, total = {}, 0, 0
+    for place in places:
+        total += measured(before, place)
+        shifted[place] = total
+        before = place
+    return ((shifted[start], shifted[end], kind) for start, end, kind in spans)
+
+
+def _in_encoded(text: str, depth: int) -> Iterator[Span]:
+    """The start and end, in characters, of each encoded text that holds a secret."""
+    for start, end, says in encoded(text):
+        if inside := next(_secrets(says, depth - 1), None):
+            yield start, end, inside[2]
+
+
+def _finds(kind: str, regex: Regex, data: bytes) -> Iterator[Span]:
     """The start, end and kind of each find, in bytes; a rejected quoted value is searched again inside."""
-    check = CHECKS.get(kind, is_real)
+    check = check_of(kind)
     position = candidates = 0
     while match := regex.search(data, position):
         candidates += 1
@@ -184,13 +266,13 @@ def _finds(kind: str, regex: Regex, data: bytes) -> Iterator[tuple[int, int, str
             position = start
 
 
-def _replace(data: bytes, spans: list[tuple[int, int, str]], found: Counter[str]) -> bytes:
+def _replace(data: bytes, spans: list[Span], found: Counter[str]) -> bytes:
     """The bytes with each run of overlapping spans replaced by one marker, named by the most specific kind."""
-    runs: list[tuple[int, int, str]] = []
+    runs: list[Span] = []
     for start, end, kind in sorted(spans):
         if runs and start < runs[-1][1]:
             first, last, other = runs.pop()
-            runs.append((first, max(last, end), min(kind, other, key=KINDS.index)))
+            runs.append((first, max(last, end), min(kind, other, key=RANK.__getitem__)))
         else:
             runs.append((start, end, kind))
     pieces: list[bytes] = []

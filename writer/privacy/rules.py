@@ -11,7 +11,9 @@ import re2
 from detect_secrets import plugins
 from detect_secrets.plugins.base import RegexBasedDetector
 
-from writer.privacy.patterns import PERSONAL, SECRETS
+from writer.privacy.everyday import ARGUMENT, EVERYDAY, SAID, SET
+from writer.privacy.patterns import ANY_NAME, PERSONAL, SECRETS
+from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDERS
 
 SET_MEMORY_BYTES = 32 << 20
 
@@ -75,7 +77,7 @@ def _library_rules() -> Iterator[tuple[str, str]]:
 def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, Regex]]:
     """The kind and the RE2 expression of each pattern that RE2 can run; it has no look-around."""
     options = re2.Options()
-    options.log_errors, options.never_capture = False, not capture
+    options.log_errors, options.never_capture, options.max_mem = False, not capture, SET_MEMORY_BYTES
     for kind, pattern in patterns:
         with suppress(re2.error):
             yield kind, re2.compile(pattern, options)
@@ -92,7 +94,33 @@ def _set_of(rules: Sequence[tuple[str, Regex]]) -> RegexSet:
     return cast("RegexSet", rules_set)
 
 
-RULES = [*_compiled(_library_rules(), capture=False), *_compiled({**SECRETS, **PERSONAL}.items(), capture=True)]
+_OWN = {**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}
+RULES = [*_compiled(_library_rules(), capture=False), *_compiled(_OWN.items(), capture=True)]
 """Kind and expression, the most specific first."""
-ANY_RULE = _set_of(RULES)
-KINDS = ["unread", *(kind for kind, _ in RULES)]
+KINDS = ["unread", *(kind for kind, _ in RULES), ARGUMENT, SET, SAID, PROVIDER_TOKEN]
+RANK = {kind: place for place, kind in enumerate(KINDS)}
+"""The smaller, the more specific."""
+
+# What is looked at more closely if the text has any of it, in one scan together.
+NAMED, DISGUISED, ENCODED, TOKENLIKE = "named", "disguised", "encoded", "token-like"
+_SIGNS = {
+    NAMED: rf"(?i){ANY_NAME}|\b(?:pass|pw)\b",
+    DISGUISED: (
+        r"\\u00[2-7]|\\/|%[2-7][0-9a-fA-F]|&(?:amp|apos|gt|lt|quot|#\w{2,3});|\\\n|[\"'`][ \t]*(?:\+|\.{1,2}|&|\|\||\\?\n)\s*\\*[\"'`]"
+        r"|[\x{ad}\x{34f}\x{180e}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}\x{ff01}-\x{ff5e}]"
+        r"|[A-Za-z][аеорсухіѕԁ]+[A-Za-z]"  # noqa: RUF001 - Cyrillic on purpose
+    ),
+    ENCODED: r"[A-Za-z0-9+/_-]{20}",
+    TOKENLIKE: r"[\w+/=~.-]{8}\d|\d[\w+/=~.-]{9}|[\w+/=~.-]{20}",
+}
+_LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
+_SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
+_LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)
+ANY_RULE = _set_of([RULES[place] for place in _SET])
+
+
+def signs(data: bytes) -> tuple[list[int], set[str]]:
+    """The places of the rules that match the text, and what else it has that asks for a closer look."""
+    looks = {name for name, regex in _LOOKS.items() if regex.search(data)}
+    places = [_SET[place] for place in ANY_RULE.Match(data) or []]
+    return ([*places, _LOOSE_PLACE] if LOOSE in looks else places), looks - {LOOSE}

@@ -12,6 +12,7 @@ A user's key is wrapped by the master key in the same way, so that erasing the w
 
 import json
 import os
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -43,8 +44,20 @@ class PayloadTooLarge(CasebankError):
     """The payload is larger than `MAX_UNSEALED_BYTES`."""
 
 
-def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID) -> bytes:
-    """The JSON payload, sealed for this user and case.
+PAYLOAD, CASE_WORDS, DECISION_WORDS = b"case", b"words of case", b"words of decision"
+"""What of a row is sealed: what was sealed as one thing opens as no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A payload as JSON, compressed where that pays: all of sealing that takes long, and needs no key."""
+
+    encoding: int
+    data: bytes = field(repr=False)
+
+
+def pack(payload: object) -> Packed:
+    """The JSON payload, made ready to be sealed.
 
     Raises:
         PayloadTooLarge: it could not be unsealed again.
@@ -53,18 +66,30 @@ def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID) -> bytes:
     if len(data) > MAX_UNSEALED_BYTES:
         raise PayloadTooLarge(f"the payload has {len(data)} bytes, over {MAX_UNSEALED_BYTES}")
     if len(data) > COMPRESS_OVER_BYTES:
-        encoding, data = encoding | _ZSTD, zstd.compress(data)
-    return _encrypt(data, key, encoding, _payload_owner(user_sub, case_id))
+        return Packed(encoding | _ZSTD, zstd.compress(data))
+    return Packed(encoding, data)
 
 
-def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID) -> Any:  # JSON of whatever shape the caller sealed
-    """The JSON payload that was sealed for this user and case.
+def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> bytes:
+    """The JSON payload, packed or not, sealed for this user and case, or for another row with that id.
+
+    Raises:
+        PayloadTooLarge: it could not be unsealed again.
+    """
+    packed = payload if isinstance(payload, Packed) else pack(payload)
+    return _encrypt(packed.data, key, packed.encoding, _payload_owner(user_sub, case_id, of))
+
+
+def unseal(  # its answer is JSON of whatever shape the caller sealed
+    blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD
+) -> Any:
+    """The JSON payload that was sealed for this user and case, or other row.
 
     Raises:
         SealBroken: it was not, or the bytes were changed.
         PayloadTooLarge: it unfolds to more than `MAX_UNSEALED_BYTES`.
     """
-    encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id))
+    encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id, of))
     try:
         plain = _decompress(data) if encoding & _ZSTD else data
         return json.loads(plain) if encoding & _WIDE else orjson.loads(plain)
@@ -91,8 +116,8 @@ def unwrap_key(wrapped: bytes, master: bytes, *, user_sub: str) -> bytes:
     return _decrypt(wrapped, master, _key_owner(user_sub))[1]
 
 
-def _payload_owner(user_sub: str, case_id: UUID) -> bytes:
-    return b"case" + case_id.bytes + user_sub.encode("utf-8", "surrogatepass")
+def _payload_owner(user_sub: str, case_id: UUID, of: bytes) -> bytes:
+    return of + case_id.bytes + user_sub.encode("utf-8", "surrogatepass")
 
 
 def _key_owner(user_sub: str) -> bytes:

@@ -12,7 +12,7 @@ from retrieval.credit import shared_credit
 from retrieval.database.rows import Rows
 from retrieval.schema import decisions, procedures
 from writer.audit import Change, note
-from writer.procedures.versions import version_update
+from writer.procedures.versions import roll_back
 
 FEWEST_USES = 5.0
 """Uses that a version and its parent need each before they are compared."""
@@ -124,8 +124,7 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
     for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
         version = Counters(row.uses, row.use_reward)
         if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
-            await connection.execute(version_update(user_sub, row.id, row.version).values(status="rolled_back"))
-            await connection.execute(version_update(user_sub, row.id, row.parent_version).values(status="active"))
+            await roll_back(connection, user_sub, row.id, row.version, row.parent_version)
             back = {"version": row.version, "to": row.parent_version}
             await note(
                 connection, Change.of((user_sub, row.agent_key), "worker", "roll_back_procedure", row.id, **back)

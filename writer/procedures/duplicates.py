@@ -86,7 +86,7 @@ def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequenc
     """Returns what the database would, where it cannot compare vectors."""
 
     def similarity(row: _Known) -> float:
-        if vector is None or row.embedding_model != model:
+        if vector is None or row.embedding_model != model or len(row.embedding or ()) != len(vector):
             return -1.0
         return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
 
@@ -101,7 +101,8 @@ def _similarity(model: str, vector: UnitVector) -> ColumnElement[float]:
     """Cosine similarity of the triggers, computed for those alone that lie in the vector's space; needs pgvector."""
     given = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
     distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(given)
-    return case((procedures.c.embedding_model == model, 1 - distance))
+    as_long = func.cardinality(procedures.c.embedding) == len(vector)
+    return case((procedures.c.embedding_model == model, case((as_long, 1 - distance))))
 
 
 def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 from uuid import UUID
 
 from retrieval.errors import DatabaseUnavailable, UserErased
-from retrieval.kinds import AbstractionLevel, is_trusted
+from retrieval.kinds import AbstractionLevel, has_failed
 from retrieval.telemetry import log
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
@@ -19,9 +19,6 @@ from writer.procedures.rules.revise import RuleReviser
 from writer.procedures.rules.script import RuleAbstractor, trigger
 from writer.procedures.rules.steps import task_type
 from writer.run import ProcedureData
-
-FAILED_BELOW = 0.5
-"""A trusted reward under which a run counts as failed, whatever its outcome says."""
 
 T = TypeVar("T")
 
@@ -63,9 +60,7 @@ class RunToLearnFrom:
     @property
     def failed(self) -> bool:
         """Returns whether the run missed its goal."""
-        if self.reward is not None and is_trusted(self.reward_source):
-            return self.reward < FAILED_BELOW
-        return self.run.outcome in {"failure", "aborted"}
+        return has_failed(self.run.outcome, self.reward, self.reward_source)
 
 
 @dataclass(slots=True)
@@ -120,14 +115,16 @@ async def learn_from_run(
 ) -> Lessons:
     """Returns what is learned from the run; a learner that fails costs its own answer and no other.
 
-    A run with a supplied record has its own lesson, and is not abstracted. ``before_each`` is awaited before a learner
-    is asked.
+    A run with a supplied record has its own lesson, and is not abstracted; one that was broken off teaches nothing.
+    ``before_each`` is awaited before a learner is asked.
 
     Raises:
         UserErased, LeaseLost, DatabaseUnavailable: the case is no longer to be finished, or not now.
     """
     attempts = _Attempts(before_each)
     run, lessons = finished.run, Lessons()
+    if run.outcome == "aborted":
+        return lessons
     revising = finished.failed and bool(finished.used)
     analysis = Analysis()
     if finished.supplied_record is None or revising:

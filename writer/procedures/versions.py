@@ -123,6 +123,16 @@ def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
     )
 
 
+async def roll_back(
+    connection: AsyncConnection, user_sub: str, procedure_id: UUID, version: int, parent_version: int | None
+) -> None:
+    """Takes the version out of use; the one that it superseded, if there is one still, is active again."""
+    await connection.execute(version_update(user_sub, procedure_id, version).values(status="rolled_back"))
+    if parent_version is not None:
+        parent = version_update(user_sub, procedure_id, parent_version)
+        await connection.execute(parent.where(procedures.c.status == "superseded").values(status="active"))
+
+
 def searched_text(draft: Draft) -> str:
     """Returns what keywords find a procedure by."""
     lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)

@@ -14,23 +14,17 @@ from typing_extensions import TypedDict  # what pydantic reads before Python 3.1
 from retrieval.database.database import Database
 from retrieval.kinds import RewardSource, RunOutcome
 from retrieval.schema import cases
-from retrieval.text import shortened
 from writer.analysis.calls import failed
-from writer.analysis.state_changes import changes_state
 from writer.author import Author
-from writer.errors import IdempotencyConflict
+from writer.errors import IdempotencyConflict, SecretInName
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
+from writer.retain.plan import CallMade, plan_of
 from writer.retain.retain import retain
 from writer.run import FinishedRun
 
 CHUNK_LINES = 64
 CONCURRENCY = 8
-STEP_CHARS = 500
-"""Longest step of a plan that is made from a call."""
-VALUE_CHARS = 80
-
-_PLAN_STEPS = 200
 
 
 @dataclass(slots=True)
@@ -132,7 +126,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
         try:
             run = parse(line.text, bank.agent)
             await retain(bank.database, bank.keyring, run, bank.author, line.key)
-        except (LineRefused, IdempotencyConflict, PayloadTooLarge) as error:
+        except (LineRefused, IdempotencyConflict, PayloadTooLarge, SecretInName) as error:
             return str(error)
     return None
 
@@ -200,15 +194,14 @@ class RetainRequest(TypedDict):
 
 
 def from_benchmark(run: BenchmarkRun) -> RetainRequest:
-    """Returns the fields of a retain request for a run of τ-bench.
-
-    The plan is the calls that changed something and succeeded, in order, or, where there were none, all calls.
-    """
+    """Returns the fields of a retain request for a run of τ-bench."""
     steps = run["steps"]
-    changes = [step for step in steps if changes_state(step["tool"]) and not step_failed(step)]
+    calls: list[CallMade] = [
+        {"tool": step["tool"], "input": step["input"], "failed": step_failed(step)} for step in steps
+    ]
     return {
         "task": run["task_text"],
-        "plan": [call(step["tool"], step["input"]) for step in changes or steps][:_PLAN_STEPS],
+        "plan": plan_of(calls),
         "tool_traces": [
             {
                 "tool": step["tool"],
@@ -232,14 +225,3 @@ def step_failed(step: BenchmarkStep) -> bool:
 
 def _status(step: BenchmarkStep) -> str:
     return "error" if step["error"] else "ok"
-
-
-def call(tool: str, arguments: JsonValue) -> str:
-    """Returns a call in one short line: ``tool(argument=value, …)``."""
-    named = arguments if isinstance(arguments, dict) else {"input": arguments}
-    inside = ", ".join(f"{name}={_short(value, VALUE_CHARS)}" for name, value in named.items())
-    return _short(f"{tool}({inside})", STEP_CHARS)
-
-
-def _short(value: JsonValue, longest: int) -> str:
-    return shortened(value if isinstance(value, str) else orjson.dumps(value).decode(), longest)

@@ -5,13 +5,21 @@ from retrieval.kinds import RunOutcome
 UNRESOLVED_DISCOUNT = 0.5
 """What the reward is multiplied by when some tool's last call failed."""
 
-_OUTCOME_REWARD: dict[RunOutcome, float] = {"success": 1.0, "partial": 0.5, "failure": 0.0, "aborted": 0.0}
+_OUTCOME_REWARD: dict[RunOutcome, float | None] = {
+    "success": 1.0,
+    "partial": 0.5,
+    "failure": 0.0,
+    "aborted": None,
+    "unknown": None,
+}
 
 
-def heuristic_reward(outcome: RunOutcome, *, unresolved: bool) -> float:
-    """Returns the reward, 0 to 1, that the outcome and the failed calls suggest.
+def heuristic_reward(outcome: RunOutcome, *, unresolved: bool) -> float | None:
+    """Returns the reward, 0 to 1, that the outcome and the failed calls suggest; None where they suggest none.
 
-    Success 1, partial 0.5, failure and aborted 0; half of that when a tool was left on an error. An error
-    that a later call of the same tool made good is how agents work, and costs nothing.
+    Success 1, partial 0.5, failure 0; half of that when a tool was left on an error. An error that a later call of
+    the same tool made good is how agents work, and costs nothing. Of a run that was broken off, or of which nobody
+    said how it ended, nothing can be guessed: it credits nobody.
     """
-    return _OUTCOME_REWARD[outcome] * (UNRESOLVED_DISCOUNT if unresolved else 1.0)
+    whole = _OUTCOME_REWARD[outcome]
+    return None if whole is None else whole * (UNRESOLVED_DISCOUNT if unresolved else 1.0)

@@ -2,29 +2,40 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 from uuid import UUID
 
 import asyncpg
 import uuid_utils.compat as uuids
-from sqlalchemy import CTE, Text, Uuid, bindparam, func, literal, select
-from sqlalchemy.dialects.postgresql import insert
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+from sqlalchemy import CTE, LargeBinary, Text, Uuid, bindparam, literal, select
+from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import entered
+from retrieval.kinds import RewardSource
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
-from retrieval.telemetry import stage
+from retrieval.telemetry import REWARDS, origin, stage
 from retrieval.text import folded
+from writer.analysis.call_status import failed_by_status
 from writer.analysis.run_counts import counted_by_status
+from writer.audit.changes import Change
+from writer.audit.signing import AuditKey, key_of
 from writer.author import Author
 from writer.errors import IdempotencyConflict
 from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.names import nameable, unsecret
 from writer.privacy.redact import Redaction, redact
-from writer.privacy.seal import seal
+from writer.privacy.seal import Packed, pack, seal
+from writer.privacy.words import Words
 from writer.retain.heuristic import heuristic_reward
+from writer.retain.plan import CallMade, plan_of
 from writer.run import FinishedRun
 
 ATTEMPTS = 4
@@ -42,6 +53,26 @@ class Retained:
     """The retrieval that the run is joined to; None where it named none, or none that is known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A run made ready: redacted, measured and hashed, but for the user's key and the idempotency key.
+
+    Pydantic makes it of a run's JSON, so that a process of its own can do that for a large one.
+    """
+
+    case_id: UUID
+    columns: dict[str, object]
+    payload: Packed
+    redactions: list[Redaction]
+    retrieval_id: UUID | None
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns the schema of a run, whose outcome is the draft; a draft passes as it is."""
+        run = handler.generate_schema(FinishedRun)
+        return core_schema.no_info_wrap_validator_function(_drafted, run)
+
+
 async def retain(
     database: Database,
     keyring: Keyring,
@@ -56,11 +87,23 @@ async def retain(
 
     Raises:
         IdempotencyConflict: the key was used with another run.
+        SecretInName: the agent's name looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or nobody can say whether it was; repeat with the same key.
     """
-    with stage("retain.redact"):
-        draft = _draft(run, idempotency_key)
+    return await retain_draft(database, keyring, draft_of(run), author, idempotency_key)
+
+
+async def retain_draft(
+    database: Database,
+    keyring: Keyring,
+    draft: Draft,
+    author: Author,
+    idempotency_key: str | None = None,
+) -> Retained:
+    """Stores a run that was made ready before; the rest is as in ``retain``."""
+    key = None if idempotency_key is None else unsecret(idempotency_key)
+    draft = replace(draft, columns={**draft.columns, "idempotency_key": key})
     with stage("retain.insert"):
         for _ in range(ATTEMPTS):
             try:
@@ -70,52 +113,79 @@ async def retain(
     raise AssertionError("all that the database missed was made, and yet it misses one of them")
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A run made ready: redacted, measured and hashed, but for the user's key."""
-
-    case_id: UUID
-    columns: dict[str, object]
-    payload: dict[str, object]
-    redactions: list[Redaction]
-    retrieval_id: UUID | None
+def _drafted(given: object, validated: Callable[[object], FinishedRun]) -> Draft:
+    return given if isinstance(given, Draft) else draft_of(validated(given))
 
 
-def _draft(run: FinishedRun, idempotency_key: str | None) -> _Draft:
+def draft_of(run: FinishedRun) -> Draft:
+    """Returns the run made ready, which takes the longer the more there is to redact."""
+    with stage("retain.redact"):
+        return _draft(run)
+
+
+def _draft(run: FinishedRun) -> Draft:
     raw = run.model_dump(mode="json")
-    if run.used_procedure_ids is None:  # as before there were any: a repeat of an older retain is the same request
-        del raw["used_procedure_ids"]
+    _drop_unsaid(raw)
     # not orjson: it writes no integer over 64 bits, which a tool's output may well have
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     clean, redactions = redact(raw)
-    tools = list(dict.fromkeys(trace["tool"] for trace in clean["tool_traces"]))
+    traces, plan = clean["tool_traces"], clean["plan"]
+    tools = list(dict.fromkeys(trace["tool"] for trace in traces))
     # as far as the statuses tell: the worker looks at the outputs, and corrects these counts and the guessed reward
-    counts = counted_by_status(clean["tool_traces"], clean["plan"])
+    counts = counted_by_status(traces, plan)
+    plan = plan or plan_of(  # of calls that say something: else runs of one tool all had the same plan, and merged
+        [CallMade(tool=t["tool"], input=t["input"], failed=failed_by_status(t["status"])) for t in traces if t["input"]]
+    )
     guess = heuristic_reward(run.outcome, unresolved=counts.unresolved)
     columns = {
-        "agent_key": run.agent,
+        "agent_key": nameable(run.agent),
         "kind": run.kind,
         "parent_case_id": run.parent_case_id,
         "status": "pending",
         "task": clean["task"],
-        "plan": clean["plan"],
+        "plan": plan,
         "tools": tools,
         "effects": counts.effects,
         "tags": clean["tags"],
         "outcome": run.outcome,
         "reward": guess if run.reward is None else run.reward,
-        "reward_source": "heuristic" if run.reward is None else run.reward_source or "metric",
+        "reward_source": _reward_source(run, guess),
         "step_count": len(run.tool_traces) or len(run.plan),
         "error_count": counts.error_count,
         "used_case_ids": run.used_case_ids,
         "used_procedure_ids": run.used_procedure_ids,
-        "search_text": "\n".join([clean["task"], *clean["plan"], *tools, *clean["tags"]])[:MAX_SEARCH_TEXT_CHARS],
-        "message_hash": message_hash(clean["task"], clean["plan"]),
-        "idempotency_key": idempotency_key,
+        # not what was read off the calls: their arguments are sealed, and the index is not
+        "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
+        "message_hash": message_hash(clean["task"], plan),
         "request_hash": request_hash,
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
-    return _Draft(uuids.uuid7(), columns, payload, redactions, run.retrieval_id)
+    payload["origin"] = origin()  # for the worker's log and trace
+    return Draft(uuids.uuid7(), columns, pack(payload), redactions, run.retrieval_id)
+
+
+def _drop_unsaid(raw: dict[str, Any]) -> None:
+    """Takes out the fields that later versions added, where they are not used.
+
+    So a repeat of an older retain is the same request, with the same hash.
+    """
+    if raw["used_procedure_ids"] is None:
+        del raw["used_procedure_ids"]
+    for turn in raw["turns"]:
+        for name in ("name", "tool_calls", "tool_call_id", "refusal"):
+            if turn[name] is None:
+                del turn[name]
+
+
+def _reward_source(run: FinishedRun, guess: float | None) -> RewardSource | None:
+    if run.reward is not None and run.reward_source is not None:
+        return run.reward_source
+    return None if run.reward is None and guess is None else "heuristic"  # unsaid: the run's own word
+
+
+def search_text(task: str, plan: Sequence[str], tools: Sequence[str], tags: Sequence[str]) -> str:
+    """Returns what keywords find a case by."""
+    return "\n".join([task, *plan, *tools, *tags])[:MAX_SEARCH_TEXT_CHARS]
 
 
 def message_hash(task: str, plan: list[str]) -> bytes:
@@ -124,11 +194,13 @@ def message_hash(task: str, plan: list[str]) -> bytes:
     return hashlib.sha256(normal.encode()).digest()
 
 
-async def _insert(database: Database, keyring: Keyring, draft: _Draft, author: Author) -> Retained:
+async def _insert(database: Database, keyring: Keyring, draft: Draft, author: Author) -> Retained:
     key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
+    row = _row(draft, author, key, seals_words=keyring.seals_words)
     async with database.fast(author.user_sub, author.authorised_at) as connection:
-        case_id = await connection.value(insert_case(), _row(draft, author, key))
+        case_id = await connection.value(insert_case(), {**row, **_entry(row, author, key_of(database.engine))})
     if case_id is not None:
+        REWARDS.labels(str(draft.columns["reward_source"])).inc()
         return Retained(case_id, "pending", draft.redactions, draft.retrieval_id)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         return await _first_with_that_key(connection, draft, author)
@@ -139,18 +211,38 @@ async def _key(database: Database, keyring: Keyring, author: Author) -> UserKey:
         return await keyring.find_or_make(connection, author.user_sub)
 
 
-def _row(draft: _Draft, author: Author, key: UserKey) -> dict[str, object]:
+def _said(columns: Mapping[str, object]) -> tuple[str, list[str], list[str]]:
+    """Returns task, plan and effects."""
+    return tuple(columns[name] for name in ("task", "plan", "effects"))  # type: ignore[return-value] # as drafted
+
+
+def _row(draft: Draft, author: Author, key: UserKey, *, seals_words: bool) -> dict[str, object]:
     """The parameters of ``insert_case``."""
     sealed = seal(draft.payload, key.key, user_sub=author.user_sub, case_id=draft.case_id)
+    words: dict[str, object] = {"words": None}
+    if seals_words:
+        words = Words(author.user_sub, key).seal_case(draft.case_id, *_said(draft.columns))
     return {
         **draft.columns,
+        **words,
         "id": draft.case_id,
         "retrieval_id": draft.retrieval_id,
         "key_id": key.key_id,
         "payload": sealed,
-        "audit_id": uuids.uuid7(),
-        "actor": author.actor,
         "source": author.actor,
+    }
+
+
+def _entry(row: Mapping[str, object], author: Author, key: AuditKey | None) -> dict[str, object]:
+    """The parameters of ``insert_case`` that only its audit entry needs."""
+    owner, case_id = (author.user_sub, str(row["agent_key"])), row["id"]
+    details = {"outcome": row["outcome"], "reward": row["reward"]}
+    entry = Change.of(owner, author.actor, "insert_case", UUID(str(case_id)), **details).entry(key)
+    return {
+        "audit_id": entry["id"],
+        "actor": author.actor,
+        "audit_payload": json.dumps(details),
+        "mac": entry["mac"],
     }
 
 
@@ -163,6 +255,7 @@ INSERTED = (
     "status",
     "task",
     "plan",
+    "words",
     "tools",
     "effects",
     "tags",
@@ -189,7 +282,7 @@ INSERTED = (
 def insert_case() -> FastStatement[UUID]:
     """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
 
-    Besides the INSERTED columns it takes ``authorised_at``, ``audit_id`` and ``actor``.
+    Besides the INSERTED columns it takes ``authorised_at``, ``audit_id``, ``actor``, ``audit_payload`` and ``mac``.
     """
     enter = entered()
     values = select(*(bindparam(name, type_=cases.c[name].type) for name in INSERTED)).where(enter.c.entered)
@@ -197,7 +290,7 @@ def insert_case() -> FastStatement[UUID]:
         insert(cases)
         .from_select(INSERTED, values)
         .on_conflict_do_nothing(index_elements=["user_sub", "idempotency_key"])
-        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key, cases.c.outcome, cases.c.reward)
+        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key)
         .cte("inserted")
     )
     entry = select(
@@ -207,14 +300,15 @@ def insert_case() -> FastStatement[UUID]:
         bindparam("actor", type_=Text),
         literal("insert_case"),
         inserted.c.id,
-        func.jsonb_build_object("outcome", inserted.c.outcome, "reward", inserted.c.reward),
+        bindparam("audit_payload", type_=JSONB),
+        bindparam("mac", type_=LargeBinary),
     )
-    names = ["user_sub", "id", "agent_key", "actor", "action", "subject_id", "payload"]
+    names = ["user_sub", "id", "agent_key", "actor", "action", "subject_id", "payload", "mac"]
     noted = insert(audit).from_select(names, entry).returning(audit.c.subject_id).cte("noted")
     return FastStatement.of(select(noted.c.subject_id))
 
 
-async def _first_with_that_key(connection: AsyncConnection, draft: _Draft, author: Author) -> Retained:
+async def _first_with_that_key(connection: AsyncConnection, draft: Draft, author: Author) -> Retained:
     """Returns the case that the idempotency key made before."""
     statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
         cases.c.user_sub == author.user_sub,
@@ -226,7 +320,7 @@ async def _first_with_that_key(connection: AsyncConnection, draft: _Draft, autho
     return Retained(row.id, row.status, draft.redactions, row.retrieval_id)
 
 
-async def _repaired(database: Database, keyring: Keyring, draft: _Draft, author: Author, broken: str) -> _Draft:
+async def _repaired(database: Database, keyring: Keyring, draft: Draft, author: Author, broken: str) -> Draft:
     """Returns the draft as it will fit: with its profile made, its key to be looked up anew, or no retrieval."""
     if broken == "cases_user_sub_retrieval_id_fkey":
         return replace(draft, retrieval_id=None)

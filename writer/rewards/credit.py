@@ -6,9 +6,10 @@ from uuid import UUID
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.credit import shared_credit
 from retrieval.schema import cases, decision_slots, decisions
 from writer.procedures.counters import credit_procedures
+from writer.rewards.proof import prove
+from writer.rewards.uses import uses
 
 
 async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: UUID) -> None:
@@ -26,27 +27,13 @@ async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: 
 
 
 async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Recomputes the reuse record of these cases: the sum of their shares of rewarded outcomes, and of what these paid.
+    """Recomputes the reuse record of these cases, and whether they are proven.
+
+    The record is the sum of their shares of rewarded outcomes, and of what these paid.
 
     A share is what ``policy.examples.shared_credit`` says: of one outcome all shares are 1.
     """
-    touched = select(decision_slots.c.decision_id).where(
-        decision_slots.c.user_sub == user_sub,
-        decision_slots.c.case_id.in_(case_ids),
-    )
-    shares = (
-        select(
-            decision_slots.c.case_id,
-            shared_credit(decision_slots.c.used, [decision_slots.c.decision_id]).label("share"),
-            decisions.c.reward,
-        )
-        .join(
-            decisions,
-            (decisions.c.user_sub == decision_slots.c.user_sub) & (decisions.c.id == decision_slots.c.decision_id),
-        )
-        .where(decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(touched))
-        .subquery()
-    )
+    shares = uses(user_sub, case_ids)
     record = (
         select(
             shares.c.case_id,
@@ -62,3 +49,4 @@ async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Seq
         .where(cases.c.user_sub == user_sub, cases.c.id == record.c.case_id)
         .values(reuse_count=record.c.reuse_count, reuse_reward=record.c.reuse_reward, last_used_at=func.now()),
     )
+    await prove(connection, user_sub, case_ids)

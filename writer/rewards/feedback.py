@@ -1,25 +1,25 @@
-"""Rewards given after the fact: which one counts, and how it is passed on to what was reused."""
+"""Feedback: a judgement of one loop reaches the run, what it was shown and used, and what was learned from it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-import uuid_utils.compat as uuids
-from sqlalchemy import Function, Row, Select, func, insert, select, update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.kinds import RewardSource, is_trusted
-from retrieval.schema import cases, decision_slots, decisions, rewards
-from writer.audit import Change, note
-from writer.rewards.credit import credit_slate
+from retrieval.kinds import FAILED_BELOW, RewardSource, is_trusted
+from retrieval.schema import cases, decision_slots, decisions
+from writer.errors import NotJoined
+from writer.procedures.withdrawal import withdraw_learned
+from writer.profiles import lock_profile
+from writer.rewards.history import Given, add_reward
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A reward for a case or for a retrieval, given after the fact; exactly one of the two is named."""
+    """A reward given after the fact for a loop: it names the retrieval, the case of the run, or both."""
 
     reward: float
     source: RewardSource
@@ -27,103 +27,67 @@ class Feedback:
     decision_id: UUID | None = None
 
 
-def effective_reward(user_sub: str, *, case_id: UUID | None, decision_id: UUID | None) -> Select[float, str]:
-    """Returns the statement for the reward that counts: the newest of a trusted source, else the newest of all.
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The reward that counts now, which may be an older one of a better source, and what it reached."""
 
-    A heuristic is a guess by rule; whatever a user, a judge or a metric said outweighs it, however old.
-    """
-    subject = rewards.c.case_id == case_id if case_id else rewards.c.decision_id == decision_id
-    return (
-        select(rewards.c.reward, rewards.c.source)
-        .where(rewards.c.user_sub == user_sub, subject)
-        .order_by((rewards.c.source == "heuristic").asc(), rewards.c.created_at.desc(), rewards.c.id.desc())
-        .limit(1)
-    )
+    reward: float
+    source: RewardSource
+    case_ids: Sequence[UUID]
+    """The runs that it judges, oldest first."""
+    decision_id: UUID | None
+    """The retrieval whose slate and procedures it credits."""
+    withdrawn: Sequence[UUID] = ()
+    """Procedures that were learned from these runs, and are no longer in use."""
 
 
-async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Feedback:
-    """Adds the reward to the history, puts the one that counts on its subject, and passes it on to reused cases.
+async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Reached:
+    """Gives the reward to the retrieval and to every run that began with it, whichever of the two was named.
 
-    Returns the reward that counts now, which may be an older one of a better source.
+    The run's own row, the record of the cases and procedures that it was shown and used, and, where the reward says
+    that it failed, the procedures learned from it follow.
 
     Raises:
         NotFound: the user has no such case or retrieval.
+        NotJoined: both were named, and the run did not begin with that retrieval.
     """
-    table, subject = (cases, feedback.case_id) if feedback.case_id else (decisions, feedback.decision_id)
-    found = (
-        select(table.c.agent_key, table.c.reward, table.c.reward_source, table.c.created_at)
-        .where(table.c.user_sub == user_sub, table.c.id == subject)
-        .with_for_update()
+    agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
+    await lock_profile(connection, user_sub, agent_key)  # the worker that finishes a run holds it, too
+    subjects = [Given(feedback.reward, feedback.source, case_id=each) for each in case_ids]
+    subjects += [Given(feedback.reward, feedback.source, decision_id=decision_id)] if decision_id else []
+    counted = [await add_reward(connection, user_sub, actor, each) for each in subjects]
+    failed = [
+        each.case_id for each in counted if each.case_id and is_trusted(each.source) and each.reward < FAILED_BELOW
+    ]
+    withdrawn = await withdraw_learned(connection, user_sub, actor, failed) if failed else []
+    named = counted[0] if feedback.case_id else counted[-1]
+    return Reached(named.reward, named.source, case_ids, decision_id, withdrawn)
+
+
+async def _loop(connection: AsyncConnection, user_sub: str, feedback: Feedback) -> tuple[str, UUID | None, list[UUID]]:
+    """Returns the agent, the retrieval, if any, and the runs that the feedback is about."""
+    if feedback.case_id is None:
+        return await _from_retrieval(connection, user_sub, feedback.decision_id)
+    found = select(cases.c.agent_key, cases.c.retrieval_id).where(
+        cases.c.user_sub == user_sub, cases.c.id == feedback.case_id
     )
-    row = (await connection.execute(found)).one_or_none()
-    if row is None or subject is None:
+    run = (await connection.execute(found)).one_or_none()
+    if run is None:
         raise NotFound("no such case or retrieval")
-    await _remember_first(connection, user_sub, feedback, row)
-    # not the transaction's start: of two that overlap, the one that got the row lock last is the newer
-    await _add(connection, user_sub, actor, feedback, func.clock_timestamp())
-    if (
-        feedback.case_id
-        and row.reward is not None
-        and is_trusted(row.reward_source)
-        and not is_trusted(feedback.source)
-    ):
-        # the reward may be a mean over repeats, which the history does not have: a guess must not undo it
-        counts = replace(feedback, reward=row.reward, source=row.reward_source)
-    else:
-        counts = await _settle(connection, user_sub, feedback)
-    payload = {"reward": feedback.reward, "source": feedback.source}
-    given = Change(
-        user_sub=user_sub, agent_key=row.agent_key, actor=actor, action="reward", subject_id=subject, payload=payload
-    )
-    await note(connection, given)
-    return counts
+    if feedback.decision_id not in {None, run.retrieval_id}:
+        raise NotJoined("the run of that case did not begin with that retrieval: name one of the two")
+    return run.agent_key, run.retrieval_id, [feedback.case_id]
 
 
-async def _remember_first(
-    connection: AsyncConnection,
-    user_sub: str,
-    feedback: Feedback,
-    row: Row[str, float | None, str | None, datetime],
-) -> None:
-    """Begins the history of a case with the reward it was retained with."""
-    known = select(rewards.c.id).where(rewards.c.user_sub == user_sub, rewards.c.case_id == feedback.case_id).limit(1)
-    if feedback.case_id is None or row.reward is None or await connection.scalar(known):
-        return
-    first = replace(feedback, reward=row.reward, source=row.reward_source)
-    await _add(connection, user_sub, "retain", first, row.created_at)
-
-
-async def _add(
-    connection: AsyncConnection,
-    user_sub: str,
-    actor: str,
-    feedback: Feedback,
-    at: datetime | Function[datetime],
-) -> None:
-    row = {"user_sub": user_sub, "id": uuids.uuid7(), "actor": actor, "created_at": at, **asdict(feedback)}
-    await connection.execute(insert(rewards).values(row))
-
-
-async def _settle(connection: AsyncConnection, user_sub: str, feedback: Feedback) -> Feedback:
-    """Puts the reward that counts on the case or the decision, and returns it."""
-    statement = effective_reward(user_sub, case_id=feedback.case_id, decision_id=feedback.decision_id)
-    found: Row[float, str] = (await connection.execute(statement)).one()
-    counts = replace(feedback, reward=found.reward, source=found.source)
-    if feedback.case_id:
-        # one statement about the case, in place of the mean over its repeats: the next repeat weighs as much
-        mine = cases.c.user_sub == user_sub, cases.c.id == feedback.case_id
-        values = {
-            "reward": counts.reward,
-            "reward_source": counts.source,
-            "trusted_runs": int(is_trusted(counts.source)),
-        }
-        await connection.execute(update(cases).where(*mine).values(values))
-    if feedback.decision_id:
-        mine = decisions.c.user_sub == user_sub, decisions.c.id == feedback.decision_id
-        values = {"reward": counts.reward, "reward_source": counts.source}
-        await connection.execute(update(decisions).where(*mine).values(values))
-        await credit_slate(connection, user_sub, feedback.decision_id)
-    return counts
+async def _from_retrieval(
+    connection: AsyncConnection, user_sub: str, decision_id: UUID | None
+) -> tuple[str, UUID | None, list[UUID]]:
+    agent = select(decisions.c.agent_key).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
+    agent_key = await connection.scalar(agent)
+    if agent_key is None:
+        raise NotFound("no such case or retrieval")
+    began = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.retrieval_id == decision_id)
+    return agent_key, decision_id, list((await connection.scalars(began.order_by(cases.c.id))).all())
 
 
 class FinishedCase(Protocol):
@@ -156,17 +120,21 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
     Raises:
         NotFound: the run began with a retrieval that the user does not have.
     """
-    if finished.retrieval_id is None or finished.reward is None:
+    if finished.retrieval_id is None:
         return
-    used = finished.used_case_ids
-    if used is not None:
+    await _remember_used(connection, user_sub, finished.retrieval_id, finished)
+    if finished.reward is not None:
+        given = Given(finished.reward, finished.reward_source or "heuristic", decision_id=finished.retrieval_id)
+        await add_reward(connection, user_sub, actor, given)
+
+
+async def _remember_used(connection: AsyncConnection, user_sub: str, decision_id: UUID, finished: FinishedCase) -> None:
+    """Notes in the log which of the cases and procedures that were shown were used, as far as the backend said."""
+    if finished.used_case_ids is not None:
         slots = update(decision_slots).where(
-            decision_slots.c.user_sub == user_sub,
-            decision_slots.c.decision_id == finished.retrieval_id,
+            decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id == decision_id
         )
-        await connection.execute(slots.values(used=decision_slots.c.case_id.in_(used)))
+        await connection.execute(slots.values(used=decision_slots.c.case_id.in_(finished.used_case_ids)))
     if finished.used_procedure_ids is not None:
-        decision = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == finished.retrieval_id)
+        decision = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
         await connection.execute(decision.values(used_procedure_ids=list(finished.used_procedure_ids)))
-    feedback = Feedback(finished.reward, finished.reward_source or "heuristic", decision_id=finished.retrieval_id)
-    await give_feedback(connection, user_sub, actor, feedback)

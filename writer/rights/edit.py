@@ -3,32 +3,38 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from sqlalchemy import delete, func, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from retrieval.errors import NotFound
-from retrieval.schema import MAX_SEARCH_TEXT_CHARS, cases, profiles
+from retrieval.schema import cases, profiles
 from writer.audit import Change, note
 from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
+from writer.retain.retain import search_text
 
 
-async def set_tags(connection: AsyncConnection, author: Author, case_id: UUID, tags: list[str]) -> None:
+async def set_tags(
+    connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID, tags: list[str]
+) -> None:
     """Replaces the tags of a case, also where the search looks.
 
     Raises:
         NotFound: the user has no such case.
     """
-    lines = func.concat_ws("\n", cases.c.task, *(func.array_to_string(c, "\n") for c in (cases.c.plan, cases.c.tools)))
-    searched = func.left(func.concat_ws("\n", lines, "\n".join(tags)), MAX_SEARCH_TEXT_CHARS)
-    changed = (
-        update(cases)
-        .where(cases.c.user_sub == author.user_sub, cases.c.id == case_id)
-        .values(tags=tags, search_text=searched)
-        .returning(cases.c.agent_key)
-    )
+    mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
+    stored = select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words, cases.c.tools).where(*mine).with_for_update()
+    row = (await connection.execute(stored)).mappings().one_or_none()
+    key = await keyring.find(connection, author.user_sub)
+    if row is None or key is None:
+        raise NotFound("no such case")
+    said = Words(author.user_sub, key).opened(row)
+    searched = search_text(said["task"], said["plan"], row["tools"], tags)
+    changed = update(cases).where(*mine).values(tags=tags, search_text=searched).returning(cases.c.agent_key)
     agent_key = await _found(connection, changed)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
 

@@ -1,16 +1,21 @@
-"""Erasure: everything of a user in one transaction, a tombstone against whoever is still at work, and a receipt."""
+"""Erasure: everything of a user in one transaction, a tombstone against whoever is still at work, and a receipt.
 
-import hashlib
-from dataclasses import dataclass
+What others' rows say of the user, and the planner's statistics, follow in transactions of their own: if that breaks
+off, repeating the erasure does the rest.
+"""
+
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from rich.table import Table as Sheet
-from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select
+from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select, text
 from sqlalchemy.sql.dml import ReturningInsert
 
 from retrieval.database.database import Database
 from retrieval.schema import USER_TABLES, decisions, erasures
+from writer.rights.elsewhere import digest, rename
 from writer.training.shared_prior import forget
+
+_GATHER = text("SELECT casebank_gather_statistics()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,9 @@ class Receipt:
     residue: dict[str, int]
     priors_dropped: int = 0
     """Shared priors that the user contributed to; heads that began there stop serving until they are trained again."""
+    renamed: dict[str, int] = field(default_factory=dict)
+    """Rows of others in which the name was, by table and column; the tombstone's is there now."""
+    names_left: dict[str, int] = field(default_factory=dict)
 
     @property
     def keys_destroyed(self) -> int:
@@ -32,8 +40,8 @@ class Receipt:
 
     @property
     def clean(self) -> bool:
-        """Returns whether nothing was left."""
-        return not any(self.residue.values())
+        """Returns whether no row of the user, and none that names the user, was left."""
+        return not any(self.residue.values()) and not any(self.names_left.values())
 
     def as_dict(self) -> dict[str, object]:
         """Returns the receipt as JSON values."""
@@ -44,19 +52,10 @@ class Receipt:
             "keys_destroyed": self.keys_destroyed,
             "priors_dropped": self.priors_dropped,
             "residue": self.residue,
+            "renamed": self.renamed,
+            "names_left": self.names_left,
             "clean": self.clean,
         }
-
-    def as_table(self) -> Sheet:
-        """Returns the receipt for a terminal."""
-        caption = f"sha256 {self.user_digest}\n{self.erased_at.isoformat()}, {self.keys_destroyed} key destroyed"
-        sheet = Sheet(title="Erasure receipt", caption=caption, min_width=len(f"sha256 {self.user_digest}"))
-        sheet.add_column("table")
-        sheet.add_column("rows erased", justify="right")
-        sheet.add_column("rows left", justify="right")
-        for name, count in self.rows.items():
-            sheet.add_row(name, str(count), str(self.residue[name]))
-        return sheet
 
 
 async def erase(database: Database, user_sub: str) -> Receipt:
@@ -68,18 +67,21 @@ async def erase(database: Database, user_sub: str) -> Receipt:
     Raises:
         DatabaseUnavailable: nothing was erased, or nobody can say whether it was; repeat.
     """
-    digest = hashlib.sha256(user_sub.encode()).hexdigest()
+    user_digest = digest(user_sub)
     async with database.as_eraser(user_sub) as connection:
         rows = {table.name: (await connection.execute(delete_rows(user_sub, table))).rowcount for table in USER_TABLES}
         priors = await forget(connection, user_sub)
         # last, for its time must be later than every look that anybody took at these rows
-        erased_at = (await connection.execute(tombstone(digest, rows))).scalar_one()
+        erased_at = (await connection.execute(bury(user_digest, rows))).scalar_one()
+    renamed, names_left = await rename(database, user_sub)
+    async with database.as_eraser(user_sub) as connection:
+        await connection.execute(_GATHER)  # without the user among the samples
     async with database.as_eraser(user_sub) as connection:
         residue = {
             table.name: (await connection.execute(count_remaining(user_sub, table, erased_at))).scalar_one()
             for table in USER_TABLES
         }
-    return Receipt(digest, erased_at, rows, residue, priors)
+    return Receipt(user_digest, erased_at, rows, residue, priors, renamed, names_left)
 
 
 def delete_rows(user_sub: str, table: Table) -> Delete:
@@ -87,9 +89,9 @@ def delete_rows(user_sub: str, table: Table) -> Delete:
     return delete(table).where(table.c.user_sub == user_sub)
 
 
-def tombstone(digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
+def bury(user_digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
     """Returns the statement that records the erasure and answers its time, by the database's clock."""
-    values = {"user_sub": digest, "erased_at": func.clock_timestamp(), "receipt": rows}
+    values = {"user_sub": user_digest, "erased_at": func.clock_timestamp(), "receipt": {"rows": rows}}
     return insert(erasures).values(values).returning(erasures.c.erased_at)
 
 

@@ -10,16 +10,25 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.schema import USER_TABLES, case_embeddings, cases
+from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
+from writer.privacy.words import Words
 
 PAGE = 1_000
 """Rows of a table in memory at a time."""
 PAGE_OF_CASES = 32
 """Fewer, for each may bring a payload of megabytes."""
 
-_LEFT_OUT = {"cases.search_vector", "procedures.search_vector", "cases.lease_token", "user_keys.wrapped_key"}
+_LEFT_OUT = {
+    "cases.search_text",
+    "cases.search_vector",
+    "decisions.query_group",
+    "procedures.search_vector",
+    "cases.lease_token",
+    "user_keys.wrapped_key",
+    "user_keys.master_key",
+}
 """Derived from what is there, or no business of the user's, or a secret of the installation."""
 
 
@@ -40,7 +49,10 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
         async for row in _rows(database, table, user_sub, began_at):
             values: dict[str, object] = dict(row)
             if table is cases and key is not None:
+                values = Words(user_sub, key).opened(row)
                 values["payload"] = unseal(row["payload"], key.key, user_sub=user_sub, case_id=row["id"])
+            if table is decisions and key is not None:
+                values = Words(user_sub, key).open_query(row)
             yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
 
 

@@ -58,6 +58,7 @@ class _Columns:
     """The columns of ``decisions`` that are read."""
 
     query: str
+    query_group: int | None
     features: bytes
     candidate_ids: Sequence[UUID]
     candidate_groups: Sequence[int]
@@ -124,7 +125,7 @@ def _logged_decision(row: _Row) -> LoggedDecision:
     seen = features.unpacked(row.features)
     place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
     return LoggedDecision(
-        group=group_of(row.query),
+        group=group_of(row.query) if row.query_group is None else row.query_group,
         features=seen,
         field=field_of(
             seen,

@@ -15,6 +15,8 @@ from retrieval.schema import policies
 from retrieval.search.profile_settings import prior_stands
 from writer.audit import Change, note
 
+TRAINER = "trainer"
+"""The actor of what the nightly job and the gate decide."""
 LIVE = ("candidate", "serving")
 
 
@@ -111,7 +113,8 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: N
     version = int((await connection.execute(last)).scalar_one()) + 1
     values = {name: getattr(new, name) for name in NewPolicy.__slots__}
     await connection.execute(insert(policies).values(user_sub=user_sub, agent_key=agent_key, version=version, **values))
-    await note(connection, _change((user_sub, agent_key), "add_policy", version, new.status))
+    change = Change.of((user_sub, agent_key), TRAINER, "add_policy", version=version, status=new.status)
+    await note(connection, change)
     return version
 
 
@@ -120,7 +123,7 @@ async def set_columns(connection: AsyncConnection, policy: PolicyKey, **columns:
     await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(**columns))
 
 
-async def set_status(connection: AsyncConnection, policy: PolicyKey, status: str) -> None:
+async def set_status(connection: AsyncConnection, policy: PolicyKey, status: str, *, actor: str = TRAINER) -> None:
     """Gives the policy its new status; a promotion retires what served."""
     if status == "serving":
         retired = _of_profile(policy).where(policies.c.status == "serving")
@@ -128,10 +131,11 @@ async def set_status(connection: AsyncConnection, policy: PolicyKey, status: str
     times = {"promoted_at": func.now()} if status == "serving" else {"retired_at": func.now()}
     mine = _of_profile(policy).where(policies.c.version == policy.version)
     await connection.execute(mine.values(status=status, **times))
-    await note(connection, _change((policy.user_sub, policy.agent_key), "decide_policy", policy.version, status))
+    owner = policy.user_sub, policy.agent_key
+    await note(connection, Change.of(owner, actor, "decide_policy", version=policy.version, status=status))
 
 
-async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str) -> int:
+async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str, *, actor: str = TRAINER) -> int:
     """Takes the serving policy out of service, and any trial with it; the default goes on. Returns its version.
 
     Raises:
@@ -142,13 +146,9 @@ async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str) 
     if serving is None:
         raise NotFound("no policy of this profile serves")
     for row in rows:
-        await set_status(connection, row, "rolled_back")
+        await set_status(connection, row, "rolled_back", actor=actor)
     return serving.version
 
 
 def _of_profile(policy: PolicyKey) -> Update:
     return update(policies).where(policies.c.user_sub == policy.user_sub, policies.c.agent_key == policy.agent_key)
-
-
-def _change(owner: tuple[str, str], action: str, version: int, status: str) -> Change:
-    return Change.of(owner, "trainer", action, version=version, status=status)

@@ -140,10 +140,12 @@ def _why_not_due(
     known = due.examples
     fresh = sum(entry.rewarded for entry in log if trained_at is None or entry.at > trained_at)
     why: TrainingOutcome | None = None
+    missing = 0
     if len(known) < demand.decisions:
-        why = "too few decisions"
+        why, missing = "too few decisions", demand.decisions - len(known)
     elif len(np.unique(known.reward)) == 1:
         why = "rewards all equal"
     elif fresh < demand.fresh:
-        why = "nothing new"
-    return why and TrainingResult(due.profile.user_sub, due.profile.agent_key, why, decisions=len(known))
+        why, missing = "nothing new", demand.fresh - fresh
+    profile = due.profile
+    return why and TrainingResult(profile.user_sub, profile.agent_key, why, decisions=len(known), missing=missing)

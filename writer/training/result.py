@@ -32,7 +32,12 @@ class CurvePoint(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What became of one profile."""
+    """What became of one profile.
+
+    Attributes:
+        decisions: rewarded ones that there were to learn from.
+        missing: how many more of them are needed before a candidate is trained.
+    """
 
     user_sub: str
     agent_key: str
@@ -41,6 +46,7 @@ class TrainingResult:
     decisions: int = 0
     verdict: Verdict | None = None
     metrics: Mapping[str, object] = field(default_factory=dict)
+    missing: int = 0
 
     @property
     def learning_curve(self) -> Sequence[CurvePoint]:

@@ -8,10 +8,13 @@ from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cas
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from retrieval.database.database import Database
+from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import UserErased
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.schema import case_embeddings, cases, procedures, profiles
 from writer.analysis.placeholders import without_placeholders
+from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 BATCH = 256
@@ -24,7 +27,9 @@ def _no_progress(_count: int) -> None:
     """Reports nothing."""
 
 
-async def reembed_all(database: Database, embedder: Embedder, *, progress: Progress = _no_progress) -> int:
+async def reembed_all(
+    database: Database, embedder: Embedder, keyring: Keyring | None = None, *, progress: Progress = _no_progress
+) -> int:
     """Brings every profile into the embedder's space; returns how many cases were embedded.
 
     Raises:
@@ -35,20 +40,22 @@ async def reembed_all(database: Database, embedder: Embedder, *, progress: Progr
     total = 0
     async for profile in each_profile(database):
         with suppress(UserErased):
-            total += await reembed(database, embedder, profile, progress=progress)
+            total += await reembed(database, embedder, profile, keyring, progress=progress)
     return total
 
 
-async def reembed(
+async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly all callers take
     database: Database,
     embedder: Embedder,
     profile: Profile,
+    keyring: Keyring | None = None,
     *,
     batch: int = BATCH,
     progress: Progress = _no_progress,
 ) -> int:
     """Gives each ready case a vector in the embedder's space, then moves the profile there and drops the old vectors.
 
+    The keyring opens the words that are sealed; without it there must be none.
     Until the move searches use the old space; procedures follow right after it, and until then words find them.
     Returns how many cases were embedded.
 
@@ -61,7 +68,8 @@ async def reembed(
     done = 0
     blank: set[UUID] = set()
     while True:
-        found = await _without_vector(database, embedder.model, profile, blank, batch)
+        wanted = unembedded(profile.user_sub, profile.agent_key, embedder.model, blank).limit(batch)
+        found = await _without_vector(database, profile, keyring, wanted)
         if not found:
             if await _switch(database, embedder.model, profile, blank):
                 await _reembed_triggers(database, embedder, profile, batch)
@@ -76,15 +84,20 @@ async def reembed(
 
 
 async def _without_vector(
-    database: Database,
-    model: str,
-    profile: Profile,
-    blank: Collection[UUID],
-    batch: int,
+    database: Database, profile: Profile, keyring: Keyring | None, statement: Rows
 ) -> dict[UUID, str]:
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        statement = unembedded(profile.user_sub, profile.agent_key, model, blank).limit(batch)
-        return {row.id: row.task for row in await connection.execute(statement)}
+        rows = (await connection.execute(statement)).all()
+        key = await keyring.find(connection, profile.user_sub) if keyring is not None else None
+    return {row.id: _task(row, profile.user_sub, key) for row in rows}
+
+
+def _task(row: AnyRow, user_sub: str, key: UserKey | None) -> str:
+    if row.words is None:
+        return str(row.task)
+    if key is None:
+        raise AssertionError("the words of this case are sealed, and nobody here can open them")
+    return Words(user_sub, key).open_case(row.id, row.words).task
 
 
 async def _store(
@@ -167,7 +180,7 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
     return True
 
 
-def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID]) -> Select[UUID, str]:
+def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID]) -> Rows:
     """Returns the statement for ready cases without a vector of the model, but for those with nothing to embed."""
     vector = and_(
         case_embeddings.c.user_sub == user_sub,
@@ -176,7 +189,7 @@ def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID
         case_embeddings.c.case_id == cases.c.id,
     )
     return (
-        select(cases.c.id, cases.c.task)
+        select(cases.c.id, cases.c.task, cases.c.words)
         .where(
             cases.c.user_sub == user_sub,
             cases.c.agent_key == agent_key,

@@ -1,6 +1,6 @@
 """A case in the worker's hands: as it was claimed and read, what it teaches, and how it leaves the queue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
 from retrieval.ports import Vector
 from retrieval.schema import case_tools, cases, decisions, profiles
+from retrieval.sealed import CaseWords
 from writer.analysis.placeholders import without_placeholders
 from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
@@ -26,6 +27,7 @@ class ClaimedCase:
     """The row of a claimed case, as far as the worker reads it, with the terms of its profile.
 
     Attributes:
+        words: sealed: task and plan; None: they stand in their columns, else ``plan`` has a token for each step.
         payload: sealed: tool traces, turns, prompt snapshot, and the procedure that the run brought.
         analyst, abstraction, least_success: the profile's.
     """
@@ -35,6 +37,7 @@ class ClaimedCase:
     kind: CaseKind
     task: str
     plan: list[str]
+    words: bytes | None
     effects: list[str]
     tags: list[str]
     outcome: RunOutcome
@@ -57,19 +60,25 @@ class Work:
 
     held: Claim
     case: ClaimedCase
+    said: CaseWords = field(default_factory=lambda: CaseWords("", []))
+    """Task and plan; empty until the case is opened."""
     used: Sequence[UsedVersion] = ()
     taught: Lessons = field(default_factory=Lessons)
     tools: Sequence[ToolUse] = ()
     counts: Recount | None = None
     """None: the run has no calls."""
     vector: Vector | None = None
+    opened: Mapping[str, Any] = field(default_factory=dict)
+    """The payload; between being opened and being taught."""
+    origin: Mapping[str, str] = field(default_factory=dict)
+    """Names the request that retained it, see ``retrieval.telemetry.origin``; empty until the case is opened."""
     trigger_vectors: Sequence[Vector | None] = ()
     """One for each trigger of what it teaches."""
 
     @property
     def texts(self) -> list[str]:
         """Returns what is to be embedded: the task, and then the triggers of what it teaches."""
-        return [self.case.task, *map(without_placeholders, self.taught.triggers())]
+        return [self.said.task, *map(without_placeholders, self.taught.triggers())]
 
 
 _OF_THE_PROFILE = ("analyst", "abstraction", "least_success")

@@ -6,15 +6,18 @@ is a success in the case's row until the worker finalises it.
 
 from dataclasses import replace
 from typing import TypedDict
+from uuid import UUID
 
 from sqlalchemy import Select, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.kinds import RewardSource, is_trusted
 from retrieval.schema import cases, rewards
 from writer.analysis.recount import Recount
 from writer.audit import Change, note
 from writer.errors import LeaseLost
 from writer.retain.heuristic import heuristic_reward
+from writer.rewards.history import Given, add_reward
 from writer.worker.claimed import ClaimedCase
 from writer.worker.queue import Claim
 
@@ -53,6 +56,37 @@ async def corrected(connection: AsyncConnection, held: Claim, case: ClaimedCase,
     return replace(case, **wrong)
 
 
+async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> ClaimedCase:
+    """Gives the run the trusted reward that its retrieval got before it was retained, and returns it as it now stands.
+
+    A run that somebody judged already keeps that reward. What other runs that began with the same retrieval passed on
+    to it is no judgement of this one.
+    """
+    if case.retrieval_id is None or is_trusted(case.reward_source):
+        return case
+    found = (await connection.execute(_given_to(user_sub, case.retrieval_id))).one_or_none()
+    if found is None:
+        return case
+    given = Given(found.reward, found.source, case_id=case.id)
+    counts = await add_reward(connection, user_sub, found.actor, given)
+    return replace(case, reward=counts.reward, reward_source=counts.source)
+
+
+def _given_to(user_sub: str, decision_id: UUID) -> Select[float, RewardSource, str]:
+    """Returns the statement for the newest trusted reward that the retrieval was given by hand, and by whom."""
+    return (
+        select(rewards.c.reward, rewards.c.source, rewards.c.actor)
+        .where(
+            rewards.c.user_sub == user_sub,
+            rewards.c.decision_id == decision_id,
+            rewards.c.source != "heuristic",
+            rewards.c.actor != "worker",
+        )
+        .order_by(rewards.c.created_at.desc(), rewards.c.id.desc())
+        .limit(1)
+    )
+
+
 def _wrong(case: ClaimedCase, counts: Recount) -> Counters:
     """Returns those of the row's values that the outputs contradict, as they should be."""
     right, wrong = counts.by_output, Counters()
@@ -62,7 +96,7 @@ def _wrong(case: ClaimedCase, counts: Recount) -> Counters:
         wrong["effects"] = right.effects
     guessed = heuristic_reward(case.outcome, unresolved=counts.by_status.unresolved)
     reward = heuristic_reward(case.outcome, unresolved=right.unresolved)
-    if case.reward_source == "heuristic" and case.reward == guessed != reward:
+    if case.reward_source == "heuristic" and reward is not None and case.reward == guessed != reward:
         wrong["reward"] = reward
     return wrong
 

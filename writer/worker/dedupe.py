@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from sqlalchemy import Select, Update, and_, case, func, or_, select, update
+from sqlalchemy import Select, Update, and_, func, select, update
 
-from retrieval.kinds import is_trusted
 from retrieval.schema import case_embeddings, cases
+from writer.rewards.repeats import one_more
 from writer.vectors import cosine_distance
 from writer.worker.claimed import ClaimedCase
 
@@ -48,34 +48,8 @@ def twin(user_sub: str, fresh: ClaimedCase, vector: list[float] | None, model: s
 
 
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
-    """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs.
-
-    But a heuristic is a guess: as soon as somebody who is trusted gave a reward to one of the runs, the mean is over
-    such rewards alone, and each of them weighs the same. ``trusted_runs`` counts them, for the runs themselves are
-    deleted in time.
-    """
+    """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs."""
     counted: dict[str, object] = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
     if fresh.reward is not None:
-        counted |= _trusted(fresh) if is_trusted(fresh.reward_source) else _guess(fresh.reward)
+        counted |= one_more(fresh.reward, fresh.reward_source)
     return update(cases).where(cases.c.user_sub == user_sub, cases.c.id == kept).values(counted)
-
-
-_GUESSED = or_(cases.c.reward.is_(None), func.coalesce(cases.c.reward_source, "heuristic") == "heuristic")
-
-
-def _guess(reward: float) -> dict[str, object]:
-    """Returns what one more guess changes: nothing, if there is anything better; else all runs were guessed."""
-    known = func.coalesce(cases.c.reward, reward)
-    mean = (known * cases.c.occurrences + reward) / (cases.c.occurrences + 1)
-    return {"reward": case((_GUESSED, mean), else_=cases.c.reward)}
-
-
-def _trusted(fresh: ClaimedCase) -> dict[str, object]:
-    """Returns what one more trusted reward changes: guesses give way to it, others it joins."""
-    before = case((_GUESSED, 0), else_=func.greatest(cases.c.trusted_runs, 1))
-    mean = (func.coalesce(cases.c.reward, 0) * before + fresh.reward) / (before + 1)
-    return {
-        "reward": mean,
-        "reward_source": case((_GUESSED, fresh.reward_source), else_=cases.c.reward_source),
-        "trusted_runs": before + 1,
-    }

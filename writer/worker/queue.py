@@ -9,10 +9,12 @@ from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
+    Integer,
     ScalarSelect,
     Select,
     Update,
     and_,
+    cast,
     func,
     literal,
     literal_column,
@@ -21,6 +23,7 @@ from sqlalchemy import (
     tuple_,
     update,
 )
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from retrieval.schema import cases
 
@@ -153,4 +156,27 @@ def depth() -> Select[str, int, datetime]:
         .where(cases.c.status.in_(["pending", "dead"]))
         .group_by(cases.c.status)
         .order_by(cases.c.status)
+    )
+
+
+def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] | None, list[int] | None]:
+    """Returns the statement for how much waits, of how many users, and who has much: names and numbers.
+
+    What a user has beyond ``user_bound``, as by a backfill, counts in ``waiting`` and not in ``bounded``; who has fewer
+    than ``at_least`` is not named.
+    """
+    number = func.count().label("number")
+    waiting = (
+        select(cases.c.user_sub, number)
+        .where(cases.c.status == literal_column("'pending'"))
+        .group_by(cases.c.user_sub)
+        .subquery("waiting")
+    )
+    many = waiting.c.number >= at_least
+    return select(
+        cast(func.coalesce(func.sum(waiting.c.number), 0), Integer).label("waiting"),
+        cast(func.coalesce(func.sum(func.least(waiting.c.number, user_bound)), 0), Integer).label("bounded"),
+        func.count().label("users"),
+        func.array_agg(aggregate_order_by(waiting.c.user_sub, waiting.c.user_sub)).filter(many).label("names"),
+        func.array_agg(aggregate_order_by(waiting.c.number, waiting.c.user_sub)).filter(many).label("numbers"),
     )

@@ -25,25 +25,30 @@ from retrieval.errors import (
     EmbedderUnavailable,
     UserErased,
 )
+from retrieval.kinds import has_failed
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.schema import case_embeddings, profiles
-from retrieval.telemetry import log, stage
+from retrieval.sealed import CaseWords
+from retrieval.telemetry import caused_by, log, stage
 from writer.analysis.calls import StoredRun
 from writer.analysis.recount import Recount, recount
 from writer.analysis.tool_use import ToolUse, tools_used
 from writer.audit import Change, note
 from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.seal import SealBroken, unseal
+from writer.privacy.words import Words
 from writer.procedures import versions
 from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run, rule_learners
 from writer.procedures.ports import Learners, Source
+from writer.procedures.withdrawal import withdraw_learned
 from writer.profiles import Profile, is_approximate, lock_profile
 from writer.rewards.feedback import credit_run
 from writer.vectors import stored
 from writer.worker import queue
 from writer.worker.claimed import ClaimedCase, Work, claimed, close, remember_tools, used_by
-from writer.worker.correction import corrected
+from writer.worker.correction import corrected, earlier_feedback
 from writer.worker.dedupe import count_again, twin
 from writer.worker.queue import Claim
 
@@ -90,6 +95,13 @@ class Worker:
 
     async def run(self) -> None:
         """Works until cancelled; an outage of the database or the embedder only slows it down."""
+        log.info("worker.started")
+        try:
+            await self._run()
+        finally:
+            log.info("worker.ended")
+
+    async def _run(self) -> None:
         while True:
             self.looked_at = time.monotonic()
             try:
@@ -128,12 +140,14 @@ class Worker:
         async with self.database.as_worker() as connection:
             for held in self._abandoned:  # of those that this worker finished after all, no lease is left
                 await connection.execute(queue.hand_back(held, "the work broke off", timedelta(), dead=False))
-            await connection.execute(queue.give_up_on_expired(self.pace.max_attempts))
+            given_up = (await connection.execute(queue.give_up_on_expired(self.pace.max_attempts))).rowcount
             after, claims = self._last_served, await self._take(connection, token, self.pace.batch)
             if len(claims) < self.pace.batch and after:
                 self._last_served = ""  # the users after the last one have had their turn: the first ones begin again
                 claims += await self._take(connection, token, self.pace.batch - len(claims))
         self._abandoned.clear()
+        if given_up:
+            log.warning("work.given_up", cases=given_up)
         return claims
 
     async def _take(self, connection: AsyncConnection, token: UUID, most: int) -> list[Claim]:
@@ -152,15 +166,24 @@ class Worker:
                 async with self.database.as_user(user_sub, claims[0].claimed_at) as connection:
                     rows = await connection.execute(claimed(user_sub, claims[0].lease_token, list(held)))
                     cases = [ClaimedCase(*row) for row in rows]
-                    with suppress(SealBroken):  # one user's broken key is a matter of that user's cases
+                    # one user's broken key, or one that another process wrapped, is a matter of that user's cases
+                    with suppress(SealBroken, MasterKeyMismatch):
                         await self.keyring.find(connection, user_sub)  # to be remembered, for what is sealed
-                    found += [Work(held[case.id], case, await used_by(connection, user_sub, case)) for case in cases]
+                    found += [
+                        Work(held[case.id], case, used=await used_by(connection, user_sub, case)) for case in cases
+                    ]
         # in the order of retaining, the first of equal runs is the one kept
         return sorted(found, key=lambda work: work.held.case_id)
 
     async def _finish(self, found: Sequence[Work]) -> None:
-        """Finishes the cases, those that a language model teaches one by one and after the others."""
-        await self._finish_together([work for work in found if not self._by_llm(work)])
+        """Finishes the first case of each user, then the others; last and one by one what a language model teaches.
+
+        So nobody's only case waits for all that another has in the batch.
+        """
+        by_rules = [work for work in found if not self._by_llm(work)]
+        first = {work.held.user_sub: work for work in reversed(by_rules)}
+        for some in (first.values(), [work for work in by_rules if first[work.held.user_sub] is not work]):
+            await self._finish_together(list(some))
         for work in found:
             if self._by_llm(work):
                 await self._finish_together([work])
@@ -170,7 +193,8 @@ class Worker:
 
     async def _finish_together(self, found: Sequence[Work]) -> None:
         with stage("work.teach"):
-            taught = [work for work in found if await self._goes_on(work.held, self._teach(work))]
+            opened = [work for work in found if await self._goes_on(work, self._open)]
+            taught = [work for work in opened if await self._goes_on(work, self._teach)]
         if taught:
             await self._embed(taught)
 
@@ -187,7 +211,7 @@ class Worker:
             work.vector, *rest = islice(vectors, len(some))
             work.trigger_vectors = rest or [None] * (len(work.texts) - 1)
             with stage("work.finalise"):
-                await self._goes_on(work.held, self._finalise(work))
+                await self._goes_on(work, self._finalise)
 
     async def _without_vectors(self, found: Sequence[Work], error: CasebankError, *, triggers: bool) -> None:
         """Tries each case by itself, then without its triggers; what has no vector even then is handed back."""
@@ -197,33 +221,49 @@ class Worker:
                 await self._embed([each], triggers=len(found) > 1)
             return
         for work in found:
-            await self._hand_back(work.held, error)
+            with caused_by(work.origin, "work.case"):
+                await self._hand_back(work.held, error)
 
-    async def _goes_on(self, held: Claim, step: Awaitable[str | None]) -> bool:
+    async def _goes_on(self, work: Work, step: Callable[[Work], Awaitable[str | None]]) -> bool:
         """Takes a step of a case, and returns whether more are to follow: its end, if any, is counted.
 
         Raises:
             DatabaseUnavailable: nobody can say whether the step was taken.
         """
+        with caused_by(work.origin, "work.case"):
+            how = await self._end_of(work.held, step(work))
+            if how is not None:
+                FINISHED.labels(how).inc()
+                log.info("work.ended", how=how, case_id=str(work.held.case_id))
+        return how is None
+
+    async def _end_of(self, held: Claim, step: Awaitable[str | None]) -> str | None:
+        """How the case ended with this step; None: it goes on."""
         try:
-            how = await step
+            return await step
         except (UserErased, LeaseLost) as gone:
-            how = type(gone).__name__
+            return type(gone).__name__
         except DatabaseUnavailable:
             raise
         except Exception as error:  # noqa: BLE001 - one bad case must not stop those behind it
-            how = "failed"
             await self._hand_back(held, error)
-        if how is not None:
-            FINISHED.labels(how).inc()
-        return how is None
+            return "failed"
+
+    async def _open(self, work: Work) -> None:
+        """Opens what the case holds sealed."""
+        held = work.held
+        key = self.keyring.remembered(held.user_sub) or await self._key(held)
+        work.opened = unseal(work.case.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
+        work.origin = work.opened.get("origin", {})  # older cases have none
+        work.said = CaseWords(work.case.task, work.case.plan)
+        if work.case.words is not None:
+            work.said = Words(held.user_sub, key).open_case(held.case_id, work.case.words)
 
     async def _teach(self, work: Work) -> None:
         """Finds out what the run teaches, by the teachers and on the terms of its profile, and what its tools did."""
-        held, case = work.held, work.case
-        key = self.keyring.remembered(held.user_sub) or await self._key(held)
-        opened = unseal(case.payload, key.key, user_sub=held.user_sub, case_id=held.case_id)
-        run = StoredRun(case.task, case.outcome, opened["tool_traces"], opened["turns"], case.plan)
+        held, case, opened = work.held, work.case, work.opened
+        work.opened = {}
+        run = StoredRun(work.said.task, case.outcome, opened["tool_traces"], opened["turns"], work.said.plan)
         if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
             work.tools, work.counts = await asyncio.to_thread(_look_at_calls, run)
         brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
@@ -258,6 +298,7 @@ class Worker:
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_profile(connection, held.user_sub, held.agent_key)
             case = await corrected(connection, held, work.case, work.counts)
+            case = await earlier_feedback(connection, held.user_sub, case)
             near = vector.tolist() if vector is not None and self.pgvector else None
             kept = await connection.scalar(twin(held.user_sub, case, near, self.embedder.model))
             await close(connection, held, kept)
@@ -267,6 +308,8 @@ class Worker:
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
             await self._store_lessons(connection, work)
+            if _failed(case) and not _failed(work.case):  # as somebody said after it was read
+                await withdraw_learned(connection, held.user_sub, "worker", [held.case_id])
             await remember_tools(connection, held, work.tools)
             await credit_run(connection, held.user_sub, "worker", case)
         return "merged" if kept is not None else "ready"
@@ -300,8 +343,9 @@ class Worker:
         await connection.execute(chosen.values(embedding_model=self.embedder.model))
 
     async def _hand_back(self, held: Claim, error: Exception) -> None:
-        # an outage, however long, is no fault of the case
-        dead = held.attempts >= self.pace.max_attempts and not isinstance(error, EmbedderUnavailable)
+        # an outage, however long, is no fault of the case, and nor is a key that this process was not given
+        no_fault = isinstance(error, EmbedderUnavailable | MasterKeyMismatch)
+        dead = held.attempts >= self.pace.max_attempts and not no_fault
         longest = min(self.pace.backoff_max_s, self.pace.backoff_s * 2 ** (held.attempts - 1))
         delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
         # the type alone: a message could quote what the user wrote
@@ -309,6 +353,10 @@ class Worker:
         async with self.database.as_worker() as connection:
             await connection.execute(queue.hand_back(held, name, delay, dead=dead))
         log.warning("work.failed", error=name, attempts=held.attempts, dead=dead)
+
+
+def _failed(case: ClaimedCase) -> bool:
+    return has_failed(case.outcome, case.reward, case.reward_source)
 
 
 def _look_at_calls(run: StoredRun) -> tuple[list[ToolUse], Recount]:

@@ -16,13 +16,12 @@ from policy.logged import Floats, Ints
 from policy.slate import Field, Slate, field_of
 from retrieval.search.profile_settings import LATEST
 from retrieval.search.reuse_history import NEAREST, RECENT
+from writer.rewards.proof import EARNED
 
 _COUNT = features.OWN.index("reuse_count")
 _TOTAL = features.OWN.index("reuse_reward")
 _USUAL = features.OWN.index("usual_reward")
 _PROVEN = features.OWN.index("proven")
-REUSED_WELL = 0.5
-"""Sum of rewards of reuse from which a case is proven, as ``retrieval.search.candidates`` has it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +81,7 @@ class Memory:
         own = scene.own.copy()
         own[:, _COUNT], own[:, _TOTAL] = self._count[scene.case], self._total[scene.case]
         own[:, _USUAL] = np.mean(self._rewards[-LATEST:]) if self._rewards else np.nan
-        own[:, _PROVEN] = np.maximum(own[:, _PROVEN], own[:, _TOTAL] >= REUSED_WELL)
+        own[:, _PROVEN] = np.maximum(own[:, _PROVEN], own[:, _TOTAL] >= EARNED)
         return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.ReuseHistory:

@@ -125,10 +125,7 @@ def stream(corpus: Corpus, attack: Attack | None, seed: int, queries: int = QUER
     kept, asked, rest = (corpus.train.take(rows) for rows in parts)
     bank = stored_bank(kept, WRONG, corpus.intents, rng)
     reward, given = (~bank.wrong).astype(np.float64), rng.random(CASES) < GIVEN
-    # who admits a failure is believed
-    stock = Stock(
-        bank, np.eye(corpus.intents)[bank.answers], reward, given | bank.wrong, rng.integers(0, SOURCES, CASES)
-    )
+    stock = Stock(bank, np.eye(corpus.intents)[bank.answers], reward, given, rng.integers(0, SOURCES, CASES))
     if attack is not None:
         stock = _poisoned(stock, attack, _forged(attack, rest, corpus.intents, rng))
     scenes = stock.scenes(asked, Search.of(stock.bank).pools(asked, POOL))

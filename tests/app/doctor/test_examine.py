@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.doctor import CHECKS
+from app.doctor.examine import BEFORE, CHECKS
 from tests.app.doctor.conftest import look, retain_one
 
 
@@ -10,7 +10,7 @@ async def test_a_well_bank_has_nothing_to_complain_of(url: str, tmp_path: Path):
     await retain_one(url)
     found = await look(url, tmp_path)
     assert [finding for finding in found.values() if finding.ok is False] == []
-    assert len(found) == len(CHECKS) + 6
+    assert len(found) == len(BEFORE) + 1 + len(CHECKS)  # and whether there is a connection
     assert "PostgreSQL 18" in found["postgres"].detail
     assert found["pgvector"].ok
     assert "256 dimensions" in found["embedder"].detail

@@ -1,11 +1,15 @@
 """The machine: what no database is asked for."""
 
+import resource
 import stat
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
+import pytest
 from pydantic import SecretStr
 
-from app.doctor import machine
+from app.doctor import examine, machine
 from app.settings import Settings
 from tests.app.doctor.conftest import look, settings
 
@@ -36,4 +40,45 @@ async def test_a_secret_that_is_too_short_is_found(url: str, tmp_path: Path):
 async def test_published_keys_that_nobody_can_reach_are_found(url: str, tmp_path: Path):
     finding = (await look(url, tmp_path, jwks_url="http://127.0.0.1:1/keys"))["tokens"]
     assert finding.ok is False
-    assert "ConnectError" in finding.detail
+    assert "Connection" in finding.detail
+
+
+def test_more_connections_than_files_may_be_open_are_found(tmp_path: Path):
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert machine.open_files(Settings(home=tmp_path)).ok is (hard >= 1_256)
+    assert machine.open_files(Settings(home=tmp_path, connections=hard)).ok is False
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["[]", "{}", "<html>", '{"keys": 5}', '{"keys": "abc"}', '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', "\xff"],
+)
+async def test_an_answer_without_a_key_to_check_tokens_with_is_found(tmp_path: Path, answer: str):
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(answer.encode("latin-1"))
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        found = machine.tokens(Settings(home=tmp_path, jwks_url=f"http://127.0.0.1:{server.server_port}/keys"))
+        server.shutdown()
+    assert found.ok is False
+
+
+@pytest.mark.parametrize("jwks_url", ["http://[::1", "ftp://127.0.0.1/keys", "file:///etc/passwd", "keys"])
+def test_an_address_that_cannot_be_one_of_keys_is_found(tmp_path: Path, jwks_url: str):
+    assert machine.tokens(Settings(home=tmp_path, jwks_url=jwks_url)).ok is False
+
+
+async def test_a_broken_file_of_secrets_is_a_finding_and_the_rest_of_the_report_comes_all_the_same(
+    url: str, tmp_path: Path
+):
+    (tmp_path / "secrets.json").write_text("{")
+    found = {finding.name: finding for finding in await examine(Settings(home=tmp_path, database_url=url))}
+    assert found["tokens"].ok is False
+    assert found["keys"].ok is not True
+    assert found["postgres"].ok

@@ -104,4 +104,4 @@ async def test_a_worker_is_well_while_it_gives_signs_of_life(url: str, tmp_path:
     await as_owner(url, "UPDATE jobs SET last_succeeded = now() - interval '2 minutes'")
     finding = (await look(url, tmp_path))["worker"]
     assert finding.ok is False
-    assert "worker succeeded 120 s ago" in finding.detail
+    assert re.search(r"worker succeeded 12\d s ago", finding.detail)

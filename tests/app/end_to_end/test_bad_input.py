@@ -81,7 +81,7 @@ async def test_a_bad_run_is_refused_and_stores_nothing(name: str, alice: User):
 async def test_what_is_not_json_is_refused(name: str, alice: User):
     for path in ("/v1/retain", "/v1/retrieve", "/v1/feedback", "/functions/v1/hybrid-search-context-eng"):
         answer = await send(alice, path, BAD_BYTES[name])
-        assert answer.status_code in {400, 422}, path
+        assert answer.status_code in {400, 413, 422}, path
         is_problem(answer)
     await queue_moves(alice)
 
@@ -211,9 +211,7 @@ async def test_a_bad_question_is_refused_and_not_logged(name: str, alice: User):
     assert await alice.rows("SELECT id FROM decisions WHERE user_sub = :user_sub") == []
 
 
-@pytest.mark.parametrize(
-    "query", ["   ", "\n", "&|!:*()<->'\"\\", "';--", "the of and", "\U0001f600", "%s %(x)s :name"]
-)
+@pytest.mark.parametrize("query", ["&|!:*()<->'\"\\", "';--", "the of and", "\U0001f600", "%s %(x)s :name"])
 async def test_a_query_of_signs_alone_is_answered(query: str, alice: User):
     await alice.retain("water the garden")
     await alice.settle()
@@ -224,7 +222,6 @@ async def test_a_query_of_signs_alone_is_answered(query: str, alice: User):
 BAD_FEEDBACK = {
     "nothing": {},
     "no subject": {"reward": 1},
-    "two subjects": {"reward": 1, "case_id": str(uuid4()), "retrieval_id": str(uuid4())},
     "no reward": {"case_id": str(uuid4())},
     "two rewards": {"case_id": str(uuid4()), "reward": 1, "thumb": "up"},
     "reward of NaN": {"case_id": str(uuid4()), "reward": float("nan")},

@@ -202,7 +202,7 @@ class BankMachine(RuleBasedStateMachine):
     def tags_a_case(self, who: int, place: int, tags: list[str]) -> None:
         person = self.people[who]
         if (case_id := person.nth(place)) is not None:
-            self.do(self._as(person, lambda c: set_tags(c, self.author(person), case_id, tags)))
+            self.do(self._as(person, lambda c: set_tags(c, self.keyring, self.author(person), case_id, tags)))
             person.cases[case_id].tags = tags
 
     @rule(who=people, place=places)
@@ -218,7 +218,9 @@ class BankMachine(RuleBasedStateMachine):
         case_id = victim.nth(place) or uuid4()
         retrieval_id = victim.retrievals[-1] if victim.retrievals else uuid4()
         attempts = {
-            "tag": lambda: self._as(thief, lambda c: set_tags(c, self.author(thief), case_id, ["stolen"])),
+            "tag": lambda: self._as(
+                thief, lambda c: set_tags(c, self.keyring, self.author(thief), case_id, ["stolen"])
+            ),
             "delete": lambda: self._as(thief, lambda c: delete_case(c, self.author(thief), case_id)),
             "reward": lambda: self._feedback(thief, Feedback(0.0, "user", case_id=case_id)),
             "reward retrieval": lambda: self._feedback(thief, Feedback(0.0, "user", decision_id=retrieval_id)),

@@ -1,6 +1,7 @@
 """Whatever dies amid a stream of retains: what was acknowledged is in the bank, once."""
 
 import asyncio
+import json
 import os
 import signal
 from collections import Counter
@@ -173,7 +174,10 @@ async def test_a_database_of_ones_own_may_go_and_come_back():
         server = postgres.start(elsewhere)
         await migrate(server.url())
         address = server.url().replace("+asyncpg", "")
-        with Service(own, DATABASE_URL=address) as service, service.client("alice") as client:
+        with (
+            Service(own, DATABASE_URL=address, CASEBANK_MASTER_KEY="5" * 64) as service,
+            service.client("alice") as client,
+        ):
             assert not (own / "postgres").exists()
             worked(client, retain(client, "feed the cat"))
             postgres.release(elsewhere)
@@ -192,3 +196,8 @@ async def test_a_database_of_ones_own_may_go_and_come_back():
             found = retrieve(client, "feed the cat")
             assert found["mode"] == "hybrid"
             assert {case["task"] for case in found["cases"]} == {"feed the cat", "feed the bird"}
+            told = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
+        outages = [line["event"] for line in told if line["event"].startswith("outage.")]
+        assert outages == ["outage.began", "outage.ended"]
+        refused = {(line["status"], line["type"]) for line in told if line["event"] == "request.refused"}
+        assert (503, "database-unavailable") in refused

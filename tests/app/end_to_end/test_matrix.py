@@ -74,6 +74,7 @@ CLOSED = [
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
     Endpoint("PATCH", "/v1/cases/{case_id}", 200, lambda _: {"tags": ["seen"]}, names="case"),
     Endpoint("DELETE", "/v1/cases/{case_id}", 204, names="case"),
+    Endpoint("GET", "/v1/profiles", 200),
     Endpoint("GET", "/v1/profiles/{agent}", 200, names="profile"),
     Endpoint("PUT", "/v1/profiles/{agent}", 200, lambda _: {"k": 3}),
     Endpoint("GET", "/v1/policy", 200, query="?agent={agent}"),
@@ -91,9 +92,13 @@ CLOSED = [
     Endpoint("POST", "/v1/procedures/{procedure_id}/pin", 200, lambda _: {"version": 1}, names="procedure"),
     Endpoint("POST", "/v1/procedures/{procedure_id}/retire", 200, names="procedure"),
     Endpoint("GET", "/v1/audit", 200),
+    Endpoint(
+        "POST", "/v1/users/begin-again", 409, lambda _: {"erased_at": "2026-01-01T00:00:00Z"}
+    ),  # nobody was erased
 ]
-OPEN = [Endpoint("GET", path, 200) for path in ("/healthz", "/readyz", "/metrics")]
-DOCUMENTATION = {("GET", path) for path in ("/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc")}
+OPEN = [Endpoint("GET", path, 200) for path in ("/", "/healthz", "/readyz", "/metrics")]
+DOCUMENTATION = {("GET", path) for path in ("/openapi.json", "/docs", "/docs/oauth2-redirect")}
+DOCUMENTATION |= {("ANY", "/static-offline-docs")}
 NAMING = [endpoint for endpoint in CLOSED if endpoint.names != "nothing"]
 
 
@@ -148,6 +153,7 @@ async def test_another_users_things_answer_exactly_like_things_that_nobody_has(
     theirs, unknown = await endpoint.call(bob.http, hers), await endpoint.call(bob.http, nobodys())
     assert theirs.status_code == unknown.status_code == 404
     assert theirs.content == unknown.content
+    assert theirs.headers.pop("x-request-id") != unknown.headers.pop("x-request-id")
     assert dict(theirs.headers) == dict(unknown.headers)
 
 

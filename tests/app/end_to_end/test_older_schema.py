@@ -1,5 +1,6 @@
 """A service over a database that was not migrated says so, on every route that needs it."""
 
+import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -33,3 +34,24 @@ async def test_an_older_schema_is_named_and_no_route_answers_as_if_it_were_well(
             answer = await http.post(path, json=body)
             assert answer.status_code == 503, answer.text
             assert ADVICE in answer.json()["detail"]
+
+
+async def test_what_is_noted_once_it_was_migrated_is_signed_without_a_restart(
+    postgres: EmbeddedPostgres, tmp_path: Path
+):
+    url = await new_database(postgres)
+    await migrate(url, "0003")
+    secrets = {"jwt_secret": os.urandom(32).hex(), "master_key": os.urandom(32).hex()}
+    settings = Settings(home=tmp_path, database_url=url, **secrets)
+    app = create_app(settings)
+    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
+        service = Service(app, settings, clients)
+        await migrate(url)
+        alice = await service.user("alice")
+        run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
+        async with asyncio.timeout(30):
+            while (answer := await alice.http.post("/v1/retain", json=run)).status_code == 503:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+        assert answer.status_code == 202, answer.text
+        ((signed,),) = await alice.rows("SELECT bool_and(mac IS NOT NULL) FROM audit WHERE user_sub = :user_sub")
+        assert signed

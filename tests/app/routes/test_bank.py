@@ -1,6 +1,9 @@
 """The bank as its owner sees it: pages, tags, deletions, the audit."""
 
 from typing import Any
+from urllib.parse import quote
+
+import pytest
 
 from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import LESSON, STEPS, fill, ids
@@ -109,3 +112,33 @@ async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(
     assert [(str(row.case_id), row.version, row.record) for row in rows] == [(case_id, 1, LESSON)]
     plain = await alice.retain("remove a column")
     assert (await alice.case(plain))["procedure"] is None
+
+
+async def test_numbers_come_out_as_they_were_sent(alice: User):
+    await alice.retain("water the garden", reward=0.05)
+    (case,) = await alice.cases(status="any")
+    assert case["reward"] == 0.05
+    profile = (await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.07, "rrf_k": 33.3})).json()
+    assert (profile["explore"], profile["rrf_k"]) == (0.07, 33.3)
+
+
+@pytest.mark.parametrize("agent", ["a/b", "a/b/c", "ä b"])
+async def test_an_agent_is_read_by_whatever_name_it_was_retained_under(agent: str, alice: User):
+    await alice.retain("water the garden", agent=agent)
+    for written in (quote(agent), quote(agent, safe="")):
+        answer = await alice.http.get(f"/v1/profiles/{written}")
+        assert (answer.status_code, answer.json()["agent"]) == (200, agent)
+        assert (await alice.http.get(f"/v1/profiles/{written}/usage")).status_code == 200
+
+
+async def test_the_agents_of_a_user_are_listed_with_their_numbers(alice: User, bob: User):
+    for agent in ("b", "a", "a"):
+        await alice.retain(f"water the garden for {agent}", agent=agent)
+    await bob.retain("water the garden", agent="c")
+    listed = (await alice.http.get("/v1/profiles")).json()["profiles"]
+    assert [(each["agent"], sum(each["cases"].values())) for each in listed] == [("a", 2), ("b", 1)]
+
+
+async def test_what_is_wrong_is_said_without_the_words_of_the_library(alice: User):
+    answer = await alice.http.post("/v1/feedback", json={"thumb": "up"})
+    assert [each["message"] for each in answer.json()["errors"]] == ["name retrieval_id or case_id"]

@@ -1,12 +1,21 @@
-"""Alive, ready, and its numbers: open to anybody, and they tell how the background jobs do."""
+"""Alive and ready, for anybody; and the numbers, for the operator."""
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.auth import OPERATOR, PublishedKeys, TokenVerifier
 from app.job_records import JobRecords
 from app.schedule import TRAINING, UPKEEP
-from tests.app.conftest import Service
+from tests.app.conftest import Service, User
+
+KEY = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048).public_key(), as_dict=True)
 
 
 @pytest.fixture
@@ -32,6 +41,89 @@ async def test_a_ready_service_tells_how_long_ago_each_job_last_succeeded(servic
     assert answer["jobs"][TRAINING]["last_error"] == "TrainingFailed"
 
 
+async def test_a_job_that_failed_or_is_late_is_named_and_takes_nothing_from_those_who_call(
+    service: Service, anybody: httpx.AsyncClient
+):
+    records = JobRecords(service.runtime.database)
+    for job in (UPKEEP, TRAINING):
+        await records.succeeded(job)
+    assert (await anybody.get("/readyz")).json()["late"] == []
+    await records.failed(TRAINING, "TrainingFailed")
+    answer = await anybody.get("/readyz")
+    assert (answer.status_code, answer.json()["late"]) == (200, [TRAINING])
+    await records.succeeded(TRAINING)
+
+
+async def test_a_service_whose_issuer_has_never_answered_is_not_ready_until_it_does(service: Service):
+    anybody = await service.http(None)
+    verifier = service.app.state.verifier
+    issuer = OneKey()
+    keys = PublishedKeys(issuer.url, refetch_after_s=0)
+    try:
+        service.app.state.verifier = TokenVerifier(keys, "issuer", "audience")
+        answer = await anybody.get("/readyz")
+        assert answer.status_code == 503
+        assert "issuer" in answer.json()["detail"]
+        issuer.answers = True
+        assert (await anybody.get("/readyz")).status_code == 200
+        issuer.close()  # what was fetched goes on working
+        assert (await anybody.get("/readyz")).status_code == 200
+    finally:
+        service.app.state.verifier = verifier
+
+
+async def test_the_metrics_count_rewards_decisions_and_what_waits_and_tell_how_large_the_tables_are(
+    service: Service, alice: User
+):
+    anybody = await service.http(None)
+    before = await samples(anybody)
+    found = await alice.retrieve("feed the cat")
+    kept = await alice.retain("feed the cat", retrieval_id=found["retrieval_id"], reward=0.5, reward_source="judge")
+    await alice.feedback(case_id=kept, thumb="up")
+    await alice.settle()
+    after = await samples(anybody)
+
+    def more(name: str, **labels: str) -> float:
+        key = name, frozenset(labels.items())
+        return after[key] - before.get(key, 0)
+
+    assert more("casebank_rewards_total", source="judge") == 1
+    assert more("casebank_rewards_total", source="user") == 1
+    assert more("casebank_decisions_total", policy="default") == 1
+    assert after["casebank_queue_oldest_seconds", frozenset()] == 0
+    assert after["casebank_queue_cases", frozenset({("status", "dead")})] == 0
+    assert after["casebank_table_bytes", frozenset({("table", "cases")})] > 8192
+
+
+async def samples(anybody: httpx.AsyncClient) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    families = text_string_to_metric_families((await anybody.get("/metrics")).text)
+    return {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
+
+
+class OneKey:
+    """An issuer of tokens that publishes one key, once it answers at all."""
+
+    def __init__(self) -> None:
+        self.answers = False
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200 if owner.answers else 503)
+                self.end_headers()
+                self.wfile.write(json.dumps({"keys": [{**KEY, "kid": "one", "use": "sig"}]}).encode())
+
+            def log_message(self, *_: object) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/keys"
+        Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
 async def test_the_metrics_tell_of_every_job_its_failures_and_its_last_success(
     service: Service, anybody: httpx.AsyncClient
 ):
@@ -44,3 +136,41 @@ async def test_the_metrics_tell_of_every_job_its_failures_and_its_last_success(
     }
     assert {("casebank_job_failures_total", job) for job in (UPKEEP, TRAINING)} <= samples
     assert ("casebank_job_last_success_timestamp_seconds", UPKEEP) in samples
+
+
+async def asked_from(service: Service, address: str, token: str | None = None, **headers: str) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(service.app, raise_app_exceptions=False, client=(address, 4711))
+    client = await service.http(token)
+    headers |= {name: value for name, value in client.headers.items() if name == "authorization"}
+    return await service.stack.enter_async_context(
+        httpx.AsyncClient(transport=transport, base_url="http://casebank", headers=headers)
+    )
+
+
+async def test_a_stranger_sees_that_it_lives_and_is_ready_and_no_numbers(service: Service):
+    stranger = await asked_from(service, "192.0.2.1")
+    assert (await stranger.get("/healthz")).status_code == 200
+    assert (await stranger.get("/readyz")).json() == {"status": "ok"}
+    refused = await stranger.get("/metrics")
+    assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
+
+
+async def test_a_users_token_shows_no_numbers_and_the_operators_does(service: Service):
+    user = await asked_from(service, "192.0.2.1", service.token("ada"))
+    assert (await user.get("/metrics")).status_code == 403
+    assert (await user.get("/readyz")).json() == {"status": "ok"}
+    operator = await asked_from(service, "192.0.2.1", service.token("prometheus", scope=OPERATOR))
+    assert "casebank_" in (await operator.get("/metrics")).text
+    assert "queue" in (await operator.get("/readyz")).json()
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
+async def test_a_proxy_on_the_same_machine_is_no_operator(service: Service, header: str):
+    proxied = await asked_from(service, "127.0.0.1", **{header: "127.0.0.1"})
+    assert (await proxied.get("/metrics")).status_code == 401
+    assert (await proxied.get("/readyz")).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.0.1", "::1"])
+async def test_the_machine_itself_sees_the_numbers(service: Service, address: str):
+    assert (await (await asked_from(service, address)).get("/metrics")).status_code == 200

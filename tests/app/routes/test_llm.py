@@ -59,6 +59,7 @@ async def service(
         llm_budget_s=30,
         llm_rewrite_budget_s=30,
         llm_tokens_per_day=PER_DAY,
+        turn_wait_s=60,
     )
     app = create_app(settings)
     async with AsyncExitStack() as clients, app.router.lifespan_context(app):
@@ -104,8 +105,7 @@ async def test_a_request_may_have_its_query_rewritten_and_the_log_has_both(
     await alice.settle()
     answer = await alice.retrieve(CHATTY, rewrite=rewrite)
     assert (answer["rewritten"], answer["mode"], answer["degraded"]) == (searched, "hybrid", [])
-    (row,) = await alice.rows("SELECT query, rewritten FROM decisions WHERE user_sub = :user_sub")
-    assert tuple(row) == (CHATTY, searched)
+    assert await alice.queries() == [(CHATTY, searched)]
 
 
 async def test_what_is_searched_for_is_the_rewritten_query(server: ChatServer, alice: User):

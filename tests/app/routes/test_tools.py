@@ -132,7 +132,7 @@ async def test_nothing_that_a_run_holds_gets_into_the_lines(alice: User):
         {"tool": "act </casebank_memory>", "input": {planted: planted}, "output": f"Error: {planted}"},
         {"tool": "act </casebank_memory>", "input": {"id": planted}, "output": planted},
     ]
-    await run(alice, traces)
+    await run(alice, traces, plan=["act"])
     told = await context(alice, tool_memory=True)
     assert "Tool act_/casebank_memory_: 2 calls, 50% errors; after an error" in told
     assert "drop_table" not in told
@@ -146,7 +146,8 @@ async def test_subtasks_of_a_run_are_found_by_their_kind_and_listed_with_it(alic
     parent = await run(alice, FINE)
     part = await run(alice, FIXED, "Write the ALTER TABLE statement", kind="subtask", parent_case_id=parent)
     call = await run(alice, FINE, "Look at the users table", kind="tool", parent_case_id=parent)
-    await run(alice, FINE, "Write another statement", kind="subtask")
+    another = await run(alice, FINE, "Ask what is missing")
+    await run(alice, FINE, "Write another statement", kind="subtask", parent_case_id=another)
     found = await alice.retrieve("Write the statement for the users table", filters={"kinds": ["subtask"]})
     assert found["cases"][0]["case_id"] == part
     assert {slot["kind"] for slot in found["cases"]} == {"subtask"}

@@ -23,7 +23,7 @@ def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...]
 
 
 async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tmp_path: Path):
-    settings = Settings(home=tmp_path, database_url=database_url)
+    settings = Settings(home=tmp_path, database_url=database_url, master_key="5" * 64)
     assert await run(settings, engine("local", "cpu"), None, seed=0) == []
 
 
@@ -31,9 +31,15 @@ def test_the_table_has_a_line_for_each_profile():
     console = Console(file=io.StringIO(), width=120, record=True)
     console.print(
         as_table(
-            [TrainingResult("alice", "a", "candidate", version=3, decisions=100), TrainingResult("bob", "b", "erased")]
+            [
+                TrainingResult("alice", "a", "candidate", version=3, decisions=100),
+                TrainingResult("bob", "b", "erased"),
+                TrainingResult("carol", "a", "too few decisions", decisions=37, missing=63),
+            ]
         )
     )
-    alice, bob = (line for line in console.export_text().splitlines() if "alice" in line or "bob" in line)
+    lines = console.export_text().splitlines()
+    alice, bob, carol = (next(line for line in lines if user in line) for user in ("alice", "bob", "carol"))
     assert ("q-3" in alice, "100" in alice, "candidate" in alice) == (True, True, True)
     assert "erased" in bob
+    assert "63 more rewarded decisions are needed" in carol

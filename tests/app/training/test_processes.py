@@ -3,14 +3,17 @@
 import asyncio
 from pathlib import Path
 
+import asyncpg
 import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
 from app.settings import Settings
 from app.training.processes import TrainingFailed, Trainings
 
 
 def trainings(home: Path, url: str) -> Trainings:
-    return Trainings(Settings(home=home, database_url=url))
+    return Trainings(Settings(home=home, database_url=url, master_key="5" * 64))
 
 
 async def test_a_user_trains_once_at_a_time_and_another_may_wait(database_url: str, tmp_path: Path):
@@ -24,8 +27,16 @@ async def test_a_user_trains_once_at_a_time_and_another_may_wait(database_url: s
     await under_way.close()
 
 
-async def test_a_training_of_every_profile_ends_well_where_there_is_nothing_to_learn(database_url: str, tmp_path: Path):
-    await trainings(tmp_path, database_url).train_all()
+async def test_a_training_of_every_profile_counts_and_tells_what_came_of_them(database_url: str, tmp_path: Path):
+    await trainings(tmp_path, database_url).train_all()  # with nobody to learn from it ends well
+    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    await owner.execute("INSERT INTO profiles (user_sub, agent_key) VALUES ('alice', 'a'), ('bob', 'b')")
+    await owner.close()
+    before = REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "too few decisions"}) or 0
+    with capture_logs() as logged:
+        await trainings(tmp_path, database_url).train_all()
+    assert [(each["status"], each["profiles"]) for each in logged] == [(0, {"too few decisions": 2})]
+    assert REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "too few decisions"}) == before + 2
 
 
 async def test_a_training_that_cannot_reach_the_bank_says_that_it_failed(tmp_path: Path):

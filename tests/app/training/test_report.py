@@ -21,6 +21,7 @@ def test_it_is_plain_json():
         "outcome": "candidate",
         "version": 3,
         "decisions": 100,
+        "missing": 0,
         "verdict": None,
         "metrics": {"learning_curve": CURVE},
     }

@@ -82,7 +82,11 @@ async def runtimes(
         for pgvector in ("auto", "off"):
             url = await new_database(postgres, pgvector=pgvector)
             settings = Settings(
-                home=Path(tmp_path_factory.mktemp("home")), database_url=url, worker_in_service=False, explore=False
+                home=Path(tmp_path_factory.mktemp("home")),
+                database_url=url,
+                master_key="5" * 64,
+                worker_in_service=False,
+                explore=False,
             )
             made[pgvector] = await stack.enter_async_context(running(settings))
         yield made

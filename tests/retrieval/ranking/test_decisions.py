@@ -8,7 +8,7 @@ from retrieval.schema import decisions
 
 def test_the_fields_of_a_logged_decision_are_columns_of_the_log_or_its_slots():
     names = {field.name for field in fields(LoggedDecision)}
-    assert names - set(SLOTS) == set(COLUMNS) - {"user_sub"}
+    assert names - {*SLOTS, "key_id"} == set(COLUMNS) - {"user_sub"}
     assert set(COLUMNS) <= set(decisions.c.keys())
 
 

@@ -1,18 +1,20 @@
 """Reciprocal rank fusion, by the formula, on a bank that is written out."""
 
+from collections.abc import Sequence
+
 import asyncpg
-from sqlalchemy import Float, Integer, column, literal, select, values
+from sqlalchemy import Boolean, Float, Integer, column, literal, select, values
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
 from retrieval.search.fusion import fused
 
-BANK = [(1, 0.1, None), (2, 0.2, 0.9), (3, None, 0.5), (4, 0.3, None), (5, None, None)]
+BANK = [(1, 0.1, None, True), (2, 0.2, 0.9, True), (3, None, 0.5, True), (4, 0.3, None, True), (5, None, None, True)]
 FULL_TEXT, SEMANTIC, K = 2.0, 1.0, 50.0
 
 
-async def fusion(url: str, *, half: int, pool: int) -> list[asyncpg.Record]:
-    columns = column("id", Integer), column("distance", Float), column("relevance", Float)
-    bank = select(values(*columns, name="given").data(BANK)).cte("bank")
+async def fusion(url: str, *, half: int, pool: int, given: Sequence[tuple[object, ...]] = BANK) -> list[asyncpg.Record]:
+    columns = column("id", Integer), column("distance", Float), column("relevance", Float), column("proven", Boolean)
+    bank = select(values(*columns, name="given").data(given)).cte("bank")
     weights = {"full_text_weight": FULL_TEXT, "semantic_weight": SEMANTIC, "rrf_k": K}
     profile = select(*(literal(value, Float).label(name) for name, value in weights.items())).cte("profile")
     best = fused(bank, profile, half=half, pool=pool)
@@ -43,3 +45,18 @@ async def test_a_rank_below_its_half_contributes_nothing_and_the_pool_keeps_the_
         1: round(SEMANTIC / (K + 1), 12),
     }
     assert [row["id"] for row in await fusion(database_url, half=10, pool=2)] == [2, 3]
+
+
+FLOOD = [(number, number / 1_000, 1.0 - number / 1_000, number > 40) for number in range(1, 61)]
+"""Forty that nothing proves, ahead of twenty that are proven."""
+
+
+async def test_a_flood_of_unproven_cases_drives_no_proven_one_out(database_url: str):
+    rows = await fusion(database_url, half=10, pool=12, given=FLOOD)
+    assert [row["id"] for row in rows] == [1, 2, 3, *range(41, 50)]
+    assert (rows[3]["semantic_rank"], rows[3]["keyword_rank"]) == (41, 41)
+
+
+async def test_where_there_is_but_one_kind_the_pool_is_the_best_of_all(database_url: str):
+    alike = [(*row[:3], False) for row in FLOOD]
+    assert [row["id"] for row in await fusion(database_url, half=20, pool=12, given=alike)] == list(range(1, 13))

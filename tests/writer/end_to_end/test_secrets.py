@@ -37,6 +37,7 @@ async def test_sealed_columns_hold_no_plaintext(
     case_id = await keep(
         bank,
         user,
+        plan=["water it"],  # or else it is read off the calls
         tool_traces=traces,
         prompt_snapshot={"system": MARK},
         turns=[{"role": "user", "content": MARK}],
@@ -81,7 +82,7 @@ async def test_no_secret_reaches_the_database_the_embedder_or_the_log(  # noqa: 
     await drain(worker)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         key = await bank.keyring.find(connection, user)
-        await set_tags(connection, bank.author(user), case_id, ["seen"])
+        await set_tags(connection, bank.keyring, bank.author(user), case_id, ["seen"])
     (row,) = await states(bank, user)
     assert row.status == "ready"
     assert key is not None

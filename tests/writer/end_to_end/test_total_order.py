@@ -18,6 +18,7 @@ from retrieval.schema import cases
 from tests.lessons import RECORD
 from writer import privacy, procedures, rights, training, upkeep
 from writer.procedures.ports import Draft
+from writer.profiles import Profile
 from writer.run import ProcedureData
 
 ONE_ROW: set[str] = set()
@@ -28,16 +29,22 @@ KEYS: Mapping[str, set[str]] = {
     "crowded_out": {"ranked.rank"},
     "entries": {"decisions.id"},
     "expired": {"cases.id"},
+    "in_other_form": {"cases.id"},
+    "in_use": {"master_keys.fingerprint"},
     "expired_procedures": {"procedures.id"},
+    "learned_from": {"procedures.id"},
+    "last_erasure": ONE_ROW,
     "left": ONE_ROW,
     "live": {"policies.version"},
     "lock_cases": {"cases.id"},
     "long_pruned": {"cases.id"},
     "merged": {"cases.id"},
     "known_versions": {"procedures.id", "procedures.version"},
+    "named": ONE_ROW,
     "nearest_versions": {"procedures.id", "procedures.version"},
     "old_decisions": {"decisions.id"},
     "page": {"cases.id"},
+    "receipts": {"erasures.user_sub", "erasures.erased_at"},
     "rewarded": ONE_ROW,
     "size": ONE_ROW,
     "too_many_procedures": {"anon_1.rank"},
@@ -51,6 +58,10 @@ KEYS: Mapping[str, set[str]] = {
 NOW = datetime.now(UTC)
 ARGUMENTS = {
     "user_sub": "ada",
+    "user_digest": None,
+    "profile": Profile("ada", "agent", NOW),
+    "column": cases.c.source,
+    "sealed": True,
     "agent_key": "agent",
     "procedure_ids": [uuid4()],
     "case_ids": [uuid4()],
@@ -91,7 +102,7 @@ def ordered_by(statement: Select[Any]) -> str:
 
 @pytest.mark.parametrize("build", list(builders()), ids=lambda build: f"{build.__module__}.{build.__name__}")
 def test_a_statement_for_several_rows_has_a_total_order(build: Callable[..., Select[Any]]):
-    statement = build(*(ARGUMENTS[name] for name in signature(build).parameters))
+    statement = build(**{name: ARGUMENTS[name] for name in signature(build).parameters})
     order = ordered_by(statement)
     missing = {key for key in KEYS[build.__name__] if not re.search(rf"\b{re.escape(key)}\b", order)}
     assert not missing, f"ORDER BY{order or ' nothing'}"

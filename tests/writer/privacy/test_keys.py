@@ -7,7 +7,7 @@ import pytest
 
 from tests.writer.conftest import Bank
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import SealBroken
+from writer.privacy.master_keys import MasterKeyMismatch
 from writer.rights.erase import erase
 
 
@@ -33,5 +33,5 @@ async def test_a_key_that_an_erasure_destroyed_is_forgotten_when_it_is_looked_fo
 async def test_a_key_of_another_master_does_not_open(bank: Bank, user: str):
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await bank.keyring.find_or_make(connection, user)
-        with pytest.raises(SealBroken):
+        with pytest.raises(MasterKeyMismatch):
             await Keyring(os.urandom(32)).find(connection, user)

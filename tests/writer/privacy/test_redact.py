@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.writer.secrets_to_redact import CREDENTIALS, HIDDEN, ORDINARY, PERSONAL, SECRETS
@@ -119,23 +119,27 @@ def test_the_input_is_not_changed() -> None:
     assert value == {"to": [PERSONAL["email"]]}
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(mixtures)
 def test_redacting_a_text_twice_changes_nothing(text: str) -> None:
     clean, _ = redact_text(text)
     assert redact_text(clean) == (clean, {})
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(values)
 def test_redacting_a_value_twice_changes_nothing(value: Any) -> None:
     clean, _ = redact(value)
     assert redact(clean) == (clean, [])
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.lists(mixtures))
 def test_texts_of_one_run_are_redacted_as_each_would_be_alone(several: list[str]) -> None:
     assert redact(several)[0] == [redact_text(text)[0] for text in several]
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(texts, st.sampled_from([*SECRETS.values(), *PERSONAL.values()]), texts)
 def test_a_secret_between_spaces_never_stays(before: str, secret: str, after: str) -> None:
     assert secret not in redact_text(f"{before} {secret} {after}")[0]

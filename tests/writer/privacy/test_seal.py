@@ -32,7 +32,7 @@ def sealed(payload: Any) -> bytes:
 
 def sealed_frame(frame: bytes) -> bytes:
     """A compressed frame of our own making, sealed with the right key."""
-    return sealing._encrypt(frame, KEY, sealing._ZSTD, sealing._payload_owner(USER, CASE))  # noqa: SLF001
+    return sealing._encrypt(frame, KEY, sealing._ZSTD, sealing._payload_owner(USER, CASE, sealing.PAYLOAD))  # noqa: SLF001
 
 
 @given(payloads)

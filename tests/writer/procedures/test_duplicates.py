@@ -9,7 +9,9 @@ from tests.writer.procedure_bank import PLAN, TASK, finish, noted, stored, the_o
 async def test_near_duplicates_are_one_procedure_that_keeps_all_its_sources(bank: Bank, user: str):
     first = await finish(bank, user, plan=PLAN)
     second = await finish(bank, user, "please Restart the web server", plan=PLAN)
-    third = await finish(bank, user, "restart the web server", plan=PLAN, outcome="partial", reward=0.9)
+    third = await finish(
+        bank, user, "restart the web server", plan=PLAN, outcome="partial", reward=0.9, reward_source="user"
+    )
     row = await the_one(bank, user)
     assert (row.case_id, row.source_case_ids, row.occurrences) == (first, [first, second, third], 3)
     assert len(await noted(bank, user, "merge_procedure")) == 2

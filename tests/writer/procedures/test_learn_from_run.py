@@ -107,5 +107,5 @@ async def test_a_profile_that_wants_a_language_model_learns_by_it_and_others_by_
 
 
 async def test_a_trigger_without_words_costs_the_vector_and_not_the_case(bank: Bank, user: str):
-    await finish(bank, user, " ", plan=PLAN)
+    await finish(bank, user, "\u200b", plan=PLAN)
     assert (await the_one(bank, user)).trigger == "a task without words"

@@ -14,17 +14,20 @@ from writer.rights.edit import delete_case, set_profile, set_tags
 async def test_new_tags_are_searched_for_as_well(bank: Bank, user: str):
     (case_id,) = await bank.add(user, {"task": "paint the wall", "tags": ["old"]})
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await set_tags(connection, bank.author(user), case_id, ["new", "blue"])
-    (row,) = await bank.read(user, select(cases.c.tags, cases.c.search_text).where(cases.c.user_sub == user))
+        await set_tags(connection, bank.keyring, bank.author(user), case_id, ["new", "blue"])
+    (row,) = await bank.read(user, select(cases.c.tags, cases.c.search_vector).where(cases.c.user_sub == user))
     assert row.tags == ["new", "blue"]
-    assert "blue" in row.search_text
-    assert "old" not in row.search_text
+    assert "'blue'" in row.search_vector
+    assert "'old'" not in row.search_vector
 
 
 async def test_another_users_case_is_not_found_and_stays_as_it_was(bank: Bank, user: str):
     (case_id,) = await bank.add(user, {})
     thief = bank.author(f"{user}-b")
-    for attempt in (lambda c: set_tags(c, thief, case_id, ["mine"]), lambda c: delete_case(c, thief, case_id)):
+    for attempt in (
+        lambda c: set_tags(c, bank.keyring, thief, case_id, ["mine"]),
+        lambda c: delete_case(c, thief, case_id),
+    ):
         with pytest.raises(NotFound):
             async with bank.database.as_user(thief.user_sub, datetime.now(UTC)) as connection:
                 await attempt(connection)

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import io
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -13,8 +12,8 @@ from typing import Any
 import asyncpg
 import pytest
 import uuid_utils.compat as uuids
-from rich.console import Console
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import DBAPIError
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
@@ -23,12 +22,14 @@ from retrieval.schema import (
     audit,
     case_embeddings,
     case_tools,
+    cases,
     decision_slots,
     decisions,
     llm_usage,
     metadata,
     policies,
     procedures,
+    rate_limits,
     rewards,
     user_keys,
 )
@@ -36,6 +37,7 @@ from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import each_profile
 from writer.retain.retain import retain
+from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
 from writer.run import FinishedRun
 from writer.upkeep.prune import prune_all
@@ -93,8 +95,17 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(case_tools).values({**mine, **used}))
         await connection.execute(insert(llm_usage).values({**mine, **told, "day": datetime.now(UTC).date()}))
         await connection.execute(insert(rewards).values(reward))
+        taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
+        await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
+
+
+async def act_for(bank: Bank, user: str, actor: str) -> None:
+    """Leaves a case and a reward of the user that the actor brought."""
+    (case_id,) = await bank.add(user, {"source": actor})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await give_feedback(connection, user, actor, Feedback(1.0, "user", case_id=case_id))
 
 
 async def as_owner(url: str, statement: str, *values: object) -> list[Any]:
@@ -130,7 +141,7 @@ async def test_the_tombstone_names_nobody(bank: Bank, user: str, database_url: s
     (stone,) = await as_owner(database_url, "SELECT * FROM erasures WHERE user_sub = $1", receipt.user_digest)
     assert receipt.user_digest == hashlib.sha256(user.encode()).hexdigest()
     assert stone["erased_at"] == receipt.erased_at
-    assert json.loads(stone["receipt"]) == receipt.rows
+    assert json.loads(stone["receipt"]) == {"rows": receipt.rows}  # until it is issued
     assert user not in str(dict(stone))
 
 
@@ -142,16 +153,70 @@ async def test_an_unknown_user_gets_a_receipt_of_zeros_as_often_as_asked(bank: B
         assert receipt.clean
 
 
-async def test_the_receipt_reads_as_json_and_as_a_table(bank: Bank, user: str):
-    await fill(bank, user)
+async def test_the_name_of_who_acted_for_others_becomes_a_tombstone_in_their_rows(
+    bank: Bank, user: str, database_url: str
+):
+    other, bystander = f"{user}-other", f"{user}-bystander"
+    await act_for(bank, other, user)
+    await act_for(bank, bystander, bystander)
+    before = await bank.counts(other)
     receipt = await erase(bank.database, user)
-    assert json.loads(json.dumps(receipt.as_dict()))["rows"]["cases"] == 1
-    console = Console(record=True, width=120, file=io.StringIO())
-    console.print(receipt.as_table())
-    shown = console.export_text()
-    assert all(table.name in shown for table in USER_TABLES)
-    assert receipt.user_digest in shown
-    assert "1 key destroyed" in shown
+    assert receipt.renamed == {"audit.actor": 1, "rewards.actor": 1, "cases.source": 1}
+    assert receipt.clean
+    assert await bank.counts(other) == before
+    stone = f"erased:{receipt.user_digest}"
+    for table, column in (("audit", "actor"), ("rewards", "actor"), ("cases", "source")):
+        found = await as_owner(database_url, f"SELECT {column} AS who FROM {table} WHERE user_sub = $1", other)  # noqa: S608
+        assert {row["who"] for row in found} - {"retain"} == {stone}
+        assert await as_owner(database_url, f"SELECT 1 FROM {table} t WHERE {column} = $1", user) == []  # noqa: S608
+    (kept,) = await bank.read(bystander, select(cases.c.source).where(cases.c.user_sub == bystander))
+    assert kept.source == bystander
+
+
+async def test_a_name_that_another_transaction_holds_is_waited_for(bank: Bank, user: str, database_url: str):
+    other = f"{user}-other"
+    await act_for(bank, other, user)
+    async with bank.database.as_user(other, datetime.now(UTC)) as connection:
+        await connection.execute(select(cases.c.id).where(cases.c.user_sub == other).with_for_update())
+        erasing = asyncio.create_task(erase(bank.database, user))
+        await asyncio.sleep(0.5)
+        assert not erasing.done()
+    assert (await erasing).renamed["cases.source"] == 1
+
+
+async def test_after_an_erasure_no_statistics_know_the_user(bank: Bank, user: str, database_url: str):
+    await bank.add(user, *({"task": f"task number {number}"} for number in range(30)))
+    await fill(bank, f"{user}-other")
+    await as_owner(database_url, "ANALYZE")
+    sampled = (
+        "SELECT tablename, attname FROM pg_stats WHERE schemaname = 'public'"
+        " AND strpos(replace(pg_stats::text, $1 || '-', ''), $1) > 0"  # of this user, and not of the other one
+    )
+    assert await as_owner(database_url, sampled, user)  # or else this proves nothing
+    assert await as_owner(database_url, sampled, "task number") == []
+    await erase(bank.database, user)
+    assert await as_owner(database_url, sampled, user) == []
+
+
+async def test_the_role_that_renames_sees_and_changes_nothing_else(bank: Bank, user: str):
+    other = f"{user}-other"
+    await act_for(bank, other, user)
+    for refused in (
+        "SELECT task FROM cases",
+        "SELECT payload FROM audit",
+        "DELETE FROM audit",
+        "UPDATE audit SET action = 'x'",
+        "UPDATE erasures SET erased_at = now()",
+        "DELETE FROM erasures",
+        "UPDATE audit SET actor = 'somebody else'",
+        "SELECT * FROM user_keys",
+    ):
+        with pytest.raises(DBAPIError, match=r"permission denied|row-level security"):
+            async with bank.database.as_eraser_elsewhere(user) as connection:
+                await connection.execute(text(refused))
+    async with bank.database.as_eraser_elsewhere(f"{user}-nobody") as connection:
+        for table, column in (("audit", "actor"), ("cases", "source")):
+            assert (await connection.execute(text(f"SELECT {column} FROM {table}"))).all() == []  # noqa: S608
 
 
 async def test_a_token_from_before_is_refused_and_a_later_one_begins_anew_with_a_new_key(

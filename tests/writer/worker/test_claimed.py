@@ -7,6 +7,7 @@ import pytest
 import uuid_utils.compat as uuids
 
 from retrieval.schema import cases
+from retrieval.sealed import CaseWords
 from tests.writer.conftest import AGENT, Bank, keep, states
 from writer.errors import LeaseLost
 from writer.worker import queue
@@ -26,7 +27,9 @@ async def read(bank: Bank, user: str, token: UUID, *case_ids: UUID) -> list[Clai
 
 
 async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_profile(bank: Bank, user: str):
-    case_id = await keep(bank, user, "water the garden", plan=["turn the tap"], tags=["green"], reward=0.25)
+    case_id = await keep(
+        bank, user, "water the garden", plan=["turn the tap"], tags=["green"], reward=0.25, reward_source="metric"
+    )
     await bank.set_profile(user, abstraction="off", least_success=0.5)
     (held,) = await claim(bank)
     (case,) = await read(bank, user, held.lease_token, case_id)
@@ -39,7 +42,7 @@ async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_p
     )
     assert (case.outcome, case.reward, case.reward_source, case.error_count) == ("success", 0.25, "metric", 0)
     assert (case.analyst, case.abstraction, case.least_success) == ("rules", "off", 0.5)
-    assert Work(held, case).texts == ["water the garden"]
+    assert Work(held, case, said=CaseWords(case.task, case.plan)).texts == ["water the garden"]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await close(connection, held, None)
 

@@ -43,7 +43,7 @@ async def test_calls_that_answer_an_error_with_the_status_ok_are_failed_calls_in
     row = await one(bank, user, case_id)
     assert (row.status, row.error_count, row.effects, row.reward) == ("ready", 2, [], 0.5)
     assert row.reward_source == "heuristic"
-    assert row.search_text == "water the garden\ncancel_order"
+    assert row.search_vector == "'cancel':4 'garden':3 'order':5 'water':1"
 
 
 async def test_the_audit_says_what_was_corrected(bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str):
@@ -147,9 +147,9 @@ async def test_the_slate_earns_the_corrected_guess(bank: Bank, server: OpenAISer
 async def test_a_repeat_counts_on_the_kept_case_with_its_corrected_guess(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
-    (kept,) = [await keep(bank, user, tool_traces=[{"tool": "cancel_order", "output": "cancelled"}])]
+    (kept,) = [await keep(bank, user, plan=["cancel"], tool_traces=[{"tool": "cancel_order", "output": "cancelled"}])]
     await drain(worker_on(server))
-    repeat = await keep(bank, user, tool_traces=MISSED)
+    repeat = await keep(bank, user, plan=["cancel"], tool_traces=MISSED)
     await drain(worker_on(server))
     row, merged = await one(bank, user, kept), await one(bank, user, repeat)
     assert (row.occurrences, row.error_count, row.reward) == (2, 0, 0.75)

@@ -33,6 +33,7 @@ def repeat(reward: float | None, source: RewardSource | None) -> ClaimedCase:
         kind="task",
         task="water the garden",
         plan=[],
+        words=None,
         effects=[],
         tags=[],
         outcome="success",
@@ -97,7 +98,8 @@ async def test_the_same_words_in_another_case_and_spacing_are_the_same_run(
 async def test_trusted_rewards_are_not_diluted_by_the_guesses_before_them(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
-    for more in ({}, {}, {}, {"reward": 0.0}, {"reward": 1.0}):
+    judged = [{"reward": reward, "reward_source": "metric"} for reward in (0.0, 1.0)]
+    for more in ({}, {}, {}, *judged):
         await keep(bank, user, **more)
         await drain(worker_on(server))
     kept = (await states(bank, user))[0]

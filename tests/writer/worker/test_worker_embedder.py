@@ -11,6 +11,7 @@ from sqlalchemy import select
 from retrieval.schema import case_embeddings, cases, procedures
 from tests.fakes.openai_server import Fault, OpenAIServer, vector
 from tests.writer.conftest import (
+    AGENT,
     DIMENSION,
     IMPATIENT,
     PACE,
@@ -23,7 +24,8 @@ from tests.writer.conftest import (
     states,
     wake_all,
 )
-from writer.run import ProcedureData
+from writer.retain.retain import retain
+from writer.run import FinishedRun, ProcedureData
 from writer.worker.worker import Pace
 
 WRONG_ANSWERS = (
@@ -93,7 +95,9 @@ async def test_vectors_that_come_in_another_order_go_to_their_own_cases(
 async def test_a_task_that_has_no_vector_is_ready_all_the_same(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
-    await keep(bank, user, "   ", plan=["turn the tap"])
+    run = FinishedRun.model_validate({"agent": AGENT, "task": "water", "plan": ["turn the tap"]})
+    blank = run.model_copy(update={"task": "   "})  # which an older version took in
+    await retain(bank.database, bank.keyring, blank, bank.author(user))
     await keep(bank, user, "mow the lawn")
     await drain(worker_on(server))
     assert [row.status for row in await states(bank, user)] == ["ready", "ready"]

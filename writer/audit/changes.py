@@ -1,4 +1,4 @@
-"""The audit: an entry for every change, written in the change's own transaction."""
+"""A change and its entry, which is written in the change's own transaction."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,6 +10,7 @@ from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.schema import audit
+from writer.audit.signing import AuditKey, key_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,14 @@ class Change:
             payload=payload,
         )
 
+    def entry(self, key: AuditKey | None) -> dict[str, object]:
+        """Returns the columns of a new entry, signed if there is a key."""
+        columns = {"id": uuids.uuid7(), **asdict(self)}
+        return {**columns, "mac": None if key is None else key.entry(columns)}
+
 
 async def note(connection: AsyncConnection, *changes: Change) -> None:
-    """Adds an entry for each change; the connection is the user's."""
+    """Adds an entry for each change; the connection is the user's. It joins the user's chain when that commits."""
     if changes:
-        await connection.execute(insert(audit), [{"id": uuids.uuid7(), **asdict(change)} for change in changes])
+        key = key_of(connection)
+        await connection.execute(insert(audit), [change.entry(key) for change in changes])

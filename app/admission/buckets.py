@@ -1,0 +1,190 @@
+"""The buckets of tokens that replicas share: the statement that takes some, and what this process holds of them.
+
+A process takes a block of tokens at a time, so that most requests cost no round trip. All that it holds was taken from
+the shared bucket before, and is less than one and a half blocks: in any span of t seconds, P processes together let at
+most ``size + t / every_s + P * 1.5 * (block - 1)`` requests of one bucket through. With blocks of one that is exact.
+
+Source: the generic cell rate algorithm (ITU-T I.371): all that is stored is the time at which the bucket will be full.
+"""
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Protocol
+
+from cachetools import LRUCache
+from sqlalchemy import (
+    ColumnElement,
+    DateTime,
+    Integer,
+    Interval,
+    bindparam,
+    cast,
+    delete,
+    extract,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import insert
+
+from app.admission.errors import RateExceeded
+from app.admission.quotas import Quota, Standing
+from retrieval.database.database import Database
+from retrieval.database.fast_path import FastStatement
+from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.errors import CasebankError
+from retrieval.schema import rate_limits
+from writer.author import Author
+
+REMEMBERED = 20_000
+"""Buckets of which a process remembers what it holds; of one that it forgets, a block is lost at most."""
+SWEPT_AFTER = timedelta(minutes=1)
+"""How long a full bucket stays in the table, which says no more than that there was one."""
+
+
+class Taken(Protocol):
+    """What came of a take: the tokens, 0 where there was none, and when the bucket is full again."""
+
+    granted: int
+    whole_in_s: float
+
+
+@cache
+def take() -> FastStatement[Taken]:
+    """Returns the statement that takes up to ``block`` tokens from a bucket, as many as there are.
+
+    It takes the parameters ``bucket``, ``size``, ``every`` (an interval), ``block``, and ``now``: null for the
+    database's clock, which replicas share. Where the clock went back, or the quota was made smaller, a bucket is
+    empty at worst. Buckets of the same user that have been full for long are deleted on the way.
+    """
+    size, block = bindparam("size", type_=Integer), bindparam("block", type_=Integer)
+    every, bucket = bindparam("every", type_=Interval), bindparam("bucket", type_=rate_limits.c.bucket.type)
+    now = func.coalesce(bindparam("now", type_=DateTime(timezone=True)), func.now())
+    none = literal(timedelta(), Interval)
+    missing = func.greatest(none, func.least(rate_limits.c.full_at - now, _times(every, size)))
+    there = func.floor(size - extract("epoch", missing) / extract("epoch", every))
+    granted = cast(func.greatest(0, func.least(block, there)), Integer)
+    first = select(USER_SUB, bucket, block, now + _times(every, block)).where(may_enter())
+    long_full = (
+        select(rate_limits.c.bucket)
+        .where(
+            may_enter(),
+            rate_limits.c.user_sub == USER_SUB,
+            rate_limits.c.bucket != bucket,
+            rate_limits.c.full_at < now - literal(SWEPT_AFTER, Interval),
+        )
+        .with_for_update(skip_locked=True)  # another process may be taking from it, or sweeping, too
+    )
+    swept = delete(rate_limits).where(
+        may_enter(), rate_limits.c.user_sub == USER_SUB, rate_limits.c.bucket.in_(long_full)
+    )
+    taking = (
+        insert(rate_limits)
+        .from_select(["user_sub", "bucket", "granted", "full_at"], first)
+        .on_conflict_do_update(
+            index_elements=["user_sub", "bucket"],
+            set_={"granted": granted, "full_at": now + missing + _times(every, granted)},
+        )
+        .returning(rate_limits.c.granted, extract("epoch", rate_limits.c.full_at - now).label("whole_in_s"))
+    )
+    return FastStatement.of(taking.add_cte(swept.cte("swept")))
+
+
+def _times(interval: ColumnElement[timedelta], number: ColumnElement[int]) -> ColumnElement[timedelta]:
+    return interval.op("*", return_type=Interval())(number)
+
+
+@dataclass(slots=True)
+class _Held:
+    """What this process knows of a bucket: the tokens it holds, and how the shared bucket stood when it last asked."""
+
+    tokens: int = 0
+    left: int = 0
+    whole_at: float = 0.0
+    empty_until: float = 0.0
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """Which bucket to take from, for whom, and by which clock."""
+
+    quota: Quota
+    author: Author
+    key: bytes
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Takes tokens, from what the process holds or else from the database."""
+
+    database: Database
+    _held: LRUCache[tuple[str, bytes], _Held] = field(default_factory=lambda: LRUCache(REMEMBERED))
+    _asking: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def take(self, quota: Quota, author: Author, name: str, at: datetime | None = None) -> Standing:
+        """Takes one token of the user's bucket of that name, and returns what is left.
+
+        Args:
+            quota: how large the bucket is, and how fast it fills.
+            author: whose it is.
+            name: of the agent or the session; anything for the user's own.
+            at: the time to reckon with; None: by the database's clock, which replicas share.
+
+        Raises:
+            RateExceeded: there is none.
+            UserErased, DatabaseUnavailable: see Database.fast; the process held no token.
+        """
+        key = author.user_sub, quota.bucket(name)
+        if (held := self._held.get(key)) is None:
+            held = self._held[key] = _Held()
+        if not held.tokens:
+            async with held.asking:  # one at a time: those that wait here take from what the first one got
+                if not held.tokens:
+                    await self._refill(held, _Bucket(quota, author, key[1], at))
+            if not held.tokens:
+                wait_s = max(0.001, held.empty_until - time.monotonic())
+                raise _exceeded(quota, wait_s)
+        held.tokens -= 1
+        if held.tokens < quota.block // 2 and not held.asking.locked() and held.empty_until < time.monotonic():
+            asking = asyncio.create_task(self._refill_ahead(held, _Bucket(quota, author, key[1], at)))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
+        return Standing(quota, held.tokens + held.left, max(0.0, held.whole_at - time.monotonic()))
+
+    async def _refill_ahead(self, held: _Held, bucket: _Bucket) -> None:
+        """Takes the next block before the last one is used up, so that no request waits for it."""
+        async with held.asking:
+            with suppress(CasebankError):  # whoever needs the tokens will meet it, too
+                await self._refill(held, bucket)
+
+    async def _refill(self, held: _Held, bucket: _Bucket) -> None:
+        """Adds a block, or what there is, to what is held; does not ask as long as the bucket is known to be empty."""
+        quota = bucket.quota
+        if bucket.at is None and held.empty_until > time.monotonic():
+            return
+        parameters = {
+            "bucket": bucket.key,
+            "size": quota.size,
+            "every": timedelta(seconds=quota.every_s),
+            "block": quota.block,
+            "now": bucket.at,
+        }
+        async with self.database.fast(bucket.author.user_sub, bucket.author.authorised_at) as connection:
+            (taken,) = await connection.all(take(), parameters)
+        whole_in_s, now = float(taken.whole_in_s), time.monotonic()
+        held.tokens += taken.granted
+        held.whole_at = now + whole_in_s
+        held.left = max(0, int(quota.size - whole_in_s / quota.every_s))
+        if not taken.granted:
+            held.empty_until = now + max(0.001, whole_in_s - (quota.size - 1) * quota.every_s)
+
+
+def _exceeded(quota: Quota, wait_s: float) -> RateExceeded:
+    who, what = quota.name.split("-")
+    return RateExceeded(f"this {who} has used up its {what} for now", wait_s, Standing(quota, 0, wait_s))

@@ -1,0 +1,131 @@
+"""What `casebank purge` does: erases a user, scrubs the disk, finds receipts again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+from sqlalchemy import text
+
+from app.db import service_database
+from app.erasure.files import search
+from app.erasure.marks import Marks, sample
+from app.erasure.scrub import Progress, Rewritten, scrub
+from app.runtime import owner_url, running
+from app.settings import Settings
+from retrieval.database.database import Database
+from retrieval.schema import USER_TABLES
+from writer.rights.elsewhere import digest
+from writer.rights.erase import erase
+from writer.rights.places import Scrubbed, Search, Surroundings
+from writer.rights.receipt import Issuer, stored
+from writer.rights.signature import Signer
+
+_REPLICAS = text(
+    "SELECT (SELECT count(*) FROM pg_stat_replication) + (SELECT count(*) FROM pg_replication_slots) AS standbys,"
+    " current_setting('archive_mode') <> 'off' AS archives"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge did.
+
+    Attributes:
+        receipt: signed; None where nobody was named.
+        receipts: how many a scrub completed.
+    """
+
+    receipt: dict[str, Any] | None
+    receipts: int = 0
+
+
+async def purge(settings: Settings, user: str | None, *, scrubs: bool, progress: Progress) -> Purged:
+    """Erases the user, if one is named, and then scrubs the disk, if that is wanted.
+
+    Raises:
+        ScrubRefused: the user is erased and the disk is not scrubbed, as the receipt says; a scrub can be repeated.
+        DatabaseUnavailable: nothing was erased, or nobody can say whether it was; repeat.
+    """
+    marks, receipt = None, None
+    if user is not None:
+        async with running(settings) as runtime:
+            marks = await sample(runtime.database, runtime.keyring, user) if scrubs else None
+            issuer = await make_issuer(runtime.database, settings)
+            receipt = await issuer.issue(await erase(runtime.database, user))
+    if not scrubs:
+        return Purged(receipt)
+    completed = await scrub_bank(settings, marks, progress)
+    if user is None:
+        return Purged(None, completed)
+    return Purged((await receipts(settings, digest(user)))[-1], completed)
+
+
+async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]:
+    """Returns the receipts of a user's erasures as they are stored, the oldest first."""
+    async with owner_url(settings) as url, service_database(url, pool_size=1) as database:
+        return [document for _, _, document in await stored(database, user_digest)]
+
+
+async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress) -> int:
+    """Scrubs, searches the files where they are at hand, and completes the receipts; returns of how many erasures."""
+    async with owner_url(settings) as url:
+        rewritten = await scrub(url, progress)
+        readable = settings.database_url is None
+        searches = {}
+        if readable and marks is not None:
+            progress("searching the files")
+            searches[digest(marks.name)] = await _search(url, settings.home / "postgres", marks)
+        async with service_database(url, pool_size=1, timeout_s=settings.database_timeout_s) as database:
+            issuer = await make_issuer(database, settings)
+            return await issuer.complete(_scrubbed(rewritten, readable=readable), rewritten.began_at, searches)
+
+
+async def make_issuer(database: Database, settings: Settings) -> Issuer:
+    """Returns who issues this installation's receipts."""
+    async with database.engine.connect() as connection:
+        seen = (await connection.execute(_REPLICAS)).one()
+    around = Surroundings(SEALED[settings.seal], _providers(settings), seen.standbys, seen.archives)
+    return Issuer(database, Signer.of(settings.master_key_bytes), around)
+
+
+SEALED = {
+    "payload": "tool traces, turns, prompt snapshots; the rest is plain",
+    "all": "tool traces, turns, prompt snapshots, and what was written since it is so set: tasks, plans and queries;"
+    " plain are the stemmed words of the search index, tags, names of tools and agents, procedures, vectors",
+}
+
+
+def _providers(settings: Settings) -> tuple[str, ...]:
+    """Returns the hosts to which texts are sent as it is set now."""
+    urls = [settings.openai_base_url] if settings.embedder == "openai" else []
+    urls += [settings.llm_base_url] if settings.llm == "openai" else []
+    return tuple(dict.fromkeys(urlsplit(url).hostname or url for url in urls))
+
+
+def _scrubbed(rewritten: Rewritten, *, readable: bool) -> Scrubbed:
+    at = rewritten.began_at.isoformat(timespec="seconds")
+    return Scrubbed(at=at, tables=rewritten.tables, log=rewritten.log, readable=readable)
+
+
+async def _search(url: str, data: Path, marks: Marks) -> Search:
+    """Searches the files; a mark that stands in a living row of somebody else proves nothing, and is left out."""
+    found = search(data, marks.all())
+    met = sorted({mark for counts in found.values() for mark in counts})
+    shared = await _living(url, met) if met else set[str]()
+    rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in found.items()}
+    return Search(marks.by_kind(), len(shared), {file: count for file, count in rest.items() if count})
+
+
+async def _living(url: str, marks: list[str]) -> set[str]:
+    """Returns those of the marks that stand in a row of any table."""
+    connection = await asyncpg.connect(url.replace("+asyncpg", "", 1))
+    try:
+        living: set[str] = set()
+        for table in USER_TABLES:
+            there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table.name} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
+            living |= {row["m"] for row in await connection.fetch(there, marks)}
+        return living
+    finally:
+        await connection.close()

@@ -1,0 +1,115 @@
+"""Follows every request: an id for it, a count by route and status, and a line in the log where it was refused."""
+
+import hashlib
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import structlog
+import uuid_utils.compat as uuids
+from prometheus_client import Counter
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from retrieval.telemetry import log
+
+REQUESTS = Counter("casebank_requests_total", "Requests, by route and status", ["method", "route", "status"])
+REFUSED = Counter("casebank_refusals_total", "Requests that were refused, by type of problem", ["type"])
+
+HEADER = "X-Request-Id"
+OTHER = "other"
+"""The route of a path that is none of the service's, and the method that is none of HTTP's."""
+HASH_CHARS = 16
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_FIRST_REFUSAL = 400
+
+
+@dataclass(slots=True)
+class Followed:
+    """A request under way.
+
+    Attributes:
+        request_id: in every line of the log that it causes, and in the answer.
+        user: a digest of whose memory it is about; None until that is known.
+        problem: the type of problem that it was answered with, without its prefix.
+        status: of the answer; that of a crash until there is one.
+    """
+
+    request_id: str
+    user: str | None = None
+    problem: str | None = None
+    status: int = 500
+
+
+_current: ContextVar[Followed | None] = ContextVar("followed", default=None)
+
+
+def current() -> Followed | None:
+    """Returns the request under way; None outside of one."""
+    return _current.get()
+
+
+def of_user(user_sub: str) -> None:
+    """Notes whose memory the request under way is about."""
+    if (followed := current()) is not None:
+        followed.user = hashlib.sha256(user_sub.encode()).hexdigest()[:HASH_CHARS]
+
+
+def with_problem(slug: str) -> None:
+    """Notes what type of problem the request under way is answered with."""
+    if (followed := current()) is not None:
+        followed.problem = slug
+
+
+class Follow:
+    """ASGI middleware, the outermost: it also sees what others refuse."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves the request, and reports how it was answered."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        followed = Followed(_request_id(Headers(scope=scope).get(HEADER)))
+        token = _current.set(followed)
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                followed.status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = followed.request_id
+            await send(message)
+
+        try:
+            with structlog.contextvars.bound_contextvars(request_id=followed.request_id):
+                try:
+                    await self.app(scope, receive, answer)
+                finally:
+                    _report(scope, followed)
+        finally:
+            _current.reset(token)
+
+
+def _request_id(given: str | None) -> str:
+    """The caller's own id where it is fit for a log, or else a new one."""
+    return given if given is not None and _ID.fullmatch(given) else str(uuids.uuid7())
+
+
+def _report(scope: Scope, followed: Followed) -> None:
+    method = scope["method"] if scope["method"] in _METHODS else OTHER
+    route = getattr(scope.get("route"), "path", OTHER)
+    REQUESTS.labels(method, route, followed.status).inc()
+    if followed.status >= _FIRST_REFUSAL:
+        problem = followed.problem or OTHER
+        REFUSED.labels(problem).inc()
+        log.info(
+            "request.refused",
+            method=method,
+            route=route,
+            status=followed.status,
+            type=problem,
+            user=followed.user,
+        )

@@ -1,0 +1,27 @@
+"""What answers at the root: what this is, and where to look."""
+
+from importlib.metadata import version
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from app.intake.route import BodyRoute
+
+router = APIRouter(route_class=BodyRoute)
+
+
+class About(BaseModel):
+    """What runs here."""
+
+    name: str = "casebank"
+    version: str
+    what: str = "memory for agents that learns which memories help: retrieve before the agent acts, retain after"
+    documentation: str = "/docs"
+    description: str = "/openapi.json"
+    ready: str = "/readyz"
+
+
+@router.get("/")
+async def about() -> About:
+    """Returns what this is, and where to look."""
+    return About(version=version("casebank"))

@@ -1,0 +1,23 @@
+"""The HTTP server: uvicorn around the service, with connections in bounds."""
+
+import uvicorn
+
+from app.intake.connections import bounded
+from app.main import create_app
+from app.open_files import OTHER_FILES, allow_files
+from app.settings import Settings
+
+
+def run_server(settings: Settings, host: str, port: int) -> None:
+    """Serves until the process is told to end."""
+    allow_files(settings.connections + OTHER_FILES)
+    uvicorn.run(
+        create_app(settings),
+        host=host,
+        port=port,
+        http=bounded(settings),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=settings.stop_within_s,
+    )

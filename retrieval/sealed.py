@@ -1,0 +1,128 @@
+"""Words that are sealed with the user's key: who opens them, and rows that open theirs when they are read.
+
+A row says by itself whether its words are sealed: ``words`` then holds them, and what stood in their columns is empty.
+A sealed plan has a token in the place of each step, the same for equal steps of one user, so that the database and the
+rules of a slate still see which runs did the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Protocol, TypeGuard, cast
+from uuid import UUID
+
+from retrieval.database.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class CaseWords:
+    """What a case says, opened."""
+
+    task: str
+    plan: list[str]
+
+
+class UserSeal(Protocol):
+    """Seals and opens the words of one user's rows."""
+
+    @property
+    def key_id(self) -> UUID:
+        """Name of the key; what was sealed with another one does not open."""
+
+    def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
+        """Returns the words of a case."""
+
+    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
+        """Returns the words of a decision, sealed."""
+
+    def group_of(self, query: str) -> int:
+        """Returns a number that equal queries share, whatever their case and white space, and that tells no word."""
+
+
+class Seals(Protocol):
+    """Finds the seals of users."""
+
+    @property
+    def seals_words(self) -> bool:
+        """Whether what is written from now on has its words sealed."""
+
+    async def of_user(self, database: Database, user_sub: str, authorised_at: datetime) -> UserSeal:
+        """Returns the user's seal; a new user gets a key."""
+
+    def forget(self, user_sub: str) -> None:
+        """Forgets the key that is remembered, for the database has another one."""
+
+
+def effects_of(effects: Sequence[str], tokens: Sequence[str], said: CaseWords) -> list[str]:
+    """Returns the effects in words: of a run without calls they are the steps of its plan, and so tokens."""
+    steps = dict(zip(tokens, said.plan, strict=True))
+    return [steps.get(effect, effect) for effect in effects]
+
+
+class SealedRow(Protocol):
+    """A row of a case, as far as it says whether its words are sealed."""
+
+    @property
+    def id(self) -> UUID:
+        """Of the case."""
+
+    words: bytes | None
+    key_id: UUID
+    plan: list[str]
+    effects: list[str]
+
+
+class SealedCase:
+    """A row whose words are opened when they are read; ``plan`` has the tokens, until the whole row is opened."""
+
+    def __init__(self, row: SealedRow, seal: UserSeal) -> None:
+        self._row, self._seal = row, seal
+
+    def __getattr__(self, name: str) -> object:
+        """Returns the value of the column."""
+        return getattr(self._row, name)
+
+    def __getitem__(self, name: str) -> object:
+        """Returns the value of the column."""
+        return cast("Any", self._row)[name]
+
+    @cached_property
+    def said(self) -> CaseWords:
+        """What the case says."""
+        return self._seal.open_case(self._row.id, cast("bytes", self._row.words))
+
+    @property
+    def task(self) -> str:
+        """The task, opened."""
+        return self.said.task
+
+    @property
+    def effects(self) -> list[str]:
+        """The effects, opened where they are steps of the plan."""
+        row = self._row
+        return row.effects if set(row.effects).isdisjoint(row.plan) else effects_of(row.effects, row.plan, self.said)
+
+
+class OpenedCase(SealedCase):
+    """A row with its task and its plan in words."""
+
+    @property
+    def plan(self) -> list[str]:
+        """The plan, opened."""
+        return self.said.plan
+
+
+def opened(row: Any) -> Any:  # a row of any statement, or what stands for it here
+    """Returns the row with its plan in words; one that is not sealed as it is."""
+    return OpenedCase(row._row, row._seal) if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
+
+
+def as_stored(row: Any) -> Any:  # as above
+    """Returns the row as it was read, for what its numbers say."""
+    return row._row if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
+
+
+def is_sealed(row: object) -> TypeGuard[SealedRow]:
+    """Returns whether the words of the row are sealed; a row without a case has none."""
+    return cast("SealedRow", row).words is not None

@@ -1,0 +1,191 @@
+"""A secret goes in by every field of every route that takes one, and no text column of the database holds it."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+from sqlalchemy import ARRAY, Text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from retrieval.schema import metadata
+from tests.app.conftest import AGENT, Service, User
+
+SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+
+TEXT = "the caller's text"
+RUN = "made of a run's redacted text"
+NAME = "names a user, an agent or who acted: a subject of a token, or refused if it looks like a secret"
+FIXED = "one of a few words of our own"
+
+COLUMNS = {
+    "audit.action": FIXED,
+    "audit.actor": NAME,
+    "audit.agent_key": NAME,
+    "audit.payload": RUN,
+    "case_embeddings.agent_key": NAME,
+    "case_embeddings.model": FIXED,
+    "case_embeddings.user_sub": NAME,
+    "case_tools.agent_key": NAME,
+    "case_tools.failures": RUN,
+    "case_tools.forms": RUN,
+    "case_tools.tool": RUN,
+    "case_tools.user_sub": NAME,
+    "cases.agent_key": NAME,
+    "cases.effects": RUN,
+    "cases.idempotency_key": "the caller's key, hashed if it looks like a secret",
+    "cases.kind": FIXED,
+    "cases.last_error": "an error's type, never its message",
+    "cases.outcome": FIXED,
+    "cases.plan": TEXT,
+    "cases.reward_source": FIXED,
+    "cases.search_text": TEXT,
+    "cases.source": NAME,
+    "cases.status": FIXED,
+    "cases.tags": TEXT,
+    "cases.task": TEXT,
+    "cases.tools": TEXT,
+    "decisions.agent_key": NAME,
+    "decisions.arm": FIXED,
+    "decisions.degraded": FIXED,
+    "decisions.mode": FIXED,
+    "decisions.policy_version": FIXED,
+    "decisions.query": TEXT,
+    "decisions.query_model": FIXED,
+    "decisions.reward_source": FIXED,
+    "decisions.rewritten": RUN,
+    "erasures.receipt": FIXED,
+    "erasures.user_sub": "a sha256",
+    "jobs.last_error": "an error's type, never its message",
+    "jobs.name": FIXED,
+    "llm_usage.agent_key": NAME,
+    "llm_usage.purpose": FIXED,
+    "master_keys.fingerprint": "of a key of the service",
+    "master_keys.replaces": "of a key of the service",
+    "master_keys.status": FIXED,
+    "user_keys.master_key": "of a key of the service",
+    "rate_limits.user_sub": NAME,
+    "policies.agent_key": NAME,
+    "policies.contributors": "each a sha256",
+    "policies.metrics": "numbers",
+    "policies.status": FIXED,
+    "policies.verdict": "numbers, and sentences of our own",
+    "procedures.agent_key": NAME,
+    "procedures.domain": RUN,
+    "procedures.embedding_model": FIXED,
+    "procedures.kind": FIXED,
+    "procedures.level": FIXED,
+    "procedures.origin": FIXED,
+    "procedures.record": RUN,
+    "procedures.search_text": RUN,
+    "procedures.status": FIXED,
+    "procedures.task_type": RUN,
+    "procedures.trigger": RUN,
+    "profiles.abstraction": FIXED,
+    "profiles.agent_key": NAME,
+    "profiles.analyst": FIXED,
+    "profiles.embedding_model": FIXED,
+    "profiles.rewrite": FIXED,
+    "rewards.actor": NAME,
+    "rewards.source": FIXED,
+    **{
+        f"{table}.user_sub": NAME
+        for table in ("audit", "cases", "decisions", "decision_slots", "llm_usage", "policies")
+    },
+    **{f"{table}.user_sub": NAME for table in ("procedures", "profiles", "rewards", "user_keys")},
+}
+"""What stands in each text column."""
+
+
+def _is_text(kind: object) -> bool:
+    return isinstance(kind, Text | JSONB) or (isinstance(kind, ARRAY) and isinstance(kind.item_type, Text))
+
+
+def test_of_every_text_column_it_is_said_why_no_secret_stands_in_it() -> None:
+    columns = {f"{column.table.name}.{column.name}" for table in metadata.tables.values() for column in table.columns}
+    kinds = {
+        f"{column.table.name}.{column.name}": column.type
+        for table in metadata.tables.values()
+        for column in table.columns
+    }
+    assert {name for name in columns if _is_text(kinds[name])} == set(COLUMNS)
+
+
+def _trace(status: str, tool: str = f"deploy {SECRET}") -> dict[str, Any]:
+    said = f"password=hunter2x and {SECRET}"
+    return {"tool": tool, "input": {"key": said, SECRET: 1}, "output": {"error": said}, "status": status}
+
+
+async def _give_everywhere(user: User) -> None:
+    """Calls every route that writes with the secret in every field that takes a text."""
+    retrieved = await user.retrieve(f"deploy with {SECRET}", filters={"tags": [SECRET]}, rewrite="rules")
+    record = dict.fromkeys(
+        (
+            "procedure_name",
+            "semantic_description",
+            "initial_failure_summary",
+            "identified_root_cause",
+            "successful_intervention",
+            "example_scenario_abstract",
+        ),
+        f"deploy with {SECRET}",
+    )
+    learned = {**record, "learned_procedure_steps": [f"use {SECRET}"], "critical_contextual_cues": [SECRET]}
+    for number, procedure in enumerate((None, {"status": "procedure_learned", "data": learned})):
+        case = await user.retain(
+            f"deploy {number} with {SECRET}",
+            key=f"run-{number}-{SECRET}",
+            plan=[f"first {SECRET}", "then look"],
+            tags=[SECRET],
+            tool_traces=[_trace("error"), _trace("ok"), _trace("ok", "look")],
+            turns=[{"role": f"user {SECRET}", "content": [{"text": SECRET}]}],
+            prompt_snapshot={SECRET: SECRET},
+            procedure=procedure,
+            retrieval_id=retrieved["retrieval_id"],
+        )
+    await user.settle()
+    await user.feedback(case_id=case, reward=1)
+    answer = await user.http.patch(f"/v1/cases/{case}", json={"tags": [SECRET, "kept"]})
+    assert answer.status_code == 200, answer.text
+    assert SECRET not in (await user.http.get(f"/v1/cases/{case}")).text
+    for path in ("/v1/rewrite", "/functions/v1/hybrid-search-context-eng"):
+        assert SECRET not in (await user.http.post(path, json={"agent": AGENT, "query": SECRET})).text
+
+
+async def test_no_text_column_holds_a_secret_that_came_in_by_any_field(
+    service: Service, alice: User, database_url: str
+) -> None:
+    await _give_everywhere(alice)
+    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    try:
+        redacted = set()
+        for name in COLUMNS:
+            table, column = name.split(".")
+            rows = await connection.fetch(f"SELECT {column}::text FROM {table} WHERE {column} IS NOT NULL")  # noqa: S608 - our names
+            texts = [row[0] for row in rows]
+            assert not [text for text in texts if SECRET in text or "hunter2x" in text], name
+            redacted |= {name for text in texts if "[REDACTED:" in text}
+    finally:
+        await connection.close()
+    assert {name for name, why in COLUMNS.items() if why == TEXT} <= redacted
+
+
+@pytest.mark.parametrize("name", [f"agent-{SECRET}", "ada@example.org"])
+async def test_an_agents_name_that_looks_like_a_secret_is_refused_and_not_repeated(alice: User, name: str) -> None:
+    body = {"agent": name, "task": "x", "query": "x", "outcome": "success"}
+    for path, fields in (("/v1/retain", ("agent", "task", "outcome")), ("/v1/retrieve", ("agent", "query"))):
+        answer = await alice.http.post(path, json={field: body[field] for field in fields})
+        assert (answer.status_code, answer.json()["type"]) == (422, "urn:casebank:problem:secret-in-name")
+        assert name not in answer.text
+    assert (await alice.http.put(f"/v1/profiles/{name}", json={"k": 3})).status_code == 422
+
+
+async def test_a_secret_as_idempotency_key_still_makes_a_repeat_the_same_case(alice: User) -> None:
+    assert await alice.retain("once", key=SECRET) == await alice.retain("once", key=SECRET)
+    assert await alice.retain("once", key=SECRET) != await alice.retain("once", key=SECRET + "x")
+
+
+async def test_a_field_that_nobody_knows_is_named_without_its_secret(alice: User) -> None:
+    answer = await alice.http.post("/v1/retain", json={"agent": AGENT, "task": "x", "outcome": "success", SECRET: 1})
+    assert answer.status_code == 422
+    assert SECRET not in answer.text
+    assert "[REDACTED:github-token]" in answer.text

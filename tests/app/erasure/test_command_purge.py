@@ -1,0 +1,272 @@
+"""The purge as an operator meets it: what is left on the disk, and what the receipt says of it."""
+
+import asyncio
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from typer.testing import CliRunner
+
+from app import postgres
+from app.cli import cli
+from app.erasure import command
+from app.erasure.files import search
+from app.erasure.marks import Marks
+from app.erasure.scrub import ScrubRefused, scrub
+from app.runtime import running
+from app.settings import Settings
+from retrieval.ranking.slate import Question
+from retrieval.schema import USER_TABLES, erasures
+from retrieval.search.candidates import Search
+from writer.author import Author
+from writer.retain.retain import retain
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.erase import erase
+from writer.rights.signature import SignatureBroken, read, verified
+from writer.run import FinishedRun
+
+MARK, AGENT = "Xylophonia Quendelbaum", "Zwiebelmus-Agent"
+BOB = "bob-the-bystander"
+KEPT = "re-string the harp of the north tower"
+WORDS = ("Quendelbaum", "quendelbaum", "Zwiebelmus", "zwiebelmus")
+"""Pieces of every text of the marked user."""
+
+
+def marked(number: int) -> FinishedRun:
+    """A run with the mark in every field that a backend can fill."""
+    text = f"Zwiebelmus number {number}"
+    lesson = {
+        "procedure_name": text,
+        "semantic_description": f"how to cook {text}",
+        "initial_failure_summary": f"{text} burnt",
+        "identified_root_cause": f"{text} was too hot",
+        "successful_intervention": f"cooled {text}",
+        "learned_procedure_steps": [f"cool {text}"],
+        "example_scenario_abstract": f"cooking {text}",
+    }
+    traces = [
+        {"tool": "zwiebelmus_stove", "input": {"what": text}, "output": f"Error: {text} burns", "status": "error"},
+        {"tool": "zwiebelmus_stove", "input": {"what": text, "heat": 1}, "output": f"{text} done", "status": "ok"},
+    ]
+    return FinishedRun.model_validate(
+        {
+            "agent": AGENT,
+            "task": f"cook {text} for Quendelbaum",
+            "plan": [f"heat {text}"],
+            "outcome": "success",
+            "tags": [f"Zwiebelmus-{number}"],
+            "turns": [{"role": "user", "content": f"please {text}"}],
+            "prompt_snapshot": f"you are a cook of {text}",
+            "tool_traces": traces,
+            "procedure": {"data": lesson} if number % 2 else None,
+        }
+    )
+
+
+async def settle(runtime: Any) -> None:
+    while await runtime.worker.run_once():
+        pass
+
+
+async def live(settings: Settings, runs: int) -> None:
+    """The marked user acts for herself and for Bob, by every route; Bob has a run of his own."""
+    now = datetime.now(UTC)
+    async with running(settings) as runtime:
+        database, keyring = runtime.database, runtime.keyring
+        for number in range(runs):
+            await retain(database, keyring, marked(number), Author(MARK, MARK, now), f"Zwiebelmus-key-{number}")
+        kept = await retain(
+            database, keyring, FinishedRun(agent="harper", task=KEPT, outcome="success"), Author(BOB, MARK, now)
+        )
+        await settle(runtime)
+        for number in range(runs):
+            asked = Question(Search(AGENT, f"how is Zwiebelmus {number} cooked for Quendelbaum"))
+            seen = await runtime.reader.retrieve(MARK, now, asked)
+            async with database.as_user(MARK, now) as connection:
+                given = Feedback(1.0, "user", decision_id=seen.retrieval_id)
+                await give_feedback(connection, MARK, MARK, given)
+        async with database.as_user(BOB, now) as connection:
+            await give_feedback(connection, BOB, MARK, Feedback(1.0, "user", case_id=kept.case_id))
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    monkeypatch.setenv("CASEBANK_HOME", str(tmp_path))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    yield Settings()
+    postgres.release(tmp_path)
+
+
+def states(receipt: dict[str, Any]) -> dict[str, str]:
+    return {place["place"]: place["state"] for place in receipt["places"]}
+
+
+def on_disk(home: Path) -> dict[str, dict[str, int]]:
+    return search(home / "postgres", [MARK, *WORDS])
+
+
+async def living(settings: Settings) -> list[str]:
+    """The tables in a row of which a mark stands, and the statistics that know one."""
+    server = postgres.start(settings.home)
+    owner = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+    try:
+        pattern = "|".join((MARK, *WORDS))
+        tables = (*(table.name for table in USER_TABLES), erasures.name, "jobs", "pg_stats")
+        counts = {
+            name: await owner.fetchval(f"SELECT count(*) FROM {name} t WHERE t::text ~ $1", pattern)  # noqa: S608
+            for name in tables
+        }
+        return [name for name, count in counts.items() if count]
+    finally:
+        await owner.close()
+
+
+async def found_by_bob(settings: Settings) -> list[str]:
+    async with running(settings) as runtime:
+        asked = Question(Search("harper", "how is the harp strung"))
+        seen = await runtime.reader.retrieve(BOB, datetime.now(UTC), asked)
+    return [choice.row.task for choice in seen.choices]
+
+
+async def test_after_a_purge_with_a_scrub_no_mark_of_the_user_is_left_anywhere(settings: Settings):
+    await live(settings, runs=12)
+    assert on_disk(settings.home)  # or else this proves nothing
+    done = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
+    assert await living(settings) == []
+    assert on_disk(settings.home) == {}
+    receipt = done.receipt
+    assert receipt is not None
+    assert verified(receipt)
+    assert receipt["clean"]
+    assert (states(receipt)["dead rows"], states(receipt)["write-ahead log"]) == ("gone", "gone")
+    assert receipt["search"]["found"] == {}
+    assert receipt["search"]["looked_for"]["texts"] > 0
+    assert receipt["renamed"] == {"audit.actor": 2, "rewards.actor": 1, "cases.source": 1}
+    assert MARK not in json.dumps(receipt)
+    assert await found_by_bob(settings) == [KEPT]
+    postgres.release(settings.home)
+    assert on_disk(settings.home) == {}  # the stopped server has written everything
+
+
+async def test_without_a_scrub_the_receipt_says_what_is_on_the_disk_and_a_later_scrub_completes_it(settings: Settings):
+    await live(settings, runs=3)
+    done = await command.purge(settings, MARK, scrubs=False, progress=lambda _step: None)
+    assert done.receipt is not None
+    assert (states(done.receipt)["dead rows"], states(done.receipt)["write-ahead log"]) == ("remains", "remains")
+    assert await living(settings) == []
+    assert on_disk(settings.home)
+    steps: list[str] = []
+    scrubbed = await command.purge(settings, None, scrubs=True, progress=steps.append)
+    assert scrubbed.receipts == 1
+    assert "rewriting cases" in steps
+    assert on_disk(settings.home) == {}
+    (receipt,) = await command.receipts(settings, hashlib.sha256(MARK.encode()).hexdigest())
+    assert (states(receipt)["dead rows"], states(receipt)["write-ahead log"]) == ("gone", "gone")
+    assert await found_by_bob(settings) == [KEPT]
+
+
+async def test_a_scrub_that_is_killed_can_be_repeated(settings: Settings):
+    await live(settings, runs=3)
+    await command.purge(settings, MARK, scrubs=False, progress=lambda _step: None)
+    postgres.start(settings.home)
+    for step in ("rewriting cases", "rewriting profiles"):
+        broken = subprocess.Popen(  # noqa: ASYNC220
+            [sys.executable, "-m", "app.cli", "purge", "--scrub"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
+        assert broken.stderr is not None
+        assert any(step.encode() in line for line in broken.stderr)
+        broken.send_signal(signal.SIGKILL)
+        broken.wait()
+        broken.stderr.close()
+    assert (await command.purge(settings, None, scrubs=True, progress=lambda _step: None)).receipts == 1
+    assert on_disk(settings.home) == {}
+    assert await found_by_bob(settings) == [KEPT]
+
+
+async def test_a_transaction_that_still_sees_what_was_deleted_is_named_and_waited_for(settings: Settings):
+    async with running(settings) as runtime:
+        url = postgres.start(settings.home).url()
+        now = datetime.now(UTC)
+        await retain(runtime.database, runtime.keyring, marked(0), Author(MARK, MARK, now))
+        old = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"application_name": "a long report"})
+        async with old.transaction(isolation="repeatable_read"):
+            await old.fetch("SELECT 1 FROM cases")
+            await erase(runtime.database, MARK)
+            with pytest.raises(ScrubRefused, match="a long report"):
+                await scrub(url, lambda _step: None, patience_s=0.5)
+        await old.close()
+        assert (await scrub(url, lambda _step: None)).log.oldest
+        assert on_disk(settings.home) == {}
+
+
+async def test_a_login_that_does_not_own_the_tables_is_told_so(settings: Settings):
+    async with running(settings):
+        server = postgres.start(settings.home)
+        owner = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+        await owner.execute("CREATE ROLE stranger LOGIN")
+        await owner.close()
+        with pytest.raises(ScrubRefused, match="does not own"):
+            await scrub(server.url(role="stranger"), lambda _step: None)
+
+
+async def test_a_mark_that_others_rows_hold_proves_nothing_and_is_said_to_be_shared(settings: Settings):
+    await live(settings, runs=1)
+    done = await command.scrub_bank(settings, Marks(MARK, [KEPT]), lambda _step: None)
+    assert done == 0
+    await command.purge(settings, BOB[:3], scrubs=True, progress=lambda _step: None)
+    (receipt,) = await command.receipts(settings, hashlib.sha256(BOB[:3].encode()).hexdigest())
+    assert (receipt["search"]["shared"], receipt["search"]["found"]) == (1, {})
+
+
+async def test_a_purge_while_the_users_worker_is_at_work_leaves_nothing(settings: Settings):
+    async with running(settings) as runtime:
+        now = datetime.now(UTC)
+        for number in range(20):
+            await retain(runtime.database, runtime.keyring, marked(number), Author(MARK, MARK, now))
+        working = asyncio.create_task(settle(runtime))
+        words = ("purge", "--user", MARK, "--yes", "--scrub", "--json")
+        purging = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "app.cli", *words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        printed, _ = await purging.communicate()
+        await working
+        assert purging.returncode == 0
+        receipt = read(printed.decode())
+        assert receipt["search"]["found"] == {}
+        assert states(receipt)["dead rows"] == "gone"
+        assert await living(settings) == []
+    postgres.release(settings.home)
+    assert on_disk(settings.home) == {}
+
+
+def test_receipts_are_printed_again_and_checked_by_anybody(settings: Settings, tmp_path: Path):
+    def casebank(*words: str) -> Any:
+        return CliRunner().invoke(cli, list(words))
+
+    printed = casebank("purge", "--user", MARK, "--yes", "--json").stdout
+    assert read(casebank("purge", "--receipt", "--user", MARK, "--json").stdout) == read(printed)
+    digest = hashlib.sha256(MARK.encode()).hexdigest()
+    assert read(casebank("purge", "--receipt", "--digest", digest, "--json").stdout) == read(printed)
+    shown = casebank("purge", "--receipt", "--user", MARK).stdout
+    assert digest in shown
+    assert read(printed)["signature"]["public_key"] in shown
+    assert all(name in shown for name in ("dead rows", "write-ahead log", "backups", "cases"))
+    assert casebank("purge", "--receipt", "--user", "nobody").exit_code == 1
+    file = tmp_path / "receipt.json"
+    file.write_text(printed)
+    checked = casebank("purge", "--verify", str(file))
+    assert (checked.exit_code, "signed by this installation" in checked.stdout) == (0, True)
+    file.write_text(printed.replace('"clean": true', '"clean": false'))
+    checked = casebank("purge", "--verify", str(file))
+    assert (checked.exit_code, "changed" in checked.stderr) == (1, True)
+    with pytest.raises(SignatureBroken):
+        verified(read(file.read_text()))
+    assert casebank("purge", "--yes").exit_code == 2

@@ -1,0 +1,68 @@
+"""No user's name stands in a process's arguments, which everybody on the machine can read."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.cli import _without_name
+from app.settings import Settings
+from app.training.processes import Trainings
+from tests.app.processes import surroundings
+from tests.paths import ROOT
+
+NAME = "a-name-that-nobody-else-has"
+
+
+async def test_a_training_that_the_service_starts_is_told_the_user_where_nobody_else_can_read_it(
+    database_url: str, tmp_path: Path
+):
+    trainings = Trainings(Settings(home=tmp_path, database_url=database_url, master_key="5" * 64))
+    trainings.start(NAME, "agent-of-theirs")
+    seen: list[list[str]] = []
+    async with asyncio.timeout(60):
+        while not seen:
+            await asyncio.sleep(0.01)
+            children = psutil.Process().children()
+            seen = [words for child in children if "app.training" in (words := child.cmdline())]
+    await trainings.close()
+    assert [word for word in seen[0] if NAME in word or "theirs" in word] == []
+
+
+def trained(home: Path, given: str, *options: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.training", *options],
+        input=given,
+        env=surroundings(home, **settings),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_profile_of_standard_input_is_the_one_that_is_trained(database_url: str, tmp_path: Path):
+    if find_spec("torch") is None:
+        pytest.skip("nothing trains here")
+    given = json.dumps({"user": NAME, "agent": "a"})
+    done = trained(tmp_path, given, "--profile-from-stdin", DATABASE_URL=database_url, CASEBANK_MASTER_KEY="5" * 64)
+    assert done.returncode == 0, done.stderr
+    assert NAME in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "user"),
+    [
+        (["--user", "ada", "--agent", "a"], ["--user", "-", "--agent", "a"], "ada\n"),
+        (["--agent=a", "--user=ada"], ["--agent=a", "--user=-"], "ada\n"),
+        (["--user", "-", "--agent", "a"], ["--user", "-", "--agent", "a"], None),
+        (["--seed", "1"], ["--seed", "1"], None),
+    ],
+)
+def test_the_command_hands_a_name_on_by_standard_input(words: list[str], kept: list[str], user: str | None):
+    assert _without_name(words) == (kept, user)

@@ -1,0 +1,54 @@
+"""An environment of its own, elsewhere, with casebank from a wheel: what somebody has who installs it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+OFFLINE = {
+    "PIP_NO_INDEX": "1",
+    "PIP_NO_DEPS": "1",
+    "PIP_NO_BUILD_ISOLATION": "0",  # so pip reads it: no isolation
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+}
+"""Makes pip take nothing from an index: the dependencies are those that are here."""
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    whole = os.environ | environment
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env={name: value for name, value in whole.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the programs are of a fresh environment, with casebank from a wheel and the dependencies that are here."""
+    clone, wheels, home = [tmp_path_factory.mktemp(name) for name in ("clone", "wheels", "environment")]
+    for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, clone / name)
+    run(sys.executable, "-m", "pip", "wheel", "--wheel-dir", wheels, clone, cwd=clone, **OFFLINE)
+    shutil.rmtree(clone)
+    venv.create(home, with_pip=False, symlinks=True)
+    python = home / "bin" / "python"
+    (wheel,) = wheels.iterdir()
+    run(sys.executable, "-m", "pip", "--python", python, "install", wheel, cwd=home, **OFFLINE)
+    libraries = sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)})
+    # in an environment with an index pip brings the dependencies; no .pth of that folder is read, so no clone comes in
+    Path(libraries, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home / "bin"

@@ -1,0 +1,42 @@
+"""A wheel, installed in an environment of its own and run from elsewhere, does all that a clone does."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.app.processes import Service, new_home, retain, retrieve, surroundings, worked
+from tests.deploy.conftest import run
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def test_it_is_the_wheel_that_runs(installed: Path, tmp_path: Path):
+    found = run(installed / "python", "-I", "-c", "import app; print(app.__file__)", cwd=tmp_path)
+    assert found.startswith(str(installed.parent))
+
+
+def test_it_has_the_migrations_and_serves_the_whole_loop(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(Service, "program", (str(installed / "casebank"), "serve", "--port"))
+    with new_home() as home:
+        with Service(home) as service, service.client("alice") as client:
+            case_id = retain(client, "water the garden", tool_traces=[{"tool": "sh", "output": "done"}])
+            worked(client, case_id)
+            found = retrieve(client, "water the garden")
+            assert [case["case_id"] for case in found["cases"]] == [case_id]
+            body = {"retrieval_id": found["retrieval_id"], "thumb": "up"}
+            assert client.post("/v1/feedback", json=body).status_code == 200
+        said = run(installed / "casebank", "doctor", cwd=tmp_path, **surroundings(home))
+        assert "BAD" not in said.replace("training", "")
+
+
+def test_it_runs_the_demo_from_a_folder_that_has_an_app_of_its_own(installed: Path, tmp_path: Path):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").write_text("raise RuntimeError('the callers own app was imported')\n")
+    with new_home() as home:
+        demo = ("demo", "--tasks", "10", "--out-dir", "out")
+        run(installed / "casebank", *demo, cwd=tmp_path, **surroundings(home))
+    assert json.loads((tmp_path / "out" / "demo.json").read_text())

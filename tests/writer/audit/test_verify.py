@@ -1,0 +1,322 @@
+"""Verification of a user's chain: whatever is done to the audit in the database is found."""
+
+import asyncio
+import hashlib
+import os
+import random
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import pytest
+
+from app.runtime import signed
+from tests.writer.conftest import AGENT, Bank, keep
+from writer.audit import Change, note
+from writer.audit.sealing import prune_audit, seal_all
+from writer.audit.verify import Verified, tombstones, verify_user
+from writer.privacy.master_keys import MasterKeys
+from writer.rights.edit import set_profile
+from writer.rights.erase import erase
+
+
+@pytest.fixture
+async def kept(bank: Bank) -> Bank:
+    """The bank of a running process, which signs what it notes."""
+    return replace(bank, database=await signed(bank.database, MasterKeys.of(MASTER)))
+
+
+MASTER = os.urandom(32)
+
+
+@pytest.fixture
+async def forger(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A superuser, for whom no trigger and no grant is an obstacle."""
+    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    await connection.execute("SET session_replication_role = replica")
+    yield connection
+    await connection.close()
+
+
+async def verified(bank: Bank, user: str) -> Verified:
+    async with bank.database.as_worker() as connection:
+        erased = {row.user_sub for row in await connection.execute(tombstones())}
+    return await verify_user(bank.database, user, erased)
+
+
+async def write(bank: Bank, user: str, entries: int = 5) -> None:
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for number in range(entries):
+            await note(connection, Change.of((user, AGENT), "bob", "do", number=number, text='ü\n"\x7f'))
+
+
+async def test_what_nobody_touched_holds(kept: Bank, user: str):
+    await keep(kept, user, reward=0.123456789)
+    await write(kept, user)
+    async with kept.database.as_user(user, datetime.now(UTC)) as connection:
+        await set_profile(connection, kept.author(user), AGENT, {"explore": 0.05, "window_size": 10**6})
+    found = await verified(kept, user)
+    assert (found.fault, found.seq) == (None, 7)
+
+
+async def test_payloads_of_any_json_hold(kept: Bank, user: str):
+    payload = {"b": [1, 1.0, -0.0, 1e300, 1e-300, 10**30, True, None, "ﬀ 😀 \u2028 \\ \x01"], "a": {"": {}, "ä": []}}
+    async with kept.database.as_user(user, datetime.now(UTC)) as connection:
+        await note(connection, Change.of((user, None), "ada", "odd", **payload))
+    assert (await verified(kept, user)).fault is None
+
+
+EDITS: dict[str, str] = {
+    "another payload": "UPDATE audit SET payload = '{\"number\": 9}' WHERE user_sub = $1 AND id = $2",
+    "another actor": "UPDATE audit SET actor = 'mallory' WHERE user_sub = $1 AND id = $2",
+    "an actor's tombstone": (
+        "UPDATE audit SET actor = 'erased:' || encode(sha256(convert_to(actor, 'UTF8')), 'hex')"
+        " WHERE user_sub = $1 AND id = $2"
+    ),
+    "another action": "UPDATE audit SET action = 'undo' WHERE user_sub = $1 AND id = $2",
+    "another agent": "UPDATE audit SET agent_key = NULL WHERE user_sub = $1 AND id = $2",
+    "another subject": "UPDATE audit SET subject_id = gen_random_uuid() WHERE user_sub = $1 AND id = $2",
+    "another time": (
+        "UPDATE audit SET created_at = created_at - interval '1 microsecond' WHERE user_sub = $1 AND id = $2"
+    ),
+    "another id": "UPDATE audit SET id = gen_random_uuid() WHERE user_sub = $1 AND id = $2",
+    "another signature": "UPDATE audit SET mac = sha256(mac) WHERE user_sub = $1 AND id = $2",
+    "no signature": "UPDATE audit SET mac = NULL WHERE user_sub = $1 AND id = $2",
+    "no entry": "DELETE FROM audit WHERE user_sub = $1 AND id = $2",
+    "no link": "DELETE FROM audit_links WHERE user_sub = $1 AND entry_id = $2",
+    "another hash": "UPDATE audit_links SET hash = sha256(hash) WHERE user_sub = $1 AND entry_id = $2",
+    "no entry and no link": (
+        "WITH gone AS (DELETE FROM audit WHERE user_sub = $1 AND id = $2)"
+        " DELETE FROM audit_links WHERE user_sub = $1 AND entry_id = $2"
+    ),
+    "a copy beside it": (
+        "INSERT INTO audit (user_sub, id, actor, action, payload, mac) SELECT user_sub, gen_random_uuid(), actor,"
+        " action, payload, mac FROM audit WHERE user_sub = $1 AND id = $2"
+    ),
+    "two in each other's place": (
+        "UPDATE audit_links l SET entry_id = o.entry_id FROM audit_links o WHERE l.user_sub = $1 AND o.user_sub = $1"
+        " AND (SELECT seq FROM audit_links WHERE user_sub = $1 AND entry_id = $2) IN (l.seq, o.seq)"
+        " AND abs(l.seq - o.seq) = 1 AND l.seq + o.seq = (SELECT 2 * seq - 1 FROM audit_links"
+        " WHERE user_sub = $1 AND entry_id = $2)"
+    ),
+    "the head a step back": "UPDATE audit_heads SET seq = seq - 1 WHERE user_sub = $1 AND $2::uuid IS NOT NULL",
+    "no head": "DELETE FROM audit_heads WHERE user_sub = $1 AND $2::uuid IS NOT NULL",
+}
+
+
+@pytest.mark.parametrize("sealed", ["", "sealed"])
+@pytest.mark.parametrize("edit", EDITS)
+async def test_every_edit_is_found(kept: Bank, forger: asyncpg.Connection, user: str, edit: str, sealed: str):
+    await write(kept, user, 6)
+    if sealed:
+        await seal_all(kept.database)
+    if "place" in edit:
+        await forger.execute("ALTER TABLE audit_links DROP CONSTRAINT IF EXISTS audit_links_user_sub_entry_id_key")
+    entry = await forger.fetchval("SELECT entry_id FROM audit_links WHERE user_sub = $1 AND seq = 4", user)
+    await forger.execute(EDITS[edit], user, entry)
+    found = await verified(kept, user)
+    assert found.fault is not None
+    if edit not in {"a copy beside it", "the head a step back", "no head"}:
+        assert found.fault.seq in {3, 4}
+
+
+async def test_a_cut_tail_is_found_whatever_is_cut(kept: Bank, forger: asyncpg.Connection, user: str):
+    await write(kept, user)
+    await forger.execute("DELETE FROM audit_links WHERE user_sub = $1 AND seq = 5", user)
+    await forger.execute("DELETE FROM audit WHERE user_sub = $1 AND payload @> '{\"number\": 4}'", user)
+    found = await verified(kept, user)
+    assert found.fault.seq == 5
+
+
+RELINK = """
+DELETE FROM audit_links WHERE user_sub = $1;
+UPDATE audit_heads SET seq = 0, hash = sha256(convert_to(user_sub, 'UTF8')) WHERE user_sub = $1;
+SELECT casebank_link(entry) FROM (SELECT audit AS entry FROM audit WHERE user_sub = $1 ORDER BY id) AS entries;
+"""
+
+
+async def relink(forger: asyncpg.Connection, user: str) -> None:
+    """Links all that is there anew, as the triggers would have."""
+    for statement in RELINK.strip().rstrip(";").split(";"):
+        await forger.execute(statement, user)
+
+
+@pytest.mark.parametrize("edit", ["another payload", "another actor", "no signature", "a copy beside it"])
+async def test_a_change_is_found_even_if_the_chain_is_linked_anew(
+    kept: Bank, forger: asyncpg.Connection, user: str, edit: str
+):
+    await write(kept, user)
+    entry = await forger.fetchval("SELECT entry_id FROM audit_links WHERE user_sub = $1 AND seq = 3", user)
+    await forger.execute(EDITS[edit], user, entry)
+    await relink(forger, user)
+    assert (await verified(kept, user)).fault
+
+
+async def test_a_deletion_with_the_chain_linked_anew_is_found_once_it_was_sealed(
+    kept: Bank, forger: asyncpg.Connection, user: str
+):
+    await write(kept, user)
+    await seal_all(kept.database)
+    await forger.execute("DELETE FROM audit WHERE user_sub = $1 AND payload @> '{\"number\": 2}'", user)
+    await relink(forger, user)
+    found = await verified(kept, user)
+    assert "seal" in found.fault.what
+
+
+async def test_a_broken_chain_is_never_sealed(kept: Bank, forger: asyncpg.Connection, user: str):
+    await write(kept, user)
+    await seal_all(kept.database)
+    await write(kept, user)
+    await forger.execute("DELETE FROM audit WHERE user_sub = $1 AND payload @> '{\"number\": 2}'", user)
+    await relink(forger, user)
+    assert user in {found.user_sub for found in (await seal_all(kept.database)).broken}
+    assert (await verified(kept, user)).fault
+
+
+async def test_an_entry_put_in_with_the_triggers_at_work_is_found(kept: Bank, owner: asyncpg.Connection, user: str):
+    await write(kept, user)
+    await owner.execute(
+        "INSERT INTO audit (user_sub, id, actor, action, payload) VALUES ($1, gen_random_uuid(), $1, 'forged', '{}')",
+        user,
+    )
+    found = await verified(kept, user)
+    assert (found.fault.seq, "not signed" in found.fault.what) == (6, True)
+
+
+async def test_any_run_of_random_edits_is_found(kept: Bank, forger: asyncpg.Connection):
+    rng = random.Random(7)
+    columns = {"actor": "'x'", "action": "'x'", "payload": "'{\"x\": 1}'", "created_at": "now() - interval '1 day'"}
+    users = [f"random-{world}" for world in range(40)]
+    for user in users:
+        await write(kept, user, rng.randint(1, 6))
+    await seal_all(kept.database)
+    for user in users:
+        if rng.random() < 0.5:
+            await write(kept, user, rng.randint(1, 3))
+        assert (await verified(kept, user)).fault is None
+        for _ in range(rng.randint(1, 3)):
+            entry = await forger.fetchval(
+                "SELECT entry_id FROM audit_links WHERE user_sub = $1 ORDER BY random() LIMIT 1", user
+            )
+            column = rng.choice(list(columns))
+            await forger.execute(
+                rng.choice(
+                    [
+                        f"UPDATE audit SET {column} = {columns[column]} WHERE user_sub = $1 AND id = $2",  # noqa: S608 - our own words
+                        "DELETE FROM audit WHERE user_sub = $1 AND id = $2",
+                        "DELETE FROM audit_links WHERE user_sub = $1 AND entry_id = $2",
+                        EDITS["a copy beside it"],
+                    ]
+                ),
+                user,
+                entry,
+            )
+        assert (await verified(kept, user)).fault is not None, user
+
+
+async def test_transactions_at_the_same_time_make_one_chain(kept: Bank, user: str):
+    async def some(number: int) -> None:
+        for _ in range(10):
+            await (write(kept, user, 2) if number % 2 else keep(kept, user))
+
+    await asyncio.gather(*(some(number) for number in range(8)))
+    found = await verified(kept, user)
+    assert (found.fault, found.seq) == (None, 4 * 10 * 2 + 4 * 10)
+
+
+async def test_a_transaction_that_fails_leaves_no_gap(kept: Bank, user: str):
+    await write(kept, user)
+
+    async def fail() -> None:
+        async with kept.database.as_user(user, datetime.now(UTC)) as connection:
+            await note(connection, Change.of((user, AGENT), "bob", "fail"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    await write(kept, user)
+    found = await verified(kept, user)
+    assert (found.fault, found.seq) == (None, 10)
+
+
+async def test_the_rest_holds_after_pruning(kept: Bank, forger: asyncpg.Connection, user: str):
+    await write(kept, user, 3)
+    now = datetime.now(UTC)
+    await write(kept, user, 4)
+    assert await prune_audit(kept.database, user, now) == 3
+    await write(kept, user, 1)
+    found = await verified(kept, user)
+    assert (found.fault, found.seq, found.pruned[0]) == (None, 8, 3)
+    await seal_all(kept.database)
+    assert (await verified(kept, user)).fault is None
+    assert await prune_audit(kept.database, user, datetime.now(UTC) + timedelta(days=1)) == 5
+    assert (await verified(kept, user)).fault is None
+
+
+async def test_a_start_that_was_not_pruned_by_casebank_is_missed(kept: Bank, forger: asyncpg.Connection, user: str):
+    await write(kept, user, 5)
+    await seal_all(kept.database)
+    await forger.execute(
+        "UPDATE audit_heads h SET pruned_seq = 2, pruned_hash = l.hash FROM audit_links l"
+        " WHERE h.user_sub = $1 AND l.user_sub = $1 AND l.seq = 2",
+        user,
+    )
+    await forger.execute(
+        "DELETE FROM audit WHERE user_sub = $1"
+        " AND id IN (SELECT entry_id FROM audit_links WHERE user_sub = $1 AND seq < 3)",
+        user,
+    )
+    await forger.execute("DELETE FROM audit_links WHERE user_sub = $1 AND seq < 3", user)
+    assert (await verified(kept, user)).fault
+
+
+async def test_an_erased_actor_leaves_the_chains_of_others_whole(kept: Bank, forger: asyncpg.Connection, user: str):
+    actor = f"actor of {user}"
+    async with kept.database.as_user(user, datetime.now(UTC)) as connection:
+        await note(connection, Change.of((user, AGENT), actor, "do"))
+    await seal_all(kept.database)
+    await erase(kept.database, actor)
+    digest = hashlib.sha256(actor.encode()).hexdigest()
+    await forger.execute(
+        "UPDATE audit SET actor = $2 WHERE user_sub = $1 AND actor = $3", user, f"erased:{digest}", actor
+    )
+    assert (await verified(kept, user)).fault is None
+
+
+async def test_an_erased_user_begins_a_chain_anew(kept: Bank, user: str):
+    await write(kept, user)
+    receipt = await erase(kept.database, user)
+    assert receipt.clean
+    assert receipt.rows["audit_links"] == 5
+    kept.keyring.forget(user)
+    await write(kept, user, 2)
+    found = await verified(kept, user)
+    assert (found.fault, found.seq) == (None, 2)
+
+
+SERVICE_MAY_NOT: dict[str, str] = {
+    "change an entry": "UPDATE audit SET action = 'undo'",
+    "delete an entry": "DELETE FROM audit WHERE payload @> '{\"number\": 2}'",
+    "delete a link": "DELETE FROM audit_links WHERE seq = 2",
+    "change a link": "UPDATE audit_links SET hash = sha256(hash)",
+    "put in a link": "INSERT INTO audit_links (user_sub, seq, entry_id, hash) SELECT user_sub, 9, entry_id, hash"
+    " FROM audit_links WHERE seq = 1",
+    "move the head": "UPDATE audit_heads SET seq = 1",
+    "delete all of it": "DELETE FROM audit_heads; DELETE FROM audit_links; DELETE FROM audit",
+    "link by hand": "SELECT casebank_link(audit) FROM audit",
+}
+
+
+@pytest.mark.parametrize("deed", SERVICE_MAY_NOT)
+async def test_the_service_itself_may_not(kept: Bank, user: str, deed: str):
+    await write(kept, user)
+
+    async def act() -> None:
+        async with kept.database.as_user(user, datetime.now(UTC)) as connection:
+            for statement in SERVICE_MAY_NOT[deed].split("; "):
+                await connection.exec_driver_sql(statement)
+
+    with pytest.raises(Exception, match=r"permission denied|append-only|goes with its user"):
+        await act()
+    assert (await verified(kept, user)).fault is None

@@ -1,0 +1,89 @@
+"""What is found of generated secrets, and what is left of texts that hold none: the aims, family by family."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from app.bench.secrets.everyday import FORMS, disguised, everyday
+from app.bench.secrets.harmless import harmless
+from app.bench.secrets.main import is_gone, is_out_of_disguise
+from app.bench.secrets.tokens import TOKENS, assigned, bare
+from writer.privacy import engine
+from writer.privacy.redact import redact, redact_text
+
+SEED = 20
+Made = Callable[[random.Random, int], Iterable[tuple[str, str, str]]]
+with_engine = pytest.mark.skipif(engine.name() != "betterleaks", reason="the engine has no wheel for this platform")
+
+
+@with_engine
+@pytest.mark.parametrize(("made", "least"), [(bare, 0.97), (assigned, 0.97), (everyday, 0.9)])
+def test_so_many_of_the_secrets_are_taken_out(made: Made, least: float) -> None:
+    items = list(made(random.Random(SEED), 1))
+    missed = [(family, text) for family, text, secret in items if not is_gone(secret, redact_text(text)[0])]
+    assert len(missed) <= (1 - least) * len(items), missed
+
+
+def test_tokens_of_more_than_sixty_providers_and_thirty_everyday_forms_are_tried() -> None:
+    assert len(TOKENS) >= 60
+    assert sum(map(len, FORMS.values())) >= 150
+
+
+def test_a_token_in_disguise_is_taken_out() -> None:
+    items = list(disguised(random.Random(SEED), 4))
+    missed = [name for name, text, hidden in items if not is_out_of_disguise(hidden, redact_text(text)[0])]
+    assert len(missed) <= 0.1 * len(items), missed
+
+
+def test_of_texts_that_look_like_secrets_and_are_none_not_one_in_twenty_is_touched() -> None:
+    items = list(harmless(random.Random(SEED), 20))
+    touched = [(family, text) for family, text in items if redact_text(text)[0] != text]
+    assert len(touched) <= 0.05 * len(items), touched
+    assert max(Counter(family for family, _ in touched).values(), default=0) <= 2
+
+
+@pytest.mark.parametrize("comment", ["# gitleaks:allow", "// betterleaks:allow"])
+def test_no_comment_makes_the_engine_look_away(comment: str) -> None:
+    assert redact_text(f"token: tfp_{'aB3dE5gH7jK' * 4} {comment}")[1]
+    assert (
+        list(engine.finds(f"ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5 {comment}".encode())) or engine.name() == "rules"
+    )
+
+
+@with_engine
+@pytest.mark.parametrize("around", ["\0{}", "é{}é", "\ud800 {}", "[{}, 1]", "{}&x=1"])
+def test_what_stands_around_a_token_does_not_hide_it_from_the_engine(around: str) -> None:
+    token = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+    data = around.format(token).encode("utf-8", "surrogatepass")
+    assert [data[start:end] for start, end, _ in engine.finds(data)] == [token.encode()]
+
+
+def test_after_too_many_tokens_of_the_engine_the_rest_of_a_text_is_cut() -> None:
+    token = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5 "
+    data = token.encode() * 20_000
+    finds = list(engine.finds(data))
+    assert engine.name() == "rules" or finds[-1][1:] == (len(data), "unread")
+    assert len(finds) < 3 * engine.MOST_FINDS
+
+
+def test_lists_and_tables_keep_their_shape() -> None:
+    assert redact({"passwords": ["Tiger2024!", "horse"], "tokens": ["the", "cat"]})[0] == {
+        "passwords": ["[REDACTED:password]", "[REDACTED:password]"],
+        "tokens": ["the", "cat"],
+    }
+    assert redact_text("id,login,password\n1,ada,Tiger2024!\n2,bob,falcon77\n")[0] == (
+        "id,login,password\n1,ada,[REDACTED:token]\n2,bob,[REDACTED:token]\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["ssn 123-45-6789", "my social security number is 123 45 6789", '"ssn": "123456789"'])
+def test_a_social_security_number_is_personal_data(text: str) -> None:
+    clean, found = redact_text(text)
+    assert "6789" not in clean
+    assert sum(found.values()) == 1
+
+
+def test_the_password_of_a_command_is_taken_out_and_the_command_stays() -> None:
+    assert redact_text("run mysql -u root -psecret123 shop")[0] == "run mysql -u root -p[REDACTED:password] shop"

@@ -1,0 +1,30 @@
+"""The plan of a run that brought none."""
+
+from typing import Any
+
+from writer.retain.plan import MOST_STEPS, STEP_CHARS, plan_of
+
+
+def call(tool: str, *, failed: bool = False, **arguments: Any) -> Any:
+    return {"tool": tool, "input": arguments, "failed": failed}
+
+
+def test_it_is_the_calls_that_changed_something_and_did_not_fail():
+    calls = [call("get_order", id=7), call("cancel_order", failed=True, id=8), call("cancel_order", id=7)]
+    assert plan_of(calls) == ["cancel_order(id=7)"]
+
+
+def test_where_nothing_was_changed_it_is_all_the_calls():
+    assert plan_of([call("get_order", id=7), call("find_user", name="Ann")]) == [
+        "get_order(id=7)",
+        "find_user(name=Ann)",
+    ]
+    assert plan_of([]) == []
+
+
+def test_it_is_short_and_what_a_database_can_store_whatever_was_called():
+    calls = [call("write", text="\x00" * 3 + "x" * 9_999, number=2**70)] * 500
+    plan = plan_of(calls)
+    assert len(plan) == MOST_STEPS
+    assert all(len(step) <= STEP_CHARS and "\x00" not in step for step in plan)
+    assert "number=1180591620717411303424" in plan[0]

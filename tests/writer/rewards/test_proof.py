@@ -1,0 +1,106 @@
+"""Proof: what others say of a case afterwards proves it, and nothing that its run says or does itself."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import select, update
+
+from retrieval.kinds import RewardSource
+from retrieval.schema import cases, decision_slots, decisions
+from tests.fakes.openai_server import OpenAIServer
+from tests.writer.conftest import Bank, MakeWorker, drain, keep, states
+from tests.writer.rewards.test_credit import SIZE, Logged, log_decision
+from writer.rewards.credit import credit_slate
+from writer.rewards.feedback import Feedback, give_feedback
+
+
+async def proven(bank: Bank, user: str) -> set[UUID]:
+    rows = await bank.read(user, select(cases.c.id).where(cases.c.user_sub == user, cases.c.proven))
+    return {row.id for row in rows}
+
+
+async def judge(bank: Bank, user: str, case_id: UUID, reward: float, source: RewardSource = "user") -> None:
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await give_feedback(connection, user, "test", Feedback(reward, source, case_id=case_id))
+
+
+def shown(used: set[int] | None, reward: float) -> Logged:
+    """Four cases were shown, these were used, and this came of it."""
+    return Logged(range(SIZE), None if used is None else frozenset(used), reward)
+
+
+async def log(bank: Bank, user: str, known: list[UUID], entry: Logged, source: str = "judge") -> None:
+    decision_id = await log_decision(bank, user, entry, known, [uuid4() for _ in range(SIZE)])
+    mine = update(decisions).where(decisions.c.user_sub == user, decisions.c.id == decision_id)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(mine.values(reward_source=source))
+        await credit_slate(connection, user, decision_id)
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"reward": 1.0}, {"reward": 1.0, "reward_source": "metric"}, {"reward": 1.0, "reward_source": "user"}]
+)
+async def test_what_comes_with_a_run_proves_nothing_however_often_it_is_sent(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, more: dict[str, Any]
+):
+    for _ in range(3):
+        await keep(bank, user, **more)
+        await drain(worker_on(server))
+    assert [row.occurrences for row in await states(bank, user) if row.status == "ready"] == [3]
+    assert await proven(bank, user) == set()
+
+
+async def test_a_trusted_reward_given_later_proves_a_case_that_it_agrees_with(bank: Bank, user: str):
+    good, bad, lost, saved = await bank.add(user, {}, {}, *[{"outcome": "failure", "reward": 0.0}] * 2)
+    for case_id, reward in ((good, 1.0), (bad, 0.0), (lost, 0.0), (saved, 1.0)):
+        await judge(bank, user, case_id, reward)
+    assert await proven(bank, user) == {good, lost}
+
+
+async def test_the_newest_judgement_counts_and_a_guess_is_none(bank: Bank, user: str):
+    guessed, turned = await bank.add(user, {}, {})
+    await judge(bank, user, guessed, 1.0, "heuristic")
+    await judge(bank, user, turned, 1.0)
+    assert await proven(bank, user) == {turned}
+    await judge(bank, user, turned, 0.0)
+    assert await proven(bank, user) == set()
+
+
+async def test_a_case_is_proven_by_a_use_that_went_well_and_not_by_being_shown_beside(bank: Bank, user: str):
+    known = await bank.add(user, *[{}] * 4)
+    await log(bank, user, known, shown(None, 1.0))
+    await log(bank, user, known, shown({0}, 0.0))
+    await log(bank, user, known, shown({1}, 1.0), "heuristic")
+    assert await proven(bank, user) == set()
+    await log(bank, user, known, shown({2, 3}, 1.0))
+    assert await proven(bank, user) == {known[2], known[3]}
+
+
+async def test_uses_that_go_badly_take_the_proof_back(bank: Bank, user: str):
+    known = await bank.add(user, *[{}] * 4)
+    await log(bank, user, known, shown({0}, 1.0))
+    await log(bank, user, known, shown({0}, 0.0))
+    assert await proven(bank, user) == {known[0]}
+    await log(bank, user, known, shown({0}, 0.0))
+    assert await proven(bank, user) == set()
+
+
+async def test_a_judgement_outweighs_every_use(bank: Bank, user: str):
+    known = await bank.add(user, *[{}] * 4)
+    await judge(bank, user, known[0], 0.0)
+    await log(bank, user, known, shown({0}, 1.0))
+    assert await proven(bank, user) == set()
+
+
+async def test_what_was_used_is_read_from_the_slots_as_they_are(bank: Bank, user: str):
+    known = await bank.add(user, *[{}] * 4)
+    await log(bank, user, known, shown({0}, 1.0))
+    slot = decision_slots.c
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        told = update(decision_slots).where(slot.user_sub == user).values(used=slot.case_id == known[3])
+        await connection.execute(told)
+        decision_id = await connection.scalar(select(slot.decision_id).where(slot.user_sub == user).limit(1))
+        await credit_slate(connection, user, decision_id)
+    assert await proven(bank, user) == {known[3]}

@@ -1,0 +1,79 @@
+"""The chain of the tombstones: no erasure can be taken back, added or dated otherwise without showing."""
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import RowMapping, select, update
+
+from retrieval.database.database import Database
+from retrieval.schema import erasure_heads, erasure_links
+from writer.audit.links import genesis, link_hash, tombstone_content
+from writer.audit.signing import AuditKey, key_of
+from writer.audit.verify import tombstones
+
+CHAIN = "erasures"
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstones:
+    """What became of walking the chain: how many erasures there were, and what is wrong first."""
+
+    seq: int
+    hash: bytes
+    sealed_seq: int
+    fault: str | None = None
+
+
+async def verify_tombstones(database: Database) -> Tombstones:
+    """Walks the chain of all tombstones as it stands now and returns whether it holds."""
+    as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
+    async with replace(database, engine=as_it_stands).as_worker() as connection:
+        links = (await connection.execute(select(erasure_links).order_by(erasure_links.c.seq))).mappings().all()
+        stones = {(row.user_sub, row.erased_at) for row in await connection.execute(tombstones())}
+        head = (await connection.execute(select(erasure_heads))).mappings().one_or_none()
+    if head is None:
+        return Tombstones(0, b"", 0, "the head of the chain of erasures is gone")
+    fault = _links(links) or _end(links, head, key_of(database.engine)) or _stones(links, stones)
+    return Tombstones(head["seq"], head["hash"], head["sealed_seq"], fault)
+
+
+async def seal_tombstones(database: Database, key: AuditKey) -> Tombstones:
+    """Seals the chain if it holds and has grown, and returns what walking it showed."""
+    found = await verify_tombstones(database)
+    if found.fault is None and found.seq > found.sealed_seq:
+        same = erasure_heads.c.sealed_seq == found.sealed_seq
+        seal = key.seal(CHAIN, found.seq, found.hash)
+        async with database.as_worker() as connection:
+            await connection.execute(update(erasure_heads).where(same).values(sealed_seq=found.seq, seal=seal))
+    return found
+
+
+def _links(links: Sequence[RowMapping]) -> str | None:
+    before = genesis(CHAIN)
+    for seq, link in enumerate(links, start=1):
+        before = link_hash(before, seq, tombstone_content(link["user_sha256"], link["erased_at"]))
+        if link["seq"] != seq or link["hash"] != before:
+            return f"erasure {seq} is missing, was changed, or was put in"
+    return None
+
+
+def _end(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | None) -> str | None:
+    hashes = [genesis(CHAIN), *(link["hash"] for link in links)]
+    if len(links) != head["seq"] or hashes[-1] != head["hash"]:
+        return f"the end was cut: the head says {head['seq']} erasures"
+    if key is None or head["seal"] is None:
+        return None
+    sealed = head["sealed_seq"]
+    if sealed >= len(hashes) or not hmac.compare_digest(key.seal(CHAIN, sealed, hashes[sealed]), head["seal"]):
+        return f"the erasures were linked anew: the seal of erasure {sealed} is broken"
+    return None
+
+
+def _stones(links: Sequence[RowMapping], stones: set[tuple[str, datetime]]) -> str | None:
+    for link in links:
+        if (link["user_sha256"], link["erased_at"]) not in stones:
+            return f"the tombstone of erasure {link['seq']} was deleted or changed"
+    strange = sorted(stones - {(link["user_sha256"], link["erased_at"]) for link in links})
+    return f"a tombstone was put in: {strange[0][0]}" if strange else None

@@ -1,0 +1,261 @@
+"""Verification: walks a user's chain from its start, and names the first entry that is not what was written."""
+
+import hmac
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Self
+from uuid import UUID
+
+from sqlalchemy import CompoundSelect, RowMapping, Select, Text, cast, select, union
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.schema import audit, audit_heads, audit_links, erasures
+from writer.audit.links import entry_content, genesis, link_hash
+from writer.audit.signing import TOMBSTONE, AuditKey, key_of
+
+PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first entry of a chain that is not what was written.
+
+    Attributes:
+        seq: its place; None: it has none.
+        entry_id: its id, where one is known.
+        what: is wrong, in words.
+    """
+
+    seq: int | None
+    entry_id: UUID | None
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What became of walking a chain.
+
+    Attributes:
+        user_sub: whose.
+        seq: up to where it was walked.
+        hash: of that link.
+        sealed_seq: up to here nobody who can write to the database alone can have linked it anew; see ``seal_all``.
+        pruned: number and hash of the last link that was pruned.
+        fault: what was found first; None: the chain holds.
+    """
+
+    user_sub: str
+    seq: int
+    hash: bytes
+    sealed_seq: int = 0
+    pruned: tuple[int, bytes | None] = (0, None)
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The end of a chain, as its row says."""
+
+    user_sub: str
+    seq: int
+    hash: bytes
+    pruned: tuple[int, bytes | None]
+    sealed_seq: int
+    seal: bytes | None
+
+    @classmethod
+    def of(cls, row: RowMapping) -> Self:
+        """Returns the head in a row of ``audit_heads``."""
+        pruned = row["pruned_seq"], row["pruned_hash"]
+        return cls(row["user_sub"], row["seq"], row["hash"], pruned, row["sealed_seq"], row["seal"])
+
+    def start(self) -> tuple[int, bytes]:
+        """Returns where a walk along the whole chain begins."""
+        seq, pruned_hash = self.pruned
+        return seq, genesis(self.user_sub) if pruned_hash is None else pruned_hash
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk along a chain: where it stands, and what the link was that the seal speaks of."""
+
+    head: _Head
+    key: AuditKey | None
+    seq: int
+    hash: bytes
+    signed: bool
+    sealed_hash: bytes | None = None
+
+    def __post_init__(self) -> None:
+        self._look_at_seal()
+
+    def step(self, row: RowMapping, erased: set[str]) -> Fault | None:
+        """Returns what is wrong with the link or its entry; None, and goes on, where nothing is."""
+        seq, entry_id = row["seq"], row["entry_id"]
+        if seq != self.seq + 1:
+            return Fault(self.seq + 1, None, f"the entry is missing: {seq} follows {self.seq}")
+        if row["id"] is None:
+            return Fault(seq, entry_id, "the entry was deleted")
+        self.hash = link_hash(self.hash, seq, entry_content(dict(row)))
+        if not hmac.compare_digest(self.hash, row["hash"]):
+            return Fault(seq, entry_id, "the entry was changed, put elsewhere, or put in")
+        if wrong := self._signature(row) or _actor(row["actor"], erased):
+            return Fault(seq, entry_id, wrong)
+        self.seq = seq
+        self._look_at_seal()
+        return None
+
+    def end(self) -> Fault | None:
+        """Returns what is wrong at the end of the chain."""
+        if self.seq != self.head.seq or self.hash != self.head.hash:
+            return Fault(self.seq + 1, None, f"the end was cut: the head says {self.head.seq} entries")
+        return None if self.key is None else self._seal(self.key)
+
+    def _seal(self, key: AuditKey) -> Fault | None:
+        if self.head.seal is None:
+            return Fault(1, None, "the start is gone, and no seal speaks for it") if self.head.pruned[0] else None
+        if self.sealed_hash is None:
+            return Fault(self.head.sealed_seq, None, "the seal is of an entry that is not there")
+        seal = key.seal(self.head.user_sub, self.head.sealed_seq, self.sealed_hash, self.head.pruned)
+        if hmac.compare_digest(seal, self.head.seal):
+            return None
+        return Fault(None, None, f"the chain was linked anew: the seal of entry {self.head.sealed_seq} is broken")
+
+    def _look_at_seal(self) -> None:
+        if self.seq == self.head.sealed_seq:
+            self.sealed_hash = self.hash
+
+    def _signature(self, row: RowMapping) -> str | None:
+        """Returns what is wrong with an entry's MAC: only what is older than the key has none, all at the start."""
+        if self.key is None:
+            return None
+        if row["mac"] is None:
+            old = not self.signed and row["created_at"] < self.key.since
+            return None if old else "the entry is not signed: casebank did not write it"
+        self.signed = True
+        if hmac.compare_digest(self.key.entry(dict(row)), row["mac"]):
+            return None
+        return "the entry's signature is false: casebank did not write it"
+
+
+def _actor(actor: str, erased: set[str]) -> str | None:
+    tombstone = TOMBSTONE.fullmatch(actor)
+    return None if tombstone is None or tombstone[1] in erased else "the actor was replaced, and never erased"
+
+
+async def verify_user(database: Database, user_sub: str, erased: set[str], *, since_seal: bool = False) -> Verified:
+    """Walks the chain of a user as it stands now and returns how far it holds.
+
+    Args:
+        database: its key is what entries are signed with.
+        user_sub: whose chain.
+        erased: the digests of all tombstones.
+        since_seal: begin at the last sealed link, not at the start.
+
+    Raises:
+        UserErased: the user is gone, and the chain as well.
+    """
+    as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
+    async with replace(database, engine=as_it_stands).as_user(user_sub, datetime.now(UTC)) as connection:
+        row = (await connection.execute(head_of(user_sub))).mappings().one_or_none()
+        if row is None:
+            stray = await connection.scalar(anything_of(user_sub))
+            what = "there are entries, and the head of their chain is gone"
+            return Verified(user_sub, 0, genesis(user_sub), fault=None if stray is None else Fault(None, stray, what))
+        return await _verified(connection, _Head.of(row), erased, since_seal=since_seal)
+
+
+async def _verified(connection: AsyncConnection, head: _Head, erased: set[str], *, since_seal: bool) -> Verified:
+    sealed = await connection.scalar(hash_of(head.user_sub, head.sealed_seq)) if since_seal else None
+    seq, start = head.start() if sealed is None else (head.sealed_seq, sealed)
+    on = _Walk(head, key_of(connection), seq, start, signed=sealed is not None)
+    fault = await _walked(connection, on, erased) or on.end() or await _beside(connection, on)
+    return Verified(head.user_sub, on.seq, on.hash, head.sealed_seq, head.pruned, fault)
+
+
+async def _walked(connection: AsyncConnection, on: _Walk, erased: set[str]) -> Fault | None:
+    async for row in _links(connection, on):
+        if fault := on.step(row, erased):
+            return fault
+    return None
+
+
+async def _links(connection: AsyncConnection, on: _Walk) -> AsyncIterator[RowMapping]:
+    """Yields the links up to the head, each with its entry."""
+    after = on.seq
+    while True:
+        statement = page(on.head.user_sub, after, on.head.seq)
+        rows = (await connection.execute(statement)).mappings().all()
+        for row in rows:
+            yield row
+        if len(rows) < PAGE:
+            return
+        after = rows[-1]["seq"]
+
+
+async def _beside(connection: AsyncConnection, on: _Walk) -> Fault | None:
+    """Returns what is there of the user's beside the chain."""
+    if (beyond := await connection.scalar(link_beyond(on.head.user_sub, on.seq))) is not None:
+        return Fault(on.seq + 1, beyond, "the head was put back: there are later links")
+    if (stray := await connection.scalar(unlinked(on.head.user_sub))) is not None:
+        return Fault(None, stray, "the entry is on no chain: it was put in")
+    return None
+
+
+def head_of(user_sub: str) -> Rows:
+    """Returns the statement for the end of the user's chain."""
+    return select(audit_heads).where(audit_heads.c.user_sub == user_sub)
+
+
+def page(user_sub: str, after: int, until: int) -> Rows:
+    """Returns the statement for the next links, each with its entry, or with nulls where that is gone."""
+    entry = (audit.c.id, audit.c.agent_key, audit.c.actor, audit.c.action, audit.c.subject_id, audit.c.created_at)
+    joined = audit_links.outerjoin(
+        audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id)
+    )
+    link = (audit_links.c.user_sub, audit_links.c.seq, audit_links.c.entry_id, audit_links.c.hash)
+    return (
+        select(*link, *entry, audit.c.mac, cast(audit.c.payload, Text).label("payload"))
+        .select_from(joined)
+        .where(audit_links.c.user_sub == user_sub, audit_links.c.seq > after, audit_links.c.seq <= until)
+        .order_by(audit_links.c.seq)
+        .limit(PAGE)
+    )
+
+
+def hash_of(user_sub: str, seq: int) -> Select[bytes]:
+    """Returns the statement for the hash of a link."""
+    return select(audit_links.c.hash).where(audit_links.c.user_sub == user_sub, audit_links.c.seq == seq)
+
+
+def link_beyond(user_sub: str, seq: int) -> Select[UUID]:
+    """Returns the statement for the entry of the first link after this one."""
+    later = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub, audit_links.c.seq > seq)
+    return later.order_by(audit_links.c.seq).limit(1)
+
+
+def anything_of(user_sub: str) -> CompoundSelect[UUID]:
+    """Returns the statement for the id of an entry that is there or is linked."""
+    entries = select(audit.c.id).where(audit.c.user_sub == user_sub)
+    links = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub)
+    return entries.union_all(links).limit(1)
+
+
+def unlinked(user_sub: str) -> Select[UUID]:
+    """Returns the statement for an entry that is on no chain, the first by id."""
+    linked = select(audit_links.c.seq).where(audit_links.c.user_sub == user_sub, audit_links.c.entry_id == audit.c.id)
+    return select(audit.c.id).where(audit.c.user_sub == user_sub, ~linked.exists()).order_by(audit.c.id).limit(1)
+
+
+def everybody() -> CompoundSelect[str]:
+    """Returns the statement, for the worker's role, for all who have a chain, or a part of one."""
+    parts = (select(table.c.user_sub) for table in (audit_heads, audit_links, audit))
+    return union(*parts).order_by("user_sub")
+
+
+def tombstones() -> Rows:
+    """Returns the statement, for the worker's role, for the digests and times of all who were erased."""
+    return select(erasures.c.user_sub, erasures.c.erased_at).order_by(erasures.c.erased_at, erasures.c.user_sub)

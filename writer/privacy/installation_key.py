@@ -1,0 +1,84 @@
+"""Keys of the whole installation: random, wrapped by the master key, so that the master key can change without them."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.schema import installation_keys
+from writer.privacy.master_keys import MasterKeys, wrapping
+from writer.privacy.seal import SealBroken
+
+_NONCE_BYTES = 12
+_KEY_BITS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationKey:
+    """A key, and when it was made."""
+
+    key: bytes = field(repr=False)
+    made_at: datetime
+
+
+async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str) -> InstallationKey:
+    """Returns the key of that name, the same one whoever asks at the same time; the connection is the worker's.
+
+    Raises:
+        MasterKeyMismatch: the database's master key is none of those that this process holds.
+        SealBroken: the key was wrapped by another master key.
+    """
+    wanted = select(installation_keys.c.wrapped_key, installation_keys.c.created_at).where(
+        installation_keys.c.name == name
+    )
+    row = (await connection.execute(wanted)).one_or_none()
+    if row is None:
+        made_at, by = datetime.now(UTC), await wrapping(connection, held)
+        wrapped = _wrap(AESGCM.generate_key(_KEY_BITS), held.by_fingerprint[by], name, made_at)
+        fresh = insert(installation_keys).values(name=name, wrapped_key=wrapped, created_at=made_at)
+        await connection.execute(fresh.on_conflict_do_nothing())
+        row = (await connection.execute(wanted)).one()
+    return InstallationKey(_unwrap(row.wrapped_key, held, name, row.created_at), row.created_at)
+
+
+async def rewrap_all(connection: AsyncConnection, held: MasterKeys) -> int:
+    """Wraps every key of the installation by the wanted master key, and returns how many; they stay what they are.
+
+    The connection is the worker's, and has the lock of the master keys.
+
+    Raises:
+        SealBroken: one was not wrapped by any of the master keys.
+    """
+    rows = (await connection.execute(select(installation_keys).with_for_update())).all()
+    for row in rows:
+        key = _unwrap(row.wrapped_key, held, row.name, row.created_at)
+        wrapped = _wrap(key, held.by_fingerprint[held.wanted], row.name, row.created_at)
+        change = update(installation_keys).where(installation_keys.c.name == row.name).values(wrapped_key=wrapped)
+        await connection.execute(change)
+    return len(rows)
+
+
+def _wrap(key: bytes, master: bytes, name: str, made_at: datetime) -> bytes:
+    nonce = os.urandom(_NONCE_BYTES)
+    return nonce + AESGCM(master).encrypt(nonce, key, _owner(name, made_at))
+
+
+def _unwrap(wrapped: bytes, held: MasterKeys, name: str, made_at: datetime) -> bytes:
+    """Returns the key, by the first of the master keys that opens it: during a rotation there are several."""
+    for master in held.by_fingerprint.values():
+        with suppress(InvalidTag, ValueError):
+            return AESGCM(master).decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], _owner(name, made_at))
+    raise SealBroken(
+        f"the installation's {name} key was wrapped by another master key: set CASEBANK_MASTER_KEY, or beside a new one"
+        " CASEBANK_MASTER_KEY_OLD, to the one that it was made with"
+    )
+
+
+def _owner(name: str, made_at: datetime) -> bytes:
+    return f"installation key\0{name}\0{made_at.astimezone(UTC).isoformat(timespec='microseconds')}".encode()

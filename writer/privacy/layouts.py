@@ -1,0 +1,125 @@
+"""Secrets that only their place gives away: a column under a telling name, lines below one, a list, an INSERT."""
+
+import re
+from collections.abc import Iterator
+
+import re2
+
+from writer.privacy.everyday import ARGUMENT, SET
+from writer.privacy.patterns import ANY_NAME, PASSWORDS, SUFFIX, TOKENS
+
+_ANY = re2.compile(rf"(?i)(?:{ANY_NAME}|\b(?:pass|pw)\b)")
+_NAME = re2.compile(rf"(?i)[\w .-]{{0,60}}?(?:{ANY_NAME}|\bpass|\bpw){SUFFIX}")
+_BLOCK = re.compile(rb"""([ \t]*(?:- )?)["']?([\w. -]{1,80})["']?[ \t]*:[ \t]*([>|][+-]?\d?)?[ \t]*""")
+_ITEM = re.compile(rb"""[ \t]*(?:- +)?(?:[\w.-]{1,60}: +)?(["']?)(.+?)\1[ \t]*""")
+_RULE = re.compile(rb"[\s|+:=-]*")
+_OPENING = r"""s?\\*["']?\s{0,3}(?::=|=>|[:=])\s{0,3}(?:\w{1,20}\s?)?[\[({]([^\])}]*)[\])}]"""
+_LISTS = [(ARGUMENT, re2.compile(f"(?i){PASSWORDS}{_OPENING}")), (SET, re2.compile(f"(?i){TOKENS}{_OPENING}"))]
+_QUOTED = re.compile(rb"""["']([^"'\n]{3,})["']""")
+_VALUES = re2.compile(rf"(?i)\(([^()]*(?:{ANY_NAME})[^()]*)\)\s{{1,9}}VALUES\s{{0,9}}")
+_TUPLE = re.compile(rb"[\s,]{0,40}\(((?:'(?:[^'\\]|''|\\.){0,500}'|[^()']){0,2000})\)")
+_ENTRY = re.compile(rb"(?:'(?:[^'\\]|''|\\.)*'|[^,'])+")
+_SEPARATORS = (b"|", b"\t", b";", b",")
+_AROUND = b" \t\"'`\\"
+LONGEST_LINE = 4_000
+"""Of a table, in bytes."""
+MOST_HEADERS = 2_000
+"""Lines with a telling name that are looked at in one text; a table below so many is not found."""
+
+Span = tuple[int, int, str]
+
+
+def finds(data: bytes) -> Iterator[Span]:
+    """The start and end of each value, in bytes, and the kind of its check."""
+    data = data.replace(b"\\n", b" \n").replace(b"\\t", b" \t").replace(b"\r", b" ")  # the places stay
+    position = 0
+    for _ in range(MOST_HEADERS):
+        found = _ANY.search(data, position)
+        if not found:
+            break
+        start, end = _line(data, found.start())
+        position = end + 1
+        if end - start <= LONGEST_LINE:
+            spans, below = _table(data, start, end) or _block(data, start, end) or ([], position)
+            yield from spans
+            position = max(position, below)
+    yield from _inserted(data)
+    for kind, regex in _LISTS:
+        for each in regex.finditer(data):
+            yield from ((*value.span(1), kind) for value in _QUOTED.finditer(data, *each.span(1)))
+
+
+def _line(data: bytes, position: int) -> tuple[int, int]:
+    """Where the line at the position starts and ends."""
+    end = data.find(b"\n", position)
+    return data.rfind(b"\n", 0, position) + 1, len(data) if end < 0 else end
+
+
+def _table(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
+    """The values under the telling names of a table's header, and where the table ends; None if it is no header."""
+    separator = max(_SEPARATORS, key=lambda char: data.count(char, start, end))
+    width = data.count(separator, start, end)
+    cells = _cells(data, start, end, separator) if width else []
+    columns = [place for place, (_, _, cell) in enumerate(cells) if _NAME.fullmatch(cell)]
+    if not columns:
+        return None
+    if width == 1 and separator == b"|" and columns == [0]:  # psql's expanded form: name | value
+        return [(*cells[1][:2], SET)], end + 1
+    spans: list[Span] = []
+    below = end + 1
+    while below < len(data):
+        start, end = _line(data, below)
+        if end - start > LONGEST_LINE:
+            break
+        if not _RULE.fullmatch(data, start, end):
+            if data.count(separator, start, end) != width:
+                break
+            cells = _cells(data, start, end, separator)
+            spans += [(*cells[column][:2], SET) for column in columns]
+        below = end + 1
+    return spans, below
+
+
+def _cells(data: bytes, start: int, end: int, separator: bytes) -> list[tuple[int, int, bytes]]:
+    """The cells of a line without the quotes around them: start, end, text."""
+    cells = []
+    for part in data[start:end].split(separator):
+        bare = part.strip(_AROUND)
+        first = start + len(part) - len(part.lstrip(_AROUND)) if bare else start
+        cells.append((first, first + len(bare), bare))
+        start += len(part) + 1
+    return cells
+
+
+def _block(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
+    """The values on the lines that belong to a telling name of YAML, and where they end; None if it is none."""
+    head = _BLOCK.fullmatch(data, start, end)
+    if not head or not _NAME.fullmatch(head[2].strip()):
+        return None
+    spans: list[Span] = []
+    below = end + 1
+    while below < len(data):
+        start, end = _line(data, below)
+        line = data[start:end]
+        depth = len(line) - len(line.lstrip(b" \t"))
+        if line.strip() and depth <= len(head[1]) and not line.lstrip().startswith(b"- "):
+            break
+        if item := _ITEM.fullmatch(data, start, min(end, start + LONGEST_LINE)):
+            spans.append((*item.span(2), ARGUMENT if head[3] and len(item[2].split()) == 1 else SET))
+        below = end + 1
+    return spans, below
+
+
+def _inserted(data: bytes) -> Iterator[Span]:
+    """The quoted values that an INSERT gives to columns of telling names."""
+    for names in _VALUES.finditer(data):
+        columns = [place for place, name in enumerate(names[1].split(b",")) if _NAME.fullmatch(name.strip(_AROUND))]
+        position = names.end()
+        while columns and (row := _TUPLE.match(data, position)):
+            position = row.end()
+            entries = list(_ENTRY.finditer(data, *row.span(1)))
+            for column in columns:
+                if column < len(entries) and entries[column][0].strip().startswith(b"'"):
+                    inside = entries[column][0].strip(_AROUND)
+                    start = data.index(inside, entries[column].start())
+                    yield start, start + len(inside), ARGUMENT

@@ -1,0 +1,26 @@
+"""Texts that name a thing and so cannot be shortened: an agent's key is refused, an idempotency key is hashed."""
+
+import hashlib
+from functools import lru_cache
+
+from writer.errors import SecretInName
+from writer.privacy.redact import redact_text
+
+
+@lru_cache(maxsize=4096)  # an agent comes with every run
+def nameable(name: str) -> str:
+    """The name unchanged.
+
+    Raises:
+        SecretInName: it looks like a secret or holds personal data; redacted, two names could become one.
+    """
+    if redact_text(name)[1]:
+        raise SecretInName("an agent's name must not look like a secret or hold personal data")
+    return name
+
+
+def unsecret(key: str) -> str:
+    """The key; one that looks like a secret or holds personal data as its sha256, which tells it from others as well."""
+    if not redact_text(key)[1]:
+        return key
+    return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

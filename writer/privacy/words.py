@@ -1,0 +1,124 @@
+"""The words of rows: what a user wrote and the database need not search, sealed with the user's key, or as it is.
+
+Which of both is written is a setting; which of both a row has, it says itself. Beside sealed words stand tokens of
+them, keyed hashes: equal steps, runs and queries of one user are still seen to be equal, and nobody can try words out.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from retrieval.database.database import Database
+from retrieval.sealed import CaseWords, effects_of
+from retrieval.text import folded
+from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, seal, unseal
+
+TOKEN_BYTES = 12
+"""Of a keyed hash: two different steps of one user share a token once in some 10^14 pairs of plans."""
+_GROUP_BYTES = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Seals and opens the words of one user's rows; see `retrieval.sealed.UserSeal`."""
+
+    user_sub: str
+    key: UserKey
+
+    @property
+    def key_id(self) -> UUID:
+        """Name of the key."""
+        return self.key.key_id
+
+    def seal_case(self, case_id: UUID, task: str, plan: Sequence[str], effects: Sequence[str]) -> dict[str, object]:
+        """Returns the columns of a case that hold its words, sealed; of its effects those that are steps of the plan.
+
+        Names of tools stay.
+        """
+        words = {"task": task, "plan": list(plan)}
+        blob = seal(words, self.key.key, user_sub=self.user_sub, case_id=case_id, of=CASE_WORDS)
+        run = "\n".join(folded(text) for text in (task, *plan))
+        tokens = {step: self.token(step) for step in plan}
+        return {
+            "task": "",
+            "plan": [tokens[step] for step in plan],
+            "effects": [tokens.get(effect, effect) for effect in effects],
+            "words": blob,
+            "message_hash": self._keyed(b"run", run),
+        }
+
+    def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
+        """Returns the words of a case.
+
+        Raises:
+            SealBroken: they belong to another case, user or key, or were changed.
+        """
+        said = unseal(words, self.key.key, user_sub=self.user_sub, case_id=case_id, of=CASE_WORDS)
+        return CaseWords(said["task"], said["plan"])
+
+    def opened(self, row: Mapping[Any, Any]) -> dict[str, Any]:
+        """Returns a row of a case with its words in their columns."""
+        values: dict[str, Any] = {name: value for name, value in row.items() if name != "words"}
+        if row["words"] is None:
+            return values
+        said = self.open_case(row["id"], row["words"])
+        opened = {"task": said.task, "plan": said.plan}
+        if "effects" in row:
+            opened["effects"] = effects_of(row["effects"], row["plan"], said)
+        return {**values, **opened}
+
+    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
+        """Returns the words of a decision, sealed."""
+        words = {"query": query, "rewritten": rewritten}
+        return seal(words, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=DECISION_WORDS)
+
+    def open_query(self, row: Mapping[Any, Any]) -> dict[str, Any]:
+        """Returns a row of a decision with its words in their columns.
+
+        Raises:
+            SealBroken: they belong to another decision, user or key, or were changed.
+        """
+        values: dict[str, Any] = {name: value for name, value in row.items() if name != "words"}
+        if row["words"] is None:
+            return values
+        said = unseal(row["words"], self.key.key, user_sub=self.user_sub, case_id=row["id"], of=DECISION_WORDS)
+        return {**values, **said}
+
+    def token(self, step: str) -> str:
+        """Returns what stands for a step of a plan; steps that differ in case and white space alone share one."""
+        return self._keyed(b"step", step)[:TOKEN_BYTES].hex()
+
+    def group_of(self, query: str) -> int:
+        """Returns a number that equal queries share, whatever their case and white space, and that tells no word."""
+        return int.from_bytes(self._keyed(b"query", query)[:_GROUP_BYTES], "big")
+
+    def _keyed(self, purpose: bytes, text: str) -> bytes:
+        return hmac.digest(self.key.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class WordSeals:
+    """Finds the seals of users' words by the keyring; see `retrieval.sealed.Seals`."""
+
+    keyring: Keyring
+
+    @property
+    def seals_words(self) -> bool:
+        """Whether what is written from now on has its words sealed."""
+        return self.keyring.seals_words
+
+    async def of_user(self, database: Database, user_sub: str, authorised_at: datetime) -> Words:
+        """Returns the seal of the user's words; a new user gets a key."""
+        key = self.keyring.remembered(user_sub)
+        if key is None:
+            async with database.as_user(user_sub, authorised_at) as connection:
+                key = await self.keyring.find_or_make(connection, user_sub)
+        return Words(user_sub, key)
+
+    def forget(self, user_sub: str) -> None:
+        """Forgets the key that is remembered, for the database has another one."""
+        self.keyring.forget(user_sub)

@@ -1,0 +1,195 @@
+"""Where a user's words may be after an erasure: place by place what is gone, what remains until when, what is unknown.
+
+Nothing here asks anything: it says what follows from what was found out. Where casebank cannot look, it says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from writer.rights.erase import Receipt
+
+State = Literal["gone", "remains", "unknown"]
+
+ROWS, KEY, NAMES, STATISTICS = "rows", "key", "names in the rows of others", "statistics"
+DEAD_ROWS, WAL, REPLICAS, BACKUPS = "dead rows", "write-ahead log", "replicas and archives", "backups"
+PROVIDERS, LOGS, MEMORY, DISK = "embedder and language model", "logs", "memory of running processes", "disk"
+TOMBSTONE = "tombstone"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place, and what is true of it.
+
+    Attributes:
+        what: in a sentence or two.
+        until: how and when what remains goes; empty where nothing does.
+    """
+
+    place: str
+    state: State
+    what: str
+    until: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Returns the place as JSON values."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known of where an installation keeps and sends what users write.
+
+    Attributes:
+        sealed: what is encrypted with the user's key, in words.
+        providers: the hosts to which texts are sent to be embedded or explained; none where all of it is computed here.
+        standbys: servers that stream the log now, and slots that keep it for one; None where this cannot be seen.
+        archives: whether the log is archived; None where this cannot be seen.
+    """
+
+    sealed: str
+    providers: tuple[str, ...] = ()
+    standbys: int | None = None
+    archives: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search of the server's files for marks of the user found: the name, and pieces of texts.
+
+    Attributes:
+        looked_for: how many marks, by kind.
+        shared: how many of them stand in living rows of others as well, and so prove nothing.
+        found: how often any of the rest was found, by file.
+    """
+
+    looked_for: Mapping[str, int]
+    shared: int
+    found: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, object]:
+        """Returns the search as JSON values."""
+        return {"looked_for": dict(self.looked_for), "shared": self.shared, "found": dict(self.found)}
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What became of the server's log.
+
+    Attributes:
+        oldest: the segment before which nothing is left; None: it was not dropped.
+        why: not.
+    """
+
+    oldest: str | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """What a scrub did after an erasure.
+
+    Attributes:
+        at: when it began, ISO 8601.
+        tables: rewritten, so that no dead row is left in them.
+        log: what became of the server's log.
+        search: for this user's marks; None: there was none.
+        readable: whether the server's files can be read from here at all.
+    """
+
+    at: str
+    tables: int
+    log: Log
+    readable: bool
+    search: Search | None = None
+
+
+def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> list[Place]:
+    """Returns every place in which something of the user was or may be."""
+    return [*_in_the_bank(receipt), *_on_the_disk(scrubbed), *_elsewhere(around)]
+
+
+def _in_the_bank(receipt: Receipt) -> Iterator[Place]:
+    left = sum(receipt.residue.values())
+    yield _counted(ROWS, left, "every row of the user was deleted", "rows are left", "repeat the purge")
+    destroyed = "destroyed" if receipt.keys_destroyed else "there was none"
+    yield Place(KEY, "gone", f"the key that opens what was sealed: {destroyed}")
+    left = sum(receipt.names_left.values())
+    renamed = sum(receipt.renamed.values())
+    gone = f"the name of who acted for others became a tombstone in {renamed} rows"
+    yield _counted(NAMES, left, gone, "rows still name the user", "repeat the purge")
+    yield Place(STATISTICS, "gone", "gathered anew without the user; none are kept of any column that holds words")
+    known = "the sha256 of the name and the time stay, so that nothing from before is let in: a guess can be confirmed"
+    yield Place(TOMBSTONE, "remains", known, "for good, on purpose")
+
+
+def _counted(place: str, left: int, gone: str, rest: str, until: str) -> Place:
+    return Place(place, "remains", f"{left} {rest}", until) if left else Place(place, "gone", gone)
+
+
+def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[Place]:
+    if scrubbed is None:
+        dead = "what was deleted stands in the data files, readable to whoever can read those"
+        yield Place(DEAD_ROWS, "remains", dead, "until vacuum has freed and new rows have overwritten it, or a scrub")
+        log = "the log still holds what was written"
+        yield Place(WAL, "remains", log, "until its segments were overwritten or removed, or a scrub")
+    else:
+        yield _scrubbed_rows(scrubbed)
+        yield _scrubbed_log(scrubbed)
+    disk = "blocks that a file system or an SSD freed are out of reach of any program"
+    yield Place(DISK, "unknown", disk, "encrypt the disk")
+
+
+def _scrubbed_rows(scrubbed: Scrubbed) -> Place:
+    rewritten = f"{scrubbed.tables} tables were rewritten at {scrubbed.at}, which leaves no dead row behind"
+    search = scrubbed.search
+    if not scrubbed.readable:
+        unread = f"{rewritten}; the server's files cannot be read from here, so nobody here can know what is in them"
+        return Place(DEAD_ROWS, "unknown", unread)
+    if search is None:
+        return Place(DEAD_ROWS, "gone", f"{rewritten}; the files were not searched for this user")
+    looked = ", ".join(f"{count} {kind}" for kind, count in search.looked_for.items())
+    searched = f"{rewritten}; data files and log were searched for {looked}"
+    if search.shared:
+        searched += f" ({search.shared} of them left out, for they stand in rows of others)"
+    if not search.found:
+        return Place(DEAD_ROWS, "gone", f"{searched}: not found")
+    files = ", ".join(sorted(search.found))
+    return Place(DEAD_ROWS, "remains", f"{searched}: found in {files}", "repeat the scrub; see docs/operating.md")
+
+
+def _scrubbed_log(scrubbed: Scrubbed) -> Place:
+    if scrubbed.log.oldest is None:
+        return Place(WAL, "remains", scrubbed.log.why, "until its segments were overwritten or removed")
+    return Place(WAL, "gone", f"nothing before segment {scrubbed.log.oldest} is left on the server")
+
+
+def _elsewhere(around: Surroundings) -> Iterator[Place]:
+    yield _replicas(around)
+    kept = (
+        f"those made before the erasure hold the user's rows. Sealed in them: {around.sealed}. They hold the user's key"
+        " as well, wrapped: with the master key of their time all of it opens"
+    )
+    yield Place(BACKUPS, "unknown", kept, "delete them, or rotate the master key and destroy the old one")
+    yield _providers(around.providers)
+    logs = "casebank's log names no user and quotes nobody; what proxies and your backend wrote is out of its sight"
+    yield Place(LOGS, "unknown", logs, "as you set them to expire")
+    memory = "a process that served the user may remember the key, which opens nothing that is left in the bank"
+    yield Place(MEMORY, "remains", memory, "until those processes are restarted")
+
+
+def _replicas(around: Surroundings) -> Place:
+    if around.standbys is None or around.archives is None:
+        return Place(REPLICAS, "unknown", "the login may not see whether there are any")
+    if around.standbys or around.archives:
+        there = f"{around.standbys} standbys or slots; the log is{'' if around.archives else ' not'} archived"
+        return Place(
+            REPLICAS, "remains", there, "a standby follows at once, its files as above; an archive when deleted"
+        )
+    return Place(REPLICAS, "gone", "the server has no standby, no slot and no archive now")
+
+
+def _providers(hosts: tuple[str, ...]) -> Place:
+    if not hosts:
+        return Place(PROVIDERS, "gone", "as now set, vectors are computed in the process and no text is sent anywhere")
+    return Place(PROVIDERS, "unknown", f"texts were sent to {', '.join(hosts)}", "as your contract with them says")

@@ -1,0 +1,114 @@
+"""Resealing: brings what was written before over to the setting, words sealed or in their columns, a batch at a time.
+
+Both forms are read side by side, so nothing waits for it; it can be broken off, and goes on where it stopped.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import Table, bindparam, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import Update
+
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.errors import UserErased
+from retrieval.schema import cases, decisions
+from retrieval.telemetry import log
+from writer.privacy.keys import Keyring
+from writer.privacy.seal import SealBroken
+from writer.privacy.words import Words
+from writer.profiles import Profile, each_profile
+from writer.retain.retain import message_hash
+
+BATCH = 256
+
+Progress = Callable[[int], object]
+"""Called with how many more rows were brought over."""
+
+_COLUMNS = {
+    cases: ("task", "plan", "effects", "words", "message_hash"),
+    decisions: ("query", "rewritten", "words", "query_group"),
+}
+
+
+async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress = lambda _count: None) -> int:
+    """Seals the words of every row that has them in plain, or the other way round, as the keyring says.
+
+    Returns how many rows were changed.
+
+    Raises:
+        DatabaseUnavailable: what is changed stays; going on later does the rest.
+    """
+    total = 0
+    async for profile in each_profile(database):
+        with suppress(UserErased):
+            try:
+                total += await _reseal(database, keyring, profile, progress)
+            except SealBroken:  # one user's broken key is a matter of that user
+                log.warning("reseal.refused", why="a user's key does not open")
+    return total
+
+
+async def _reseal(database: Database, keyring: Keyring, profile: Profile, progress: Progress) -> int:
+    total = 0
+    for table in _COLUMNS:
+        while done := await _reseal_some(database, keyring, profile, table):
+            total += done
+            progress(done)
+    return total
+
+
+async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, table: Table) -> int:
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        other_form = in_other_form(profile, table, sealed=not keyring.seals_words)
+        rows = (await connection.execute(other_form)).mappings().all()
+        if rows:
+            key = await keyring.find_or_make(connection, profile.user_sub)
+            words = Words(profile.user_sub, key)
+            change = _sealed if keyring.seals_words else _opened
+            await _store(connection, table, profile, [change(words, table, row) for row in rows])
+    return len(rows)
+
+
+def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
+    """Returns the statement that locks up to BATCH cases of the profile, or decisions of its user, of the form."""
+    form = table.c.words.is_not(None) if sealed else table.c.words.is_(None)
+    columns = [table.c[name] for name in ("id", *_COLUMNS[table])]
+    mine = [table.c.user_sub == profile.user_sub]
+    if table is cases:
+        mine.append(table.c.agent_key == profile.agent_key)
+    return select(*columns).where(*mine, form).order_by(table.c.id).limit(BATCH).with_for_update()
+
+
+def set_words(profile: Profile, table: Table) -> Update:
+    """Returns the update of one row: parameters ``b_id``, and ``b_`` with the name of each column of words."""
+    one = update(table).where(table.c.user_sub == profile.user_sub, table.c.id == bindparam("b_id"))
+    return one.values({name: bindparam(f"b_{name}", type_=table.c[name].type) for name in _COLUMNS[table]})
+
+
+async def _store(connection: AsyncConnection, table: Table, profile: Profile, rows: list[dict[str, Any]]) -> None:
+    values = [{f"b_{name}": value for name, value in row.items()} for row in rows]
+    await connection.execute(set_words(profile, table), values)
+
+
+def _sealed(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Returns the row with its words sealed."""
+    if table is cases:
+        return {**row, **words.seal_case(row["id"], row["task"], row["plan"], row["effects"])}
+    return {
+        "id": row["id"],
+        "query": "",
+        "rewritten": None,
+        "words": words.seal_query(row["id"], row["query"], row["rewritten"]),
+        "query_group": words.group_of(row["query"]),
+    }
+
+
+def _opened(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Returns the row with its words in their columns."""
+    if table is cases:
+        said = words.opened(row)
+        return {**said, "words": None, "message_hash": message_hash(said["task"], said["plan"])}
+    return {**words.open_query(row), "words": None, "query_group": None}
