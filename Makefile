@@ -35,7 +35,7 @@ serve: .venv/train ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
 test: setup check ## run every check and every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: setup    ## formatting, lint, types and layering
 	$(BIN)/ruff format --check .

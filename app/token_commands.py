@@ -16,6 +16,7 @@ from app.revocations import Revocation, listed, revoke
 from app.run_to_end import run_to_end as run
 from app.settings import Settings
 from writer.audit import Change, note
+from writer.privacy.redact import redact_text
 
 commands = typer.Typer(invoke_without_command=True, help="Print a bearer token; revoke some; change their secret.")
 out = Console()
@@ -63,11 +64,12 @@ def revoke_tokens(
     user: MaybeUser = None,
     jti: Annotated[str | None, typer.Option(help="the one token with this id (the claim jti)")] = None,
     token_from_stdin: Annotated[bool, typer.Option("--token", help="the one on standard input")] = False,
-    why: Annotated[str, typer.Option(help="kept with it")] = "",
+    why: Annotated[str, typer.Option(help="kept with it, redacted")] = "",
 ) -> None:
     """Refuse one token from now on, or all of a user's or service's that were issued up to now."""
     if (user is not None) + (jti is not None) + token_from_stdin != 1:
         raise typer.BadParameter("one of --user, --jti and --token")
+    why, _ = redact_text(why)
     revocation = _read(sys.stdin.readline().strip(), why) if token_from_stdin else Revocation(why, jti, user)
 
     async def work() -> datetime:

@@ -307,6 +307,9 @@ def _stop(data: Path) -> None:
     if not _settled(data):
         return
     run_program(data, "pg_ctl", "stop", "-w", "-t", str(_PATIENCE_S), "-m", "fast")
+    deadline = time.monotonic() + _STOP_PATIENCE_S
+    while not is_dead(data.parent) and time.monotonic() < deadline:  # pg_ctl waits for its files, not for its end
+        time.sleep(_POLL_S)
     _drop_socket_dir(data, pid_file)
 
 

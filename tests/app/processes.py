@@ -44,11 +44,11 @@ def surroundings(home: Path, **settings: str) -> dict[str, str]:
 
 
 def casebank(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end."""
+    """Runs a command to its end, which must be a good one."""
     command = (CASEBANK, *words)
-    return subprocess.run(
-        command, env=surroundings(home, **settings), cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, env=surroundings(home, **settings), cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def alive(pid: int) -> bool:

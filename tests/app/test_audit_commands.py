@@ -20,6 +20,8 @@ from writer.audit import Change, note
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.erase import erase
 
+SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
@@ -132,10 +134,11 @@ async def test_a_revocation_is_listed_and_in_the_audit_of_its_subject(settings: 
     token = (await casebank("token", "--user", user)).stdout.strip()
     done = await casebank("token", "revoke", "--token", "--why", "laptop lost", given=f"{token}\n")
     assert done.exit_code == 0, done.output
-    assert (await casebank("token", "revoke", "--user", user, "--why", "left us")).exit_code == 0
+    assert (await casebank("token", "revoke", "--user", user, "--why", f"left us with {SECRET}")).exit_code == 0
     listed = (await casebank("token", "list-revoked")).stdout
     assert "laptop lost" in listed
     assert "left us" in listed
+    assert SECRET not in listed
     assert token not in listed
     verified = json.loads((await casebank("audit", "verify", "--user", user, "--json")).stdout)
     assert (verified["entries"], verified["fault"]) == (7, None)

@@ -20,7 +20,7 @@ async def test_a_worker_that_looks_at_the_queue_gives_a_sign(service: Service):
     await sign_of_life(service.runtime).work()
 
 
-@pytest.mark.parametrize("looked_at", [None, time.monotonic() - STUCK_AFTER_S - 1])
+@pytest.mark.parametrize("looked_at", [None, time.monotonic() - STUCK_AFTER_S - 1], ids=["never", "too long ago"])
 async def test_a_worker_that_does_not_gives_none(service: Service, looked_at: float | None):
     job = sign_of_life(service.runtime)
     worker = service.runtime.worker

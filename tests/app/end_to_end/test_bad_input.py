@@ -14,6 +14,9 @@ def trace(output: Any) -> dict[str, Any]:
     return run(tool_traces=[{"tool": "hose", "output": output}])
 
 
+NOBODYS = "00000000-0000-4000-8000-000000000000"
+"""The id of a case that nobody has."""
+
 BAD_RUNS = {
     "unknown field": run(colour=CANARY),
     "unknown field in a trace": run(tool_traces=[{"tool": "hose", "colour": CANARY}]),
@@ -249,11 +252,11 @@ BAD_REQUESTS = [
     ("GET", "/v1/cases?agent=", None, 422),
     ("GET", f"/v1/cases?agent={CANARY}%00", None, 422),
     ("GET", f"/v1/cases/{CANARY}", None, 422),
-    ("GET", f"/v1/cases/{uuid4()}", None, 404),
-    ("PATCH", f"/v1/cases/{uuid4()}", {}, 422),
-    ("PATCH", f"/v1/cases/{uuid4()}", {"tags": [CANARY, ""]}, 422),
-    ("PATCH", f"/v1/cases/{uuid4()}", {"tags": [], "reward": CANARY}, 422),
-    ("PATCH", f"/v1/cases/{uuid4()}", {"tags": [CANARY]}, 404),
+    ("GET", f"/v1/cases/{NOBODYS}", None, 404),
+    ("PATCH", f"/v1/cases/{NOBODYS}", {}, 422),
+    ("PATCH", f"/v1/cases/{NOBODYS}", {"tags": [CANARY, ""]}, 422),
+    ("PATCH", f"/v1/cases/{NOBODYS}", {"tags": [], "reward": CANARY}, 422),
+    ("PATCH", f"/v1/cases/{NOBODYS}", {"tags": [CANARY]}, 404),
     ("DELETE", f"/v1/cases/{CANARY}", None, 422),
     ("GET", f"/v1/profiles/{CANARY}%00", None, 422),
     ("GET", f"/v1/profiles/{CANARY}", None, 404),

@@ -93,7 +93,7 @@ CLOSED = [
     Endpoint("POST", "/v1/procedures/{procedure_id}/retire", 200, names="procedure"),
     Endpoint("GET", "/v1/audit", 200),
     Endpoint(
-        "POST", "/v1/users/begin-again", 409, lambda _: {"erased_at": "2026-01-01T00:00:00Z"}
+        "POST", "/v1/users/begin-again", 404, lambda _: {"erased_at": "2026-01-01T00:00:00Z"}
     ),  # nobody was erased
 ]
 OPEN = [Endpoint("GET", path, 200) for path in ("/", "/healthz", "/readyz", "/metrics")]

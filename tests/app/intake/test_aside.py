@@ -11,7 +11,7 @@ import pytest
 from app.intake.aside import Aside
 from app.intake.counts import check_counts
 from app.intake.errors import BodyTooComplex, BodyTooCostly, Busy
-from app.intake.side_process import Broke
+from app.intake.side_process import MOST_RESIDENT, Broke
 from tests.app.processes import alive
 
 FOR_EVER = "any(False for _ in iter(int, 1))"
@@ -43,6 +43,22 @@ async def test_work_that_takes_too_much_of_the_processor_is_given_up_and_its_pro
     with pytest.raises(BodyTooCostly):
         await aside.run("alice", eval, FOR_EVER)
     assert await aside.run("alice", os.getpid) == pid
+
+
+async def test_a_large_service_keeps_its_processes(aside: Aside):
+    held = b"x" * (MOST_RESIDENT + 1)
+    pid = await aside.run("alice", os.getpid)
+    assert await aside.run("alice", os.getpid) == pid
+    assert len(held) > MOST_RESIDENT
+
+
+async def test_a_process_that_keeps_too_much_is_replaced():
+    aside = Aside(processes=1, budget_s=600, given_up_after_s=600, patience_s=600)
+    pid = await aside.run("alice", os.getpid)
+    keep = f"__import__('builtins').__dict__.update(held=b'x' * {MOST_RESIDENT}) or 1"
+    assert await aside.run("alice", eval, keep) == 1
+    assert await aside.run("alice", os.getpid) != pid
+    await aside.close()
 
 
 async def test_work_that_cannot_be_interrupted_ends_with_its_process():

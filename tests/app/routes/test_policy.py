@@ -63,7 +63,8 @@ async def rows(user: User) -> list[Any]:
 
 def reach(service: Service) -> dict[str, str]:
     """The settings of a command on the service's bank."""
-    return {"DATABASE_URL": str(service.settings.database_url)}
+    key = service.settings.master_key_bytes.hex()
+    return {"DATABASE_URL": str(service.settings.database_url), "CASEBANK_MASTER_KEY": key}
 
 
 # Over HTTP

@@ -46,6 +46,10 @@ class Bank:
     runtime: Runtime
     user: str
 
+    def reader(self, embedder: Embedder, *, explore: bool = False) -> Reader:
+        """Another reader of the bank."""
+        return Reader(self.runtime.database, embedder, explore=explore, seals=self.runtime.reader.seals)
+
     async def keep(self, task: str = TASK, **more: Any) -> UUID:
         parts, author = self.runtime, Author(self.user, self.user, datetime.now(UTC))
         run = FinishedRun.model_validate({"agent": AGENT, "task": task, "outcome": "success", "plan": PLAN, **more})
@@ -106,7 +110,7 @@ async def test_a_model_is_measured_once_in_a_process(bank: Bank):
             return await super().embed(texts)
 
     await bank.keep()
-    reader = Reader(bank.runtime.database, Counting())
+    reader = bank.reader(Counting())
     first = await bank.ask(reader=reader)
     assert await bank.told(reader=reader) == [TASK]
     assert [set(sentences()) <= set(texts) for texts in asked] == [True, False]
@@ -149,7 +153,7 @@ class Moody(WordLlamaEmbedder):
 
 async def test_a_model_that_cannot_be_measured_has_the_threshold_of_the_source(bank: Bank):
     await bank.keep()
-    reader = Reader(bank.runtime.database, Moody())
+    reader = bank.reader(Moody())
     slate = await bank.ask(reader=reader)
     assert slate.threshold == Threshold(0.7, "source")
     assert (slate.degraded, [each.trigger for each in slate.procedures]) == ([], [TASK])
@@ -221,7 +225,7 @@ async def test_what_was_told_is_in_the_log_with_its_version(bank: Bank):
 async def test_a_slate_left_empty_by_lot_tells_no_procedure_either(bank: Bank):
     await bank.keep()
     await bank.set(explore=1)  # every slate is tried out; a tenth of them is empty
-    reader = Reader(bank.runtime.database, EMBEDDER, explore=True)
+    reader = bank.reader(EMBEDDER, explore=True)
     slates = [await bank.ask(reader=reader) for _ in range(100)]
     empty = [slate for slate in slates if not slate.choices]
     assert empty  # all but impossible otherwise: 0.9 ** 100
@@ -257,7 +261,7 @@ async def down() -> AsyncIterator[Embedder]:
 async def test_without_an_embedder_words_find_procedures_and_the_answer_says_so(bank: Bank, down: Embedder):
     await bank.keep()
     await bank.keep(FAR, plan=["read", "write"])
-    reader = Reader(bank.runtime.database, down)
+    reader = bank.reader(down)
     slate = await bank.ask("restart our web server", reader=reader)
     assert slate.degraded == ["embedder"]
     assert [(each.trigger, each.similarity) for each in slate.procedures] == [(TASK, None)]
