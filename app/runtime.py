@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
@@ -17,9 +18,6 @@ from app.admission.turns import Places, Turns
 from app.auth import TokenVerifier
 from app.db import service_database
 from app.migrate import migrate
-from app.providers.llm import ModelEndpoint, OpenAIModel
-from app.providers.openai import Endpoint, OpenAIEmbedder
-from app.providers.wire import Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings import Settings
 from retrieval.database.database import Database
@@ -39,6 +37,9 @@ from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
 from writer.worker.worker import Pace, Worker
+
+if TYPE_CHECKING:
+    from app.providers.llm import OpenAIModel
 
 ASK_AGAIN_S = 2.0
 """How often a process that began before its database was migrated asks for the key of the audit."""
@@ -216,6 +217,10 @@ def make_embedder(settings: Settings) -> Embedder:
     """Returns the embedder that the settings name."""
     if settings.embedder == "wordllama":
         return WordLlamaEmbedder()
+    # A second and 15 MiB to load, which only who asks such a server waits for.
+    from app.providers.openai import Endpoint, OpenAIEmbedder  # noqa: PLC0415
+    from app.providers.wire import Patience  # noqa: PLC0415
+
     endpoint = Endpoint(
         base_url=settings.openai_base_url,
         api_key=settings.openai_api_key.get_secret_value(),
@@ -229,11 +234,14 @@ def make_embedder(settings: Settings) -> Embedder:
     )
 
 
-def make_model(settings: Settings, budget_s: float | None = None) -> OpenAIModel:
+def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIModel":
     """Returns the language model that the settings name, which answers within ``budget_s``, or else the settings'.
 
     Each has a breaker of its own: that a model is too slow to rewrite a query is no reason to let no run be explained.
     """
+    from app.providers.llm import ModelEndpoint, OpenAIModel  # noqa: PLC0415 - as above
+    from app.providers.wire import Patience  # noqa: PLC0415
+
     endpoint = ModelEndpoint(
         base_url=settings.llm_base_url,
         model=settings.llm_model,
