@@ -182,7 +182,11 @@ class FinishedRun(Strict):
     tool_traces: list[ToolTrace] = Field(default_factory=list, max_length=10_000)
     turns: list[Turn] = Field(default_factory=list, max_length=10_000)
     reward: Reward | None = None
-    reward_source: RewardSource | None = None
+    reward_source: RewardSource | None = Field(
+        default=None,
+        description="who gave the reward; left out, it is the run's own word (heuristic). judge and metric are for "
+        "services: a user's own token is refused",
+    )
     tags: list[Tag] = Field(default_factory=list, max_length=50)  # type: ignore[valid-type]
     kind: CaseKind = "task"
     parent_case_id: UUID | None = None

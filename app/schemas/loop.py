@@ -155,7 +155,9 @@ class FeedbackIn(Strict):
     case_id: UUID | None = None
     reward: Reward | None = None
     thumb: Literal["up", "down"] | None = None
-    source: RewardSource = "user"
+    source: RewardSource = Field(
+        default="user", description="judge and metric are for services: a user's own token is refused"
+    )
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import asyncpg
@@ -65,6 +65,11 @@ class Draft:
     payload: Packed
     redactions: list[Redaction]
     retrieval_id: UUID | None
+
+    @property
+    def reward_source(self) -> RewardSource | None:
+        """Who gave the reward; None where there is none."""
+        return cast("RewardSource | None", self.columns["reward_source"])
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -73,6 +73,7 @@ async def test_a_reward_without_a_source_is_the_runs_own_word(alice: User):
 
 
 async def test_the_newest_trusted_reward_counts_and_the_history_stays(alice: User):
+    alice = await alice.backend()
     case_id = await alice.retain("water the garden")
     counted = [
         (await alice.feedback(case_id=case_id, reward=reward, source=source))["reward"]
@@ -97,6 +98,7 @@ async def test_a_repeat_with_a_guessed_reward_does_not_dilute_a_trusted_one(alic
 
 
 async def test_a_repeat_with_a_trusted_reward_replaces_a_guess_and_averages_with_a_trusted_one(alice: User):
+    alice = await alice.backend()
     (case_id,) = await fill(alice, ["water the garden"])
     await fill(alice, ["water the garden"], reward=0.25, reward_source="judge")
     case = await alice.case(case_id)
