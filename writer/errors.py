@@ -6,7 +6,8 @@ CasebankError
 ├── NotJoined             the run did not begin with the retrieval that is named beside it
 ├── LeaseLost             the worker was too slow: the case went to another worker, or away
 ├── SecretInName          what should name an agent looks like a secret
-└── SourceNotAllowed      a reward claims a source that its author may not speak for
+├── SourceNotAllowed      a reward claims a source that its author may not speak for
+└── UnknownReference      the run refers to what the user does not have, or to another agent's retrieval
 """
 
 from retrieval.errors import CasebankError
@@ -30,6 +31,10 @@ class SecretInName(CasebankError):
 
 class SourceNotAllowed(CasebankError):
     """The reward claims to come from a judge or a metric, and the caller is no service."""
+
+
+class UnknownReference(CasebankError):
+    """The run refers to a case that the user does not have, or to a retrieval of another agent."""
 
 
 class LeaseLost(CasebankError):

@@ -30,7 +30,9 @@ class CaseOut(BaseModel):
     occurrences: int
     merged_into: UUID | None
     retrieval_id: UUID | None
-    reference_case_ids: list[UUID] = Field(description="the cases that were retrieved and used")
+    reference_case_ids: list[UUID] = Field(
+        description="the cases that the run referred to: those that it used, or, where it did not say, all of its slate"
+    )
     used_procedure_ids: list[UUID] | None = Field(description="the procedures that were used; null: nobody said")
     reuse_count: Real
     reuse_reward: Real
