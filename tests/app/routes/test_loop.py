@@ -37,9 +37,9 @@ async def test_a_case_that_served_well_moves_up(alice: User):
     for _ in range(5):
         answer = await alice.retrieve("paint the wall")
         body = {"retrieval_id": answer["retrieval_id"], "used_case_ids": [slate[1]], "reward": 1.0}
-        await alice.retain(f"paint {answer['retrieval_id']}", agent="another", **body)
+        await alice.retain(f"repot fern {answer['retrieval_id']}", **body)
         await alice.settle()
-    assert ids(await alice.retrieve("paint the wall")) == slate[::-1]
+    assert [each for each in ids(await alice.retrieve("paint the wall")) if each in slate] == slate[::-1]
 
 
 @pytest.mark.parametrize(("thumb", "reward"), [("up", 1.0), ("down", 0.0)])
@@ -248,7 +248,7 @@ async def test_rrf_is_the_formula_over_the_ranks(weights: dict[str, float], alic
     asked = (await alice.retrieve(query, k=50, **weights))["cases"]
     assert sorted(slot["semantic_rank"] for slot in asked) == list(range(1, len(TASKS) + 1))
     matching = [slot["keyword_rank"] for slot in asked if slot["keyword_rank"]]
-    assert sorted(matching) == [1, 2]  # "restart" and "server" in one task, "backup" in another
+    assert sorted(matching) == list(range(1, len(TASKS) + 1))  # "server" is in all of them
     assert [slot["rrf"] for slot in asked] == pytest.approx([rrf(slot, **expected) for slot in asked])
     await alice.http.put(f"/v1/profiles/{AGENT}", json=weights)
     assert (await alice.retrieve(query, k=50))["cases"] == asked
