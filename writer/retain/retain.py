@@ -207,7 +207,9 @@ async def _insert(database: Database, keyring: Keyring, draft: Draft, author: Au
     async with database.fast(author.user_sub, author.authorised_at) as connection:
         wrong = await _wrong(connection, row)
         entry = _entry(row, author, key_of(database.engine))
-        case_id = None if wrong else await connection.value(insert_case(), {**row, **entry})
+        case_id: UUID | None = None
+        if wrong is None:
+            case_id = await connection.value(insert_case(), {**row, **entry})
     if case_id is not None:
         REWARDS.labels(str(draft.columns["reward_source"])).inc()
         return Retained(case_id, "pending", draft.redactions, draft.retrieval_id)
