@@ -122,11 +122,12 @@ async def test_a_retain_on_a_retrieval_credits_only_the_cases_it_used(alice: Use
     assert case["reference_case_ids"] == [first, second]
 
 
-async def test_where_no_case_is_named_the_slate_shares_the_credit(alice: User):
+@pytest.mark.parametrize("said", [{}, {"used_case_ids": None}], ids=str)
+async def test_where_no_case_is_named_the_slate_shares_the_credit(said: dict[str, Any], alice: User):
     await fill(alice)
     answer = await alice.retrieve("restart the server")
     assert len(ids(answer)) == 4
-    await alice.retain("restart the other server", retrieval_id=answer["retrieval_id"], reward=0.5)
+    await alice.retain("restart the other server", retrieval_id=answer["retrieval_id"], reward=0.5, **said)
     await alice.settle()
     assert {await reuse(alice, case_id) for case_id in ids(answer)} == {(0.25, 0.125)}
 
@@ -137,6 +138,14 @@ async def test_where_the_run_used_none_no_case_gets_credit(alice: User):
     await alice.retain("restart another", retrieval_id=answer["retrieval_id"], used_case_ids=[], reward=1.0)
     await alice.settle()
     assert {await reuse(alice, case_id) for case_id in ids(answer)} == {(0, 0)}
+
+
+async def test_the_description_of_the_api_says_who_is_credited_by_null_and_by_an_empty_list(alice: User):
+    schemas = (await alice.http.get("/openapi.json")).json()["components"]["schemas"]
+    fields = schemas["FinishedRun"]["properties"]
+    for name in ("used_case_ids", "used_procedure_ids"):
+        assert "null" in fields[name]["description"]
+        assert "[]" in fields[name]["description"]
 
 
 async def test_repeated_feedback_is_recomputed_and_not_added_up(alice: User):
@@ -374,6 +383,20 @@ async def test_a_small_budget_cuts_the_context_and_not_the_slate(alice: User):
     assert 0 < least["memory_context"].count("Context: ") < 4
     assert whole["tokens"] == count_tokens(whole["memory_context"])
     assert cut["tokens"] == count_tokens(cut["memory_context"]) < whole["tokens"]
+
+
+@pytest.mark.parametrize("budget", [1500, 600, 300, 200])
+async def test_two_cases_are_shortened_before_either_is_left_out(budget: int, alice: User):
+    steps = [
+        f"step {number} looks at the {word} of the server at length" for number in range(60) for word in ("log", "disk")
+    ]
+    for task in ("restart the web server ", "upgrade the web server "):
+        await alice.retain(task + "with all that belongs to it " * 50, plan=[f"{task} {step}" for step in steps])
+    await alice.settle()
+    answer = await alice.retrieve("the web server", token_budget=budget)
+    assert len(answer["cases"]) == 2
+    assert answer["memory_context"].count("Context: ") == 2
+    assert answer["tokens"] <= budget
 
 
 async def test_the_context_tells_context_actions_outcome_and_reward(alice: User):
