@@ -80,7 +80,7 @@ class SlotOut(BaseModel):
     """One place of the slate."""
 
     case_id: UUID
-    kind: str
+    kind: CaseKind
     task: str
     plan: list[str]
     tags: list[str]

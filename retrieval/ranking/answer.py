@@ -125,9 +125,7 @@ def _procedures(found: SearchResult, decision: Decision, *, warned: bool) -> lis
 
 
 def _guidance(procedure: Procedure) -> Guidance:
-    return Guidance(
-        procedure.trigger, procedure.steps, procedure.cause, warns=procedure.warns, reported=procedure.reported
-    )
+    return Guidance(procedure.trigger, procedure.steps, procedure.cause, procedure.kind, reported=procedure.reported)
 
 
 def _choice(row: Candidate, place: int, pool: Pool, decision: Decision) -> Choice:
