@@ -30,7 +30,7 @@ from retrieval.errors import CasebankError
 from writer.audit.signing import TOMBSTONE
 
 ACT_AS = "casebank:act-as"
-"""The scope that lets a service act for the user it names in `X-Casebank-User`."""
+"""The scope that lets a service act for the user it names in `X-Casebank-User`, and judge runs as judge or metric."""
 
 OPERATOR = "casebank:operator"
 """The scope that shows the numbers of the installation: `/metrics`, and those in `/readyz`."""
@@ -80,12 +80,14 @@ class Identity:
         issued_at: as the token says.
         authorised_at: since when the caller may at the least: the issuer's clock may have been ahead by the leeway, and
             a token that was issued before a purge must not pass for one from after it.
+        is_service: whether the token has the scope that lets it act for users.
     """
 
     user_sub: str
     actor: str
     issued_at: datetime
     authorised_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), compare=False)
+    is_service: bool = False
 
 
 class OldSecret(BaseModel):
@@ -234,14 +236,16 @@ class TokenVerifier:
         Raises NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable.
         """
         claims, actor = await self._caller(authorization)
-        if acting_for is None and ACT_AS in _scopes(claims):
+        is_service = ACT_AS in _scopes(claims)
+        if acting_for is None and is_service:
             raise UserNotNamed(f"a token with the scope {ACT_AS} names the user it acts for in X-Casebank-User")
         user = actor if acting_for is None else _named(acting_for)
-        if user != actor and ACT_AS not in _scopes(claims):
+        if user != actor and not is_service:
             raise NotAllowed(f"acting for another user needs the scope {ACT_AS}")
         issued_at = _issued_at(claims)
         begun = self.revocations.admitted(user, actor) if user != actor else None
-        return Identity(user, actor, issued_at, max(filter(None, (begun, self._surely(issued_at)))))
+        since = max(filter(None, (begun, self._surely(issued_at))))
+        return Identity(user, actor, issued_at, since, is_service)
 
     async def operator(self, authorization: str | None) -> None:
         """Let through whoever may see the numbers of the installation.

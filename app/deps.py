@@ -62,7 +62,7 @@ async def author(
         NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
     """
     identity = await identify(request)
-    return Author(identity.user_sub, identity.actor, identity.authorised_at)
+    return Author(identity.user_sub, identity.actor, identity.authorised_at, identity.is_service)
 
 
 async def operator(request: Request) -> None:

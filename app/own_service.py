@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 
-from app.auth import issue_token
+from app.auth import ACT_AS, issue_token
 from app.own_module import OWN_MODULE
 from app.settings import Settings
 
 START_TIMEOUT_S = 120.0
 TOKEN_VALID_FOR = timedelta(days=1)
+BACKEND = "casebank-backend"
+"""The actor of what is done in a service of our own on behalf of users."""
 
 
 class ServiceDidNotStart(OSError):
@@ -29,8 +31,8 @@ class OwnService:
     base_url: str
     pid: int
 
-    def token(self, user: str) -> str:
-        """Returns a token of the user, valid for a day."""
+    def token(self, user: str, scope: str = "") -> str:
+        """Returns a token of the user, or of a service where it has that scope; valid for a day."""
         return issue_token(
             self.settings.signing_secret,
             user=user,
@@ -38,11 +40,12 @@ class OwnService:
             audience=self.settings.jwt_audience,
             ttl=TOKEN_VALID_FOR,
             now=datetime.now(UTC),
+            scope=scope,
         )
 
     def headers(self, user: str) -> dict[str, str]:
-        """Returns the headers of a request by the user."""
-        return {"Authorization": f"Bearer {self.token(user)}"}
+        """Returns the headers of a request by a backend that acts for the user, and so may tell what a metric says."""
+        return {"Authorization": f"Bearer {self.token(BACKEND, ACT_AS)}", "X-Casebank-User": user}
 
 
 @asynccontextmanager

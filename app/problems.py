@@ -21,7 +21,15 @@ from app.postgres import EmbeddedPostgresFailed
 from app.requests import with_problem
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
 from retrieval.telemetry import log
-from writer.errors import ErasureNotConfirmed, IdempotencyConflict, LeaseLost, NotJoined, SecretInName
+from writer.errors import (
+    ErasureNotConfirmed,
+    IdempotencyConflict,
+    LeaseLost,
+    NotJoined,
+    SecretInName,
+    SourceNotAllowed,
+    UnknownReference,
+)
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.redact import redact_text
 from writer.privacy.rotation import NothingToRotate, RotationOvertaken
@@ -78,6 +86,8 @@ RETRY = (("Retry-After", "1"),)
 KINDS: dict[type[CasebankError], Kind] = {
     NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
     NotAllowed: Kind("not-allowed", HTTPStatus.FORBIDDEN),
+    SourceNotAllowed: Kind("reward-source-not-allowed", HTTPStatus.FORBIDDEN),
+    UnknownReference: Kind("unknown-reference", HTTPStatus.UNPROCESSABLE_ENTITY),
     UserNotNamed: Kind("user-not-named", HTTPStatus.BAD_REQUEST),
     ErasureNotConfirmed: Kind("erasure-not-confirmed", HTTPStatus.CONFLICT),
     NotFound: Kind("not-found", HTTPStatus.NOT_FOUND),

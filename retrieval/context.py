@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from retrieval.kinds import has_failed, is_trusted
+from retrieval.kinds import ProcedureKind, has_failed, is_trusted
 from retrieval.quoting import quoted, quoted_list, unquoted
 from retrieval.text import shortened
 
@@ -56,8 +56,8 @@ class Guidance:
     steps: Sequence[str]
     cause: str = ""
     """Why it is done so; empty where nothing failed."""
-    warns: bool = False
-    """Whether it says what not to do."""
+    kind: ProcedureKind = "script"
+    """A failure lesson says what not to do."""
     reported: bool = False
     """Whether a backend brought it with its run: nobody has checked it against the run's calls."""
 
@@ -138,10 +138,10 @@ def _assembled(blocks: Sequence[_Block]) -> str:
 
 
 def _procedure(place: int, procedure: Guidance) -> _Block:
-    lines = [f"[P{place}] When: {quoted(procedure.trigger)}"]
+    lines = [f"[P{place}] When: {quoted(procedure.trigger)}", f"    Kind: {procedure.kind}"]
     lines += [f"    Why: {quoted(procedure.cause)}"] if procedure.cause else []
     steps = quoted_list(procedure.steps)
-    lines += [f"    {'Avoid (it was never put right)' if procedure.warns else 'Steps'}: {steps}"]
+    lines += [f"    {'Avoid (it was never put right)' if procedure.kind == 'failure_lesson' else 'Steps'}: {steps}"]
     return _Block("\n".join(lines), REPORTED if procedure.reported else GUIDANCE)
 
 

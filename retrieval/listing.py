@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pydantic import JsonValue
-from sqlalchemy import Select, Table, func, select
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy import ColumnElement, Select, Table, Uuid, cast, func, select
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array, distinct_on
 
 from retrieval.database.rows import Rows
-from retrieval.schema import audit, cases, procedures, profiles
+from retrieval.schema import audit, cases, decision_slots, procedures, profiles
 
 SHOWN = (
     "id",
@@ -30,7 +30,6 @@ SHOWN = (
     "occurrences",
     "merged_into",
     "retrieval_id",
-    "used_case_ids",
     "used_procedure_ids",
     "reuse_count",
     "reuse_reward",
@@ -41,10 +40,21 @@ SHOWN = (
 """The columns of a case that are shown as they are; the sealed payload and the search vector are not."""
 
 
+def _referred_to() -> ColumnElement[list[UUID]]:
+    """The cases that the run used, as ``reference_case_ids``; those of its slate, by place, where it did not say."""
+    slot = decision_slots.c
+    slate = (
+        select(func.array_agg(aggregate_order_by(slot.case_id, slot.place)))
+        .where(slot.user_sub == cases.c.user_sub, slot.decision_id == cases.c.retrieval_id)
+        .scalar_subquery()
+    )
+    return func.coalesce(cases.c.used_case_ids, slate, cast(array([]), ARRAY(Uuid))).label("reference_case_ids")
+
+
 def one_case(user_sub: str, case_id: UUID) -> Rows:
     """Returns the statement for a case with its sealed payload."""
     columns = [cases.c[name] for name in (*SHOWN, "payload")]
-    return select(*columns).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
+    return select(*columns, _referred_to()).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
 
 
 def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
@@ -52,7 +62,7 @@ def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | N
 
     ``only`` has the values that columns must have; None lets everything through.
     """
-    statement = select(*(cases.c[name] for name in SHOWN)).where(cases.c.user_sub == user_sub)
+    statement = select(*(cases.c[name] for name in SHOWN), _referred_to()).where(cases.c.user_sub == user_sub)
     wanted = [cases.c[name] == value for name, value in only.items() if value is not None]
     return _page(statement.where(*wanted), cases, before, limit)
 

@@ -34,6 +34,7 @@ from retrieval.search.candidates import (
     vectors,
 )
 from retrieval.search.reuse_history import Reuse, reuse_history
+from retrieval.search.unrelated import unrelated
 from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
 
@@ -119,7 +120,8 @@ class Reader:
                     rows = await self._to_be_opened(connection, rows)
                 with stage("retrieve.rank"):
                     procedures = await self._procedures(connection, search, rows, question.min_similarity)
-                    found = SearchResult(rows, degraded, procedures)
+                    floor = self._calibrations.floor(search.model)
+                    found = SearchResult(rows, degraded, procedures, await unrelated(connection, search, rows, floor))
                     seen = await self._pool(connection, search, found)
                     arms = await self._policies.arms(connection, search.agent_key, found.settings)
                     asked = replace(question, search=search)

@@ -57,6 +57,9 @@ from retrieval.kinds import (
 SEARCH_CONFIGURATION = "english"
 """The text search configuration of stored vectors and of queries; both must agree."""
 
+ERRORS = "C"
+"""The label of those words of a case's index that come from the errors of its calls; ranking takes no notice of it."""
+
 MAX_SEARCH_TEXT_CHARS = 100_000
 """Longest searchable text: the tsvector of any such text stays under Postgres' limit of 1 MB."""
 

@@ -5,7 +5,9 @@ CasebankError
 ├── IdempotencyConflict   the key came before, with another body
 ├── NotJoined             the run did not begin with the retrieval that is named beside it
 ├── LeaseLost             the worker was too slow: the case went to another worker, or away
-└── SecretInName          what should name an agent looks like a secret
+├── SecretInName          what should name an agent looks like a secret
+├── SourceNotAllowed      a reward claims a source that its author may not speak for
+└── UnknownReference      the run refers to what the user does not have, or to another agent's retrieval
 """
 
 from retrieval.errors import CasebankError
@@ -25,6 +27,14 @@ class NotJoined(CasebankError):
 
 class SecretInName(CasebankError):
     """The name looks like a secret or holds personal data, and would be stored and logged as it is."""
+
+
+class SourceNotAllowed(CasebankError):
+    """The reward claims to come from a judge or a metric, and the caller is no service."""
+
+
+class UnknownReference(CasebankError):
+    """The run refers to a case that the user does not have, or to a retrieval of another agent."""
 
 
 class LeaseLost(CasebankError):

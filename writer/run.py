@@ -182,19 +182,32 @@ class FinishedRun(Strict):
     tool_traces: list[ToolTrace] = Field(default_factory=list, max_length=10_000)
     turns: list[Turn] = Field(default_factory=list, max_length=10_000)
     reward: Reward | None = None
-    reward_source: RewardSource | None = None
+    reward_source: RewardSource | None = Field(
+        default=None,
+        description="who gave the reward; left out, it is the run's own word (heuristic). judge and metric are for "
+        "services: a user's own token is refused",
+    )
     tags: list[Tag] = Field(default_factory=list, max_length=50)  # type: ignore[valid-type]
     kind: CaseKind = "task"
-    parent_case_id: UUID | None = None
-    retrieval_id: UUID | None = None
+    parent_case_id: UUID | None = Field(
+        default=None, description="of a subtask or a tool case: the user's case that it is a part of"
+    )
+    retrieval_id: UUID | None = Field(
+        default=None,
+        description="the agent's retrieval that the run began with; one that is not known is left out, and null in the "
+        "answer; one of another agent is refused",
+    )
     used_case_ids: list[UUID] | None = Field(
         default=None,
         max_length=50,
         description="which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null "
-        "or left out is that it cannot say: the whole slate shares the credit",
+        "or left out is that it cannot say: the whole slate shares the credit. A case that the user does not have is "
+        "refused",
     )
     used_procedure_ids: list[UUID] | None = Field(
-        default=None, max_length=50, description="the same of the procedures that were told"
+        default=None,
+        max_length=50,
+        description="the same of the procedures that were told: [] credits none of them, null all of them",
     )
     prompt_snapshot: Payload = None
     procedure: LearnedProcedure | None = None

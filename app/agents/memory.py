@@ -102,7 +102,10 @@ class NoMemory:
 
 
 class HttpMemory:
-    """casebank over HTTP; where it fails or answers nonsense, the agent works without it."""
+    """casebank over HTTP; where it fails or answers nonsense, the agent works without it.
+
+    The client speaks with a service's token: the harness measured what it says of a run, and only a service may say so.
+    """
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ async def demo(settings: Settings, *, tasks: int, seed: int, out_dir: Path, lear
     console = Console()
     user = f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
-        place = Place(service.base_url, service.token(user), scratch_dsn)
+        place = Place(service.base_url, service.headers(user), scratch_dsn)
         report = await run_demo(place, Stream(seed, tasks), out_dir=out_dir, console=console)
         if learn:
             learner = Learner(settings, user, AGENT, out_dir)

@@ -1,6 +1,7 @@
 """The demo: the same stream of tasks, first without memory, then with casebank."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,19 +21,18 @@ AGENT = "database-operator"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a demo runs: casebank's URL and a user's token; and a Postgres whose role may create databases.
+    """Where a demo runs: casebank's URL and the headers of a backend; and a Postgres whose role may create databases.
 
     A scratch database is made beside that of ``scratch_dsn`` and dropped at the end; nothing else there is touched.
     """
 
     base_url: str
-    token: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
     scratch_dsn: str = field(repr=False)
 
     def client(self) -> httpx.AsyncClient:
-        """Returns a client that speaks for the user."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.AsyncClient(base_url=self.base_url, headers=headers, timeout=30)
+        """Returns a client of the backend."""
+        return httpx.AsyncClient(base_url=self.base_url, headers=dict(self.headers), timeout=30)
 
 
 @dataclass(frozen=True, slots=True)

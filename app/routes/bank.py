@@ -158,9 +158,8 @@ def _words(caller: Author, key: UserKey | None) -> Words:
 
 def _shown(row: RowMapping, words: Words) -> dict[str, object]:
     """Returns the columns of a case under the names of the API, with its words opened."""
-    columns = _without(words.opened(row), "id", "agent_key", "used_case_ids", "payload")
-    renamed = {"case_id": row["id"], "agent": row["agent_key"], "reference_case_ids": row["used_case_ids"] or []}
-    return {**renamed, **columns}
+    columns = _without(words.opened(row), "id", "agent_key", "payload")
+    return {"case_id": row["id"], "agent": row["agent_key"], **columns}
 
 
 def _without(row: Mapping[Any, Any], *names: str) -> dict[str, object]:

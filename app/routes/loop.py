@@ -36,7 +36,11 @@ IdempotencyKey = Annotated[
 
 @router.post("/v1/retain", status_code=202)
 async def retain(draft: Draft, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None) -> RetainOut:
-    """Stores one finished run and answers once it is on disk; the worker makes it ready to be found."""
+    """Stores one finished run and answers once it is on disk; the worker makes it ready to be found.
+
+    A `reward_source` of `judge` or `metric` is a service's to claim: a user's own token is refused with 403.
+    """
+    caller.claim(draft.reward_source)
     await parts.admission.of_agent(caller, "writes", str(draft.columns["agent_key"]))
     retained = await retain_draft(parts.database, parts.keyring, draft, caller, idempotency_key)
     parts.admission.backlog.took(caller.user_sub)
@@ -75,8 +79,9 @@ async def feedback(given: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackO
     """Judges a loop, by its retrieval or its run: both, what was shown and used, and what was learned follow.
 
     The newest trusted reward counts, and the history stays. A reward under 0.5 takes the procedures that the run taught
-    out of use.
+    out of use. A `source` of `judge` or `metric` is a service's to claim: a user's own token is refused with 403.
     """
+    caller.claim(given.source)
     reward = Feedback(given.value, given.source, given.case_id, given.retrieval_id)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         reached = await give_feedback(connection, caller.user_sub, caller.actor, reward)

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import CleanTag, K, Real, RrfK, Share, Similarity, Tokens, Weight
-from retrieval.kinds import Abstraction, AnalystChoice, Rewrite
+from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite
 from writer.run import Strict
 
 
@@ -15,7 +15,7 @@ class CaseOut(BaseModel):
 
     case_id: UUID
     agent: str
-    kind: str
+    kind: CaseKind
     parent_case_id: UUID | None = Field(description="of a subtask or a tool case: the run it belongs to")
     status: str
     task: str
@@ -30,7 +30,9 @@ class CaseOut(BaseModel):
     occurrences: int
     merged_into: UUID | None
     retrieval_id: UUID | None
-    reference_case_ids: list[UUID] = Field(description="the cases that were retrieved and used")
+    reference_case_ids: list[UUID] = Field(
+        description="the cases that the run referred to: those that it used, or, where it did not say, all of its slate"
+    )
     used_procedure_ids: list[UUID] | None = Field(description="the procedures that were used; null: nobody said")
     reuse_count: Real
     reuse_reward: Real

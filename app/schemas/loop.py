@@ -80,7 +80,7 @@ class SlotOut(BaseModel):
     """One place of the slate."""
 
     case_id: UUID
-    kind: str
+    kind: CaseKind
     task: str
     plan: list[str]
     tags: list[str]
@@ -138,7 +138,11 @@ class RetrieveOut(BaseModel):
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
     rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
-    why_empty: str | None = Field(description="why there is no case; null where there is one")
+    why_empty: str | None = Field(
+        description="why there is no case: there is none; none is related to the query (its similarity is below what "
+        "the embedding model calls unrelated, and it shares no rare word); or none is expected to help. null where "
+        "there is one"
+    )
 
 
 class FeedbackIn(Strict):
@@ -155,7 +159,9 @@ class FeedbackIn(Strict):
     case_id: UUID | None = None
     reward: Reward | None = None
     thumb: Literal["up", "down"] | None = None
-    source: RewardSource = "user"
+    source: RewardSource = Field(
+        default="user", description="judge and metric are for services: a user's own token is refused"
+    )
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:

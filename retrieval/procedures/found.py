@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 from uuid import UUID
 
+from retrieval.kinds import ProcedureKind
 from retrieval.procedures.threshold import Threshold
 from retrieval.text import folded
 
@@ -32,7 +33,7 @@ class Procedure:
 
     id: UUID
     version: int
-    kind: str
+    kind: ProcedureKind
     level: str | None
     task_type: str
     trigger: str

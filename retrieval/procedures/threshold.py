@@ -14,6 +14,8 @@ from retrieval.ports import Vector
 
 SOURCE_THRESHOLD = 0.7
 """What stands in for a model that could not be measured."""
+UNRELATED_PART = 0.95
+"""Of the pairs of sentences that have nothing in common, those that are to count as unrelated."""
 
 TRIPLES = (
     ("Add an email column to the customers table", "Add a phone column to the suppliers table",
@@ -87,11 +89,20 @@ def _right(same: NDArray[np.float64], other: NDArray[np.float64], cut: float) ->
     return float(((same >= cut).mean() + (other < cut).mean()) / 2)
 
 
+def unrelated_below(vectors: Sequence[Vector]) -> float:
+    """Returns the similarity under which UNRELATED_PART of the pairs lie whose sentences have nothing in common."""
+    units = np.asarray(vectors, dtype=np.float64).reshape(3 * len(TRIPLES), -1)
+    triple = np.repeat(np.arange(len(TRIPLES)), 3)
+    strangers = triple[:, None] != triple[None, :]
+    return float(np.quantile((units @ units.T)[strangers], UNRELATED_PART))
+
+
 class Calibrations:
     """The thresholds of the models that were measured in this process."""
 
     def __init__(self) -> None:
         self._known: dict[str, Threshold] = {}
+        self._floors: dict[str, float] = {}
 
     def wanted(self, model: str) -> list[str]:
         """Returns the sentences, if the model has yet to be measured."""
@@ -99,9 +110,17 @@ class Calibrations:
 
     def learn(self, model: str, vectors: Sequence[Vector]) -> None:
         """Measures the model by the vectors of `wanted`; one that gave none keeps the source's threshold."""
-        if model not in self._known:
-            self._known[model] = calibrated(vectors) if len(vectors) == 3 * len(TRIPLES) else Threshold()
+        if model in self._known:
+            return
+        self._known[model] = Threshold()
+        if len(vectors) == 3 * len(TRIPLES):
+            self._known[model] = calibrated(vectors)
+            self._floors[model] = unrelated_below(vectors)
 
     def of(self, model: str) -> Threshold:
         """Returns the model's threshold."""
         return self._known.get(model, Threshold())
+
+    def floor(self, model: str) -> float | None:
+        """Returns the similarity below which the model calls two texts unrelated; None: it was not measured."""
+        return self._floors.get(model)

@@ -45,7 +45,7 @@ def answer(
         procedures=procedures,
         threshold=found.procedures.threshold,
         rewritten=question.search.query if question.original_query is not None else None,
-        why_empty=_why_empty(decision),
+        why_empty=_why_empty(found, decision),
     )
     return answered, _entry(question, answered, pool, decision, k)
 
@@ -101,10 +101,12 @@ def _other_space(question: Question, found: SearchResult, pool: Pool) -> list[st
     return ["embedding_model"] if found.settings.embedding_model != question.search.model else []
 
 
-def _why_empty(decision: Decision) -> str | None:
+def _why_empty(found: SearchResult, decision: Decision) -> str | None:
     """Returns why there is no case on the slate; None where there is one."""
     if decision.slate:
         return None
+    if found.candidates and not found.cases:
+        return "no case is related to the query: none is near it, and none shares a rare word with it"
     if not decision.allowed:
         return "there is no case that may be shown"
     if decision.slates[decision.arm]:
@@ -123,9 +125,7 @@ def _procedures(found: SearchResult, decision: Decision, *, warned: bool) -> lis
 
 
 def _guidance(procedure: Procedure) -> Guidance:
-    return Guidance(
-        procedure.trigger, procedure.steps, procedure.cause, warns=procedure.warns, reported=procedure.reported
-    )
+    return Guidance(procedure.trigger, procedure.steps, procedure.cause, procedure.kind, reported=procedure.reported)
 
 
 def _choice(row: Candidate, place: int, pool: Pool, decision: Decision) -> Choice:
@@ -145,7 +145,7 @@ def _choice(row: Candidate, place: int, pool: Pool, decision: Decision) -> Choic
 def _mode(found: SearchResult, degraded: list[str]) -> Mode:
     if found.rows and not found.rows[0].enabled:
         return "off"
-    if not found.cases and not found.procedures.found:
+    if not found.candidates and not found.procedures.found:
         return "empty"
     return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
 

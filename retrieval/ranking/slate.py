@@ -43,6 +43,8 @@ class SearchResult:
     rows: Sequence[BankRow]
     degraded: list[str]
     procedures: ProceduresFound = field(default_factory=ProceduresFound)
+    unrelated: frozenset[UUID] = frozenset()
+    """Of the candidates, those that have nothing to do with the query."""
 
     @property
     def settings(self) -> ProfileSettings | None:
@@ -50,9 +52,14 @@ class SearchResult:
         return self.rows[0] if self.rows else None
 
     @property
-    def cases(self) -> list[Candidate]:
-        """The candidates; none of a profile without cases, or one whose memory is off."""
+    def candidates(self) -> list[Candidate]:
+        """What was found; nothing of a profile without cases, or one whose memory is off."""
         return [row for row in self.rows if is_candidate(row)] if self.rows and self.rows[0].enabled else []
+
+    @property
+    def cases(self) -> list[Candidate]:
+        """The candidates that may be told: those that have to do with the query."""
+        return [row for row in self.candidates if row.id not in self.unrelated]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

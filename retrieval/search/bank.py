@@ -6,6 +6,7 @@ from uuid import UUID
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
+    REAL,
     Boolean,
     ColumnElement,
     Float,
@@ -47,6 +48,8 @@ def _texts(name: str) -> Expression:
     return cast(bindparam(name, type_=ARRAY(Text)), ARRAY(Text))
 
 
+_EVEN = cast(literal_column("'{.1,.1,.1,.1}'"), ARRAY(REAL))
+"""Words count alike, whatever their label."""
 LONG = 64
 """Different words, without stop words, up to which the length of a text is no matter."""
 
@@ -67,7 +70,7 @@ def bank(nearness: Nearness, profile: CTE) -> CTE:
         select(cases.c.id, proven().label("proven"), _relevance(words).label("relevance"), near.c.distance)
         .select_from(cases.join(words, true()).outerjoin(near, near.c.case_id == cases.c.id))
         .where(
-            *_ready(),
+            *ready(),
             _passes("tags", cases.c.tags.contains(_texts("tags"))),
             _passes("kinds", cases.c.kind == any_(_texts("kinds"))),
             _passes("outcomes", cases.c.outcome == any_(_texts("outcomes"))),
@@ -80,13 +83,22 @@ def bank(nearness: Nearness, profile: CTE) -> CTE:
 
 def _words() -> CTE:
     """The query for full text: any of its words will do, for a question rarely shares all its words with a case."""
-    every_word = func.plainto_tsquery(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), bindparam("query", type_=Text))
-    any_word = cast(func.replace(cast(every_word, Text), "&", "|"), TSQUERY)
+    any_word = cast(func.replace(cast(query_words(), Text), "&", "|"), TSQUERY)
     return select(any_word.label("words")).cte("words").prefix_with("MATERIALIZED")
 
 
+def query_words() -> ColumnElement[str]:
+    """Returns the words of the parameter ``query``, all of them, as Postgres searches for them."""
+    return func.plainto_tsquery(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), bindparam("query", type_=Text))
+
+
+def has_words(searched: ColumnElement[object], words: ColumnElement[object]) -> ColumnElement[bool]:
+    """Returns whether what is searched matches the query."""
+    return searched.op("@@", return_type=Boolean())(words)
+
+
 def _matches(words: CTE) -> ColumnElement[bool]:
-    return cases.c.search_vector.op("@@", return_type=Boolean())(words.c.words)
+    return has_words(cases.c.search_vector, words.c.words)
 
 
 def _relevance(words: CTE) -> ColumnElement[float]:
@@ -97,10 +109,11 @@ def _relevance(words: CTE) -> ColumnElement[float]:
     often a word comes counts little beyond the first time.
     """
     length = func.greatest(func.length(cases.c.search_vector), literal_column(str(LONG)))
-    return case((_matches(words), func.ts_rank(cases.c.search_vector, words.c.words) / length))
+    return case((_matches(words), func.ts_rank(_EVEN, cases.c.search_vector, words.c.words) / length))
 
 
-def _ready() -> tuple[ColumnElement[bool], ...]:
+def ready() -> tuple[ColumnElement[bool], ...]:
+    """Returns what holds for the cases of the profile that can be found."""
     return (
         cases.c.user_sub == USER_SUB,
         cases.c.agent_key == AGENT_KEY,
@@ -163,7 +176,7 @@ def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[b
     found = (
         select(cases.c.id)
         .select_from(cases.join(words, _matches(words)))
-        .where(*_ready(), _FINISHED, *only)
+        .where(*ready(), _FINISHED, *only)
         .order_by(_relevance(words).desc(), cases.c.id.desc())
         .limit(depth)
         .subquery()

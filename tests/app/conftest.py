@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from app.auth import issue_token
+from app.auth import ACT_AS, issue_token
 from app.main import create_app
 from app.runtime import Runtime
 from app.settings import Settings
@@ -67,6 +67,12 @@ class User:
     name: str
     service: Service
     http: httpx.AsyncClient
+
+    async def backend(self) -> "User":
+        """The same user, for whom a service acts: it may say what a metric or a judge says."""
+        http = await self.service.http(self.service.token("backend", scope=ACT_AS))
+        http.headers["X-Casebank-User"] = self.name
+        return User(self.name, self.service, http)
 
     async def retain(self, task: str, key: str | None = None, **more: Any) -> str:
         """Retains a run, successful unless it says otherwise, and returns the id of its case."""

@@ -209,7 +209,9 @@ async def test_only_the_scope_lets_a_service_act_for_a_user_it_names(
         with pytest.raises(NotAllowed):
             await VERIFIER.identify(header, acting_for)
     else:
-        assert await VERIFIER.identify(header, acting_for) == Identity(user, "bot", NOW)
+        assert await VERIFIER.identify(header, acting_for) == Identity(
+            user, "bot", NOW, is_service=ACT_AS in (scope or "")
+        )
 
 
 @pytest.mark.parametrize("scope", [ACT_AS, f"openid {ACT_AS}", [ACT_AS]])

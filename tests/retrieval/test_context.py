@@ -75,7 +75,7 @@ INVISIBLE = re.compile(
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _LIST = rf"\[(?:{_STRING}(?:, {_STRING})*)?\]"
 _PROCEDURE = re.compile(
-    rf"\[P(\d+)\] When: ({_STRING})\n(?:    Why: ({_STRING})\n)?"
+    rf"\[P(\d+)\] When: ({_STRING})\n    Kind: (?:script|failure_lesson|revision)\n(?:    Why: ({_STRING})\n)?"
     rf"    (Steps|Avoid \(it was never put right\)): ({_LIST})\n"
 )
 _CASE = re.compile(
@@ -122,7 +122,7 @@ FIELDS: dict[str, Callable[[str], MemoryContext]] = {
     "step of a plan": lambda text: memory_context([Remembered("t", ["a", text, "b"], "failure", None)], BUDGET),
     "trigger": lambda text: memory_context([], BUDGET, [Guidance(text, ["a"], "because")]),
     "cause": lambda text: memory_context([], BUDGET, [Guidance("t", ["a"], f"x{text}")]),
-    "step of a procedure": lambda text: memory_context([], BUDGET, [Guidance("t", ["a", text], warns=True)]),
+    "step of a procedure": lambda text: memory_context([], BUDGET, [Guidance("t", ["a", text], kind="failure_lesson")]),
     "reported trigger": lambda text: memory_context([], BUDGET, [Guidance(text, ["a"], reported=True)]),
     "tool": lambda text: with_tools(
         memory_context([Remembered("t", ["a"], "success", 1.0)], BUDGET), [f"Tool {text}: 1 call"], BUDGET

@@ -133,7 +133,7 @@ async def test_a_database_without_pgvector_is_noticed(banks: dict[str, Bank]):
 @pytest.mark.parametrize("query", QUERIES)
 async def test_without_pgvector_the_slate_is_the_same_and_says_so(query: str, banks: dict[str, Bank]):
     with_it, without = [await banks[name].ask(query, k=20) for name in ("auto", "off")]
-    assert len(with_it.choices) == 20
+    assert bool(with_it.choices) == (query in QUERIES[:6])  # nothing in the bank has to do with the last two
     assert [choice.row.task for choice in without.choices] == [choice.row.task for choice in with_it.choices]
     for ours, theirs in zip(without.choices, with_it.choices, strict=True):
         for rank in ("semantic_rank", "keyword_rank", "rrf"):
@@ -172,7 +172,8 @@ async def test_without_the_embedder_keywords_carry_the_search(
         await bank.keep(task)
     await bank.work(served)
     whole = await bank.ask("an old guitar", served)
-    assert (whole.mode, whole.degraded, len(whole.choices)) == ("hybrid", [], 4)
+    assert (whole.mode, whole.degraded) == ("hybrid", [])
+    assert whole.choices[0].row.semantic_rank == 1
     server.fault = fault
     failing = named(server, "served", IMPATIENT if fault is Fault.NEVER else PATIENT)
     slate = await bank.ask("an old guitar", failing)
@@ -215,10 +216,10 @@ async def test_a_case_without_a_vector_is_found_by_its_words(bank: Bank, server:
     await bank.keep("   ", plan=["tune the piano"])
     await bank.keep("mow the lawn")
     await bank.work(served)
-    slate = await bank.ask("piano", served)
+    slate = await bank.ask("mow the lawn, tune", served)
     found = {choice.row.task: choice.row for choice in slate.choices}
-    assert (found["   "].keyword_rank, found["   "].semantic_rank) == (1, None)
-    assert (found["mow the lawn"].keyword_rank, found["mow the lawn"].semantic_rank) == (None, 1)
+    assert (found["   "].keyword_rank, found["   "].semantic_rank) == (2, None)
+    assert (found["mow the lawn"].keyword_rank, found["mow the lawn"].semantic_rank) == (1, 1)
     assert slate.mode == "hybrid"
 
 

@@ -18,7 +18,7 @@ from retrieval.kinds import RewardSource, RunOutcome
 from retrieval.schema import cases
 from writer.analysis.calls import failed
 from writer.author import Author
-from writer.errors import IdempotencyConflict, SecretInName
+from writer.errors import IdempotencyConflict, SecretInName, UnknownReference
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
 from writer.retain.plan import CallMade, plan_of
@@ -150,7 +150,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
             old = parse(line.text, bank.agent)
             draft = replace(draft_of(old.run), created_at=old.created_at)
             await retain_draft(bank.database, bank.keyring, draft, bank.author, line.key)
-        except (LineRefused, IdempotencyConflict, PayloadTooLarge, SecretInName) as error:
+        except (LineRefused, IdempotencyConflict, PayloadTooLarge, SecretInName, UnknownReference) as error:
             return str(error)
     return None
 

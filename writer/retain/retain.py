@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import asyncpg
@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import entered
 from retrieval.kinds import RewardSource
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
@@ -29,7 +29,7 @@ from writer.analysis.run_counts import counted_by_status
 from writer.audit.changes import Change
 from writer.audit.signing import AuditKey, key_of
 from writer.author import Author
-from writer.errors import IdempotencyConflict
+from writer.errors import IdempotencyConflict, UnknownReference
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.names import nameable, unsecret
 from writer.privacy.redact import Redaction, redact
@@ -37,6 +37,7 @@ from writer.privacy.seal import Packed, pack, seal
 from writer.privacy.words import Words
 from writer.retain.heuristic import heuristic_reward
 from writer.retain.plan import CallMade, plan_of
+from writer.retain.references import wrong_reference
 from writer.run import FinishedRun
 
 ATTEMPTS = 4
@@ -69,6 +70,11 @@ class Draft:
     created_at: datetime | None = None
     """When the run was; None: now."""
 
+    @property
+    def reward_source(self) -> RewardSource | None:
+        """Who gave the reward; None where there is none."""
+        return cast("RewardSource | None", self.columns["reward_source"])
+
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Returns the schema of a run, whose outcome is the draft; a draft passes as it is."""
@@ -90,6 +96,7 @@ async def retain(
 
     Raises:
         IdempotencyConflict: the key was used with another run.
+        UnknownReference: it names a parent or a used case that the user does not have, or another agent's retrieval.
         SecretInName: the agent's name looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or nobody can say whether it was; repeat with the same key.
@@ -201,12 +208,24 @@ async def _insert(database: Database, keyring: Keyring, draft: Draft, author: Au
     key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
     row = _row(draft, author, key, seals_words=keyring.seals_words)
     async with database.fast(author.user_sub, author.authorised_at) as connection:
-        case_id = await connection.value(insert_case(), {**row, **_entry(row, author, key_of(database.engine))})
+        wrong = await _wrong(connection, row)
+        entry = _entry(row, author, key_of(database.engine))
+        case_id: UUID | None = None
+        if wrong is None:
+            case_id = await connection.value(insert_case(), {**row, **entry})
     if case_id is not None:
         REWARDS.labels(str(draft.columns["reward_source"])).inc()
         return Retained(case_id, "pending", draft.redactions, draft.retrieval_id)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        return await _first_with_that_key(connection, draft, author)
+        first = await _first_with_that_key(connection, draft, author)
+    if first is None:  # a repeat of what was acknowledged stays acknowledged, whatever was deleted since
+        raise UnknownReference(wrong)
+    return first
+
+
+async def _wrong(connection: FastConnection, row: Mapping[str, Any]) -> str | None:
+    references = row["agent_key"], row["retrieval_id"], row["parent_case_id"], row["used_case_ids"]
+    return await wrong_reference(connection, *references)
 
 
 async def _key(database: Database, keyring: Keyring, author: Author) -> UserKey:
@@ -315,13 +334,17 @@ def insert_case() -> FastStatement[UUID]:
     return FastStatement.of(select(noted.c.subject_id))
 
 
-async def _first_with_that_key(connection: AsyncConnection, draft: Draft, author: Author) -> Retained:
-    """Returns the case that the idempotency key made before."""
+async def _first_with_that_key(connection: AsyncConnection, draft: Draft, author: Author) -> Retained | None:
+    """Returns the case that the idempotency key made before; None: there is no such key, or none that made a case."""
+    if draft.columns["idempotency_key"] is None:
+        return None
     statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
         cases.c.user_sub == author.user_sub,
         cases.c.idempotency_key == draft.columns["idempotency_key"],
     )
-    row = (await connection.execute(statement)).one()
+    row = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        return None
     if row.request_hash != draft.columns["request_hash"]:
         raise IdempotencyConflict("this Idempotency-Key was used before with another body")
     return Retained(row.id, row.status, draft.redactions, row.retrieval_id)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import cast, delete, func, literal_column, select, update
+from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from retrieval.errors import NotFound
-from retrieval.schema import cases, profiles
+from retrieval.schema import ERRORS, SEARCH_CONFIGURATION, cases, profiles
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.keys import Keyring
@@ -33,8 +33,12 @@ async def set_tags(
     if row is None or key is None:
         raise NotFound("no such case")
     said = Words(author.user_sub, key).opened(row)
-    searched = search_text(said["task"], said["plan"], row["tools"], tags)
-    changed = update(cases).where(*mine).values(tags=tags, search_text=searched).returning(cases.c.agent_key)
+    searched = func.to_tsvector(
+        cast(SEARCH_CONFIGURATION, REGCONFIG), search_text(said["task"], said["plan"], row["tools"], tags)
+    )
+    errors = func.ts_filter(cases.c.search_vector, literal_column(f"'{{{ERRORS}}}'"))
+    values = {"tags": tags, "search_vector": searched.concat(errors)}
+    changed = update(cases).where(*mine).values(values).returning(cases.c.agent_key)
     agent_key = await _found(connection, changed)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
 

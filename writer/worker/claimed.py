@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, and_, func, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Select, and_, cast, func, literal_column, select, update
+from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
 from retrieval.ports import Vector
-from retrieval.schema import case_tools, cases, decisions, profiles
+from retrieval.schema import ERRORS, SEARCH_CONFIGURATION, case_tools, cases, decisions, profiles
 from retrieval.sealed import CaseWords
 from writer.analysis.placeholders import without_placeholders
 from writer.analysis.recount import Recount
@@ -67,6 +67,8 @@ class Work:
     tools: Sequence[ToolUse] = ()
     counts: Recount | None = None
     """None: the run has no calls."""
+    errors: Sequence[str] = ()
+    """See ``error_signatures``."""
     vector: Vector | None = None
     opened: Mapping[str, Any] = field(default_factory=dict)
     """The payload; between being opened and being taught."""
@@ -137,6 +139,16 @@ async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> 
     )
     if (await connection.execute(done)).rowcount != 1:
         raise LeaseLost("the lease ran out, or the case is gone")
+
+
+async def remember_errors(connection: AsyncConnection, held: Claim, errors: Sequence[str]) -> None:
+    """Lets the case be found by its errors; the index alone gets to know them, as ERRORS."""
+    if not errors:
+        return
+    words = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), "\n".join(errors))
+    labelled = func.setweight(words, literal_column(f"'{ERRORS}'"))
+    row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.case_id)
+    await connection.execute(row.values(search_vector=cases.c.search_vector.concat(labelled)))
 
 
 async def remember_tools(connection: AsyncConnection, held: Claim, uses: Sequence[ToolUse]) -> None:

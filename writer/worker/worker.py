@@ -31,6 +31,7 @@ from retrieval.schema import case_embeddings, profiles
 from retrieval.sealed import CaseWords
 from retrieval.telemetry import caused_by, log, stage
 from writer.analysis.calls import StoredRun
+from writer.analysis.error_signatures import error_signatures
 from writer.analysis.recount import Recount, recount
 from writer.analysis.tool_use import ToolUse, tools_used
 from writer.audit import Change, note
@@ -47,7 +48,7 @@ from writer.profiles import Profile, is_approximate, lock_profile
 from writer.rewards.feedback import credit_run
 from writer.vectors import stored
 from writer.worker import queue
-from writer.worker.claimed import ClaimedCase, Work, claimed, close, remember_tools, used_by
+from writer.worker.claimed import ClaimedCase, Work, claimed, close, remember_errors, remember_tools, used_by
 from writer.worker.correction import corrected, earlier_feedback
 from writer.worker.dedupe import count_again, twin
 from writer.worker.queue import Claim
@@ -265,7 +266,7 @@ class Worker:
         work.opened = {}
         run = StoredRun(work.said.task, case.outcome, opened["tool_traces"], opened["turns"], work.said.plan)
         if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
-            work.tools, work.counts = await asyncio.to_thread(_look_at_calls, run)
+            work.tools, work.counts, work.errors = await asyncio.to_thread(_look_at_calls, run)
         brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
         ended = RunToLearnFrom(run, case.reward, case.reward_source, brought, work.used, case.tags)
         terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
@@ -310,6 +311,7 @@ class Worker:
             await self._store_lessons(connection, work)
             if _failed(case) and not _failed(work.case):  # as somebody said after it was read
                 await withdraw_learned(connection, held.user_sub, "worker", [held.case_id])
+            await remember_errors(connection, held, work.errors)
             await remember_tools(connection, held, work.tools)
             await credit_run(connection, held.user_sub, "worker", case)
         return "merged" if kept is not None else "ready"
@@ -359,8 +361,8 @@ def _failed(case: ClaimedCase) -> bool:
     return has_failed(case.outcome, case.reward, case.reward_source)
 
 
-def _look_at_calls(run: StoredRun) -> tuple[list[ToolUse], Recount]:
-    return tools_used(run), recount(run)
+def _look_at_calls(run: StoredRun) -> tuple[list[ToolUse], Recount, list[str]]:
+    return tools_used(run), recount(run), error_signatures(run)
 
 
 def _merged(held: Claim, kept: UUID) -> Change:

@@ -174,7 +174,9 @@ class BankMachine(RuleBasedStateMachine):
         ready = [case_id for case_id, case in person.cases.items() if case.status == "ready"]
         assert len(set(shown)) == len(shown) <= k
         assert set(shown) <= set(ready)
-        assert bool(shown) == bool(ready)
+        related = [case_id for case_id in ready if query.removeprefix("the ") in person.cases[case_id].task]
+        assert set(shown) <= set(related)
+        assert bool(shown) == bool(related)
         assert sum(person.cases[case_id].outcome == "failure" for case_id in shown) <= 1
         assert all(0 < choice.propensity <= 1 for choice in slate.choices)
 

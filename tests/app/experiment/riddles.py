@@ -83,4 +83,4 @@ class Riddles:
 
 async def run(service: Service, adapter: Any, console: Console | None = None, **size: Any) -> Report:
     user = await service.user()
-    return await run_experiment(adapter, user.http, replace(adapter.size, **size), console)
+    return await run_experiment(adapter, (await user.backend()).http, replace(adapter.size, **size), console)

@@ -7,12 +7,13 @@ from tests.app.conftest import User
 STEPS = ["open the valve", "wait", "close the valve"]
 TASKS = [
     "restart the web server after a configuration change",
-    "rotate the database password and tell the team",
-    "export last month's invoices as a spreadsheet",
-    "find out why the nightly backup failed",
-    "translate the release notes into French",
-    "book a meeting room for the design review",
+    "rotate the password of the database server and tell the team",
+    "export the log of the mail server as a spreadsheet",
+    "find out why the nightly backup of the server failed",
+    "upgrade the server to the newest release",
+    "book a meeting about the slow server",
 ]
+"""Each says something else, and each has to do with a server."""
 LESSON = {
     "procedure_name": "name the type",
     "semantic_description": "a column needs a data type",

@@ -78,7 +78,8 @@ async def test_the_metrics_count_rewards_decisions_and_what_waits_and_tell_how_l
     anybody = await service.http(None)
     before = await samples(anybody)
     found = await alice.retrieve("feed the cat")
-    kept = await alice.retain("feed the cat", retrieval_id=found["retrieval_id"], reward=0.5, reward_source="judge")
+    judged = {"retrieval_id": found["retrieval_id"], "reward": 0.5, "reward_source": "judge"}
+    kept = await (await alice.backend()).retain("feed the cat", **judged)
     await alice.feedback(case_id=kept, thumb="up")
     await alice.settle()
     after = await samples(anybody)

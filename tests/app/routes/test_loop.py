@@ -37,9 +37,9 @@ async def test_a_case_that_served_well_moves_up(alice: User):
     for _ in range(5):
         answer = await alice.retrieve("paint the wall")
         body = {"retrieval_id": answer["retrieval_id"], "used_case_ids": [slate[1]], "reward": 1.0}
-        await alice.retain(f"paint {answer['retrieval_id']}", agent="another", **body)
+        await alice.retain(f"repot fern {answer['retrieval_id']}", **body)
         await alice.settle()
-    assert ids(await alice.retrieve("paint the wall")) == slate[::-1]
+    assert [each for each in ids(await alice.retrieve("paint the wall")) if each in slate] == slate[::-1]
 
 
 @pytest.mark.parametrize(("thumb", "reward"), [("up", 1.0), ("down", 0.0)])
@@ -73,6 +73,7 @@ async def test_a_reward_without_a_source_is_the_runs_own_word(alice: User):
 
 
 async def test_the_newest_trusted_reward_counts_and_the_history_stays(alice: User):
+    alice = await alice.backend()
     case_id = await alice.retain("water the garden")
     counted = [
         (await alice.feedback(case_id=case_id, reward=reward, source=source))["reward"]
@@ -97,6 +98,7 @@ async def test_a_repeat_with_a_guessed_reward_does_not_dilute_a_trusted_one(alic
 
 
 async def test_a_repeat_with_a_trusted_reward_replaces_a_guess_and_averages_with_a_trusted_one(alice: User):
+    alice = await alice.backend()
     (case_id,) = await fill(alice, ["water the garden"])
     await fill(alice, ["water the garden"], reward=0.25, reward_source="judge")
     case = await alice.case(case_id)
@@ -120,11 +122,12 @@ async def test_a_retain_on_a_retrieval_credits_only_the_cases_it_used(alice: Use
     assert case["reference_case_ids"] == [first, second]
 
 
-async def test_where_no_case_is_named_the_slate_shares_the_credit(alice: User):
+@pytest.mark.parametrize("said", [{}, {"used_case_ids": None}], ids=str)
+async def test_where_no_case_is_named_the_slate_shares_the_credit(said: dict[str, Any], alice: User):
     await fill(alice)
     answer = await alice.retrieve("restart the server")
     assert len(ids(answer)) == 4
-    await alice.retain("restart the other server", retrieval_id=answer["retrieval_id"], reward=0.5)
+    await alice.retain("restart the other server", retrieval_id=answer["retrieval_id"], reward=0.5, **said)
     await alice.settle()
     assert {await reuse(alice, case_id) for case_id in ids(answer)} == {(0.25, 0.125)}
 
@@ -135,6 +138,14 @@ async def test_where_the_run_used_none_no_case_gets_credit(alice: User):
     await alice.retain("restart another", retrieval_id=answer["retrieval_id"], used_case_ids=[], reward=1.0)
     await alice.settle()
     assert {await reuse(alice, case_id) for case_id in ids(answer)} == {(0, 0)}
+
+
+async def test_the_description_of_the_api_says_who_is_credited_by_null_and_by_an_empty_list(alice: User):
+    schemas = (await alice.http.get("/openapi.json")).json()["components"]["schemas"]
+    fields = schemas["FinishedRun"]["properties"]
+    for name in ("used_case_ids", "used_procedure_ids"):
+        assert "null" in fields[name]["description"]
+        assert "[]" in fields[name]["description"]
 
 
 async def test_repeated_feedback_is_recomputed_and_not_added_up(alice: User):
@@ -246,7 +257,7 @@ async def test_rrf_is_the_formula_over_the_ranks(weights: dict[str, float], alic
     asked = (await alice.retrieve(query, k=50, **weights))["cases"]
     assert sorted(slot["semantic_rank"] for slot in asked) == list(range(1, len(TASKS) + 1))
     matching = [slot["keyword_rank"] for slot in asked if slot["keyword_rank"]]
-    assert sorted(matching) == [1, 2]  # "restart" and "server" in one task, "backup" in another
+    assert sorted(matching) == list(range(1, len(TASKS) + 1))  # "server" is in all of them
     assert [slot["rrf"] for slot in asked] == pytest.approx([rrf(slot, **expected) for slot in asked])
     await alice.http.put(f"/v1/profiles/{AGENT}", json=weights)
     assert (await alice.retrieve(query, k=50))["cases"] == asked
@@ -372,6 +383,20 @@ async def test_a_small_budget_cuts_the_context_and_not_the_slate(alice: User):
     assert 0 < least["memory_context"].count("Context: ") < 4
     assert whole["tokens"] == count_tokens(whole["memory_context"])
     assert cut["tokens"] == count_tokens(cut["memory_context"]) < whole["tokens"]
+
+
+@pytest.mark.parametrize("budget", [1500, 600, 300, 200])
+async def test_two_cases_are_shortened_before_either_is_left_out(budget: int, alice: User):
+    steps = [
+        f"step {number} looks at the {word} of the server at length" for number in range(60) for word in ("log", "disk")
+    ]
+    for task in ("restart the web server ", "upgrade the web server "):
+        await alice.retain(task + "with all that belongs to it " * 50, plan=[f"{task} {step}" for step in steps])
+    await alice.settle()
+    answer = await alice.retrieve("the web server", token_budget=budget)
+    assert len(answer["cases"]) == 2
+    assert answer["memory_context"].count("Context: ") == 2
+    assert answer["tokens"] <= budget
 
 
 async def test_the_context_tells_context_actions_outcome_and_reward(alice: User):

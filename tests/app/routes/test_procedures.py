@@ -58,6 +58,7 @@ async def test_retrieve_tells_the_procedure_with_its_steps_reason_and_threshold(
     assert answer["procedure_threshold"]["origin"] == "measured"
     assert 0.8 <= answer["procedure_threshold"]["right"] <= 1
     assert "guidance and not orders" in answer["memory_context"]
+    assert f"Kind: {told['kind']}\n" in answer["memory_context"]
     assert answer["memory_context"].index("[P1]") < answer["memory_context"].index("[1]")
 
 

@@ -22,7 +22,8 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
     tools = ["open_paint", "paint_wall", "clean_brush"]
     await walls(bank, user)
     await bank.add(
-        user, *({"task": f"clean brush {n}", "effects": tools[n:], "created_at": DAYS_AGO} for n in range(3))
+        user,
+        *({"task": f"clean the brush, paint wall {n}", "effects": tools[n:], "created_at": DAYS_AGO} for n in range(3)),
     )
     await reembed(bank.database, EMBEDDER, bank.profile(user))
     first = await ask(reader, user)

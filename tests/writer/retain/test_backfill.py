@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import func, select
@@ -113,6 +114,7 @@ def _said(row: Any) -> str:
         (request("a", created_at="2999-01-01T00:00:00Z"), "created_at: Input should be in the past"),
         (b'{"type": "cases"}', "task: Field required"),
         (request("a", reward=2), "reward: Input should be less than or equal to 1"),
+        (request("a", parent_case_id=str(uuid4())), "parent_case_id names a case that there is not"),
         (b'{"task_text": "a"}', "steps: Field required"),
         (b'{"task_text": "a", "steps": 7}', "wrong type"),
         (b'{"task_text": "a", "steps": [7]}', "wrong type"),

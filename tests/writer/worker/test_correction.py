@@ -43,7 +43,7 @@ async def test_calls_that_answer_an_error_with_the_status_ok_are_failed_calls_in
     row = await one(bank, user, case_id)
     assert (row.status, row.error_count, row.effects, row.reward) == ("ready", 2, [], 0.5)
     assert row.reward_source == "heuristic"
-    assert row.search_vector == "'cancel':4 'garden':3 'order':5 'water':1"
+    assert row.search_vector == "'cancel':4 'error':6C 'found':9C 'garden':3 'order':5,7C 'water':1"
 
 
 async def test_the_audit_says_what_was_corrected(bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str):

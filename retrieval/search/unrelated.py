@@ -1,0 +1,86 @@
+"""Which candidates have nothing to do with the query: they are not told, however little else there is.
+
+What is nearest need not be near. A case that the embedding model's own calibration calls unrelated stays only where a
+rare word says otherwise: a name or an error message that the model makes nothing of.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    cast,
+    func,
+    literal,
+    literal_column,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
+
+from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.schema import cases
+from retrieval.search.bank import has_words, query_words, ready
+from retrieval.search.candidates import BankRow, Search, is_candidate
+
+SAMPLE = 1_000
+"""Cases, the newest, among which it is counted how rare a word is."""
+RARE_PART = 0.1
+"""A word is rare that no larger part of them has."""
+RARE_CASES = 3
+"""So few cases may have any rare word, for in a small bank nobody can tell."""
+
+
+class Sharing(Protocol):
+    """A case that shares a rare word with the query."""
+
+    id: UUID
+
+
+async def unrelated(
+    connection: FastConnection, search: Search, rows: Sequence[BankRow], floor: float | None
+) -> frozenset[UUID]:
+    """Returns the candidates less similar to the query than ``floor`` that share no rare word with it.
+
+    Without a floor there are none; nor is a case one whose similarity is not known: keywords alone found it.
+    """
+    if floor is None:
+        return frozenset()
+    found = [row for row in rows if is_candidate(row)]
+    far = [row for row in found if row.similarity is not None and row.similarity < floor]
+    worded = [row.id for row in far if row.keyword_rank is not None]
+    parameters = {"agent_key": search.agent_key, "query": search.query, "case_ids": worded}
+    sharing = await connection.all(_SHARING, parameters) if worded else []
+    return frozenset(row.id for row in far) - {each.id for each in sharing}
+
+
+def _sharing() -> FastStatement[Sharing]:
+    """Returns the statement for those of the cases that share a rare word with the query."""
+    each_word = func.regexp_split_to_table(cast(query_words(), Text), " & ")
+    words = select(each_word.label("word")).cte("words")
+    newest = select(cases.c.search_vector).where(*ready()).order_by(cases.c.created_at.desc(), cases.c.id.desc())
+    sample = newest.limit(literal_column(str(SAMPLE))).cte("sample").prefix_with("MATERIALIZED")
+    count = select(func.count()).select_from(sample)
+    having = count.where(has_words(sample.c.search_vector, cast(words.c.word, TSQUERY))).scalar_subquery()
+    most: ColumnElement[float] = func.greatest(
+        literal_column(str(RARE_CASES), Float), literal_column(str(RARE_PART), Float) * count.scalar_subquery()
+    )
+    together = cast(func.string_agg(words.c.word, literal(" | ")), TSQUERY)
+    rare = select(together.label("words")).where(having <= most).cte("rare").prefix_with("MATERIALIZED")
+    these = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
+    return FastStatement.of(
+        select(cases.c.id)
+        .select_from(cases.join(rare, true()))
+        .where(may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(these))
+        .where(has_words(cases.c.search_vector, rare.c.words))
+    )
+
+
+_SHARING = _sharing()

@@ -1,0 +1,71 @@
+"""What a run refers to must be the user's own: the run that it is a part of, its retrieval, and the cases it used."""
+
+from collections.abc import Sequence
+from functools import cache
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Uuid, and_, bindparam, case, cast, exists, func, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.schema import cases, decision_slots, decisions
+
+_FAULTS = {
+    "parent_case_id": "parent_case_id names a case that there is not",
+    "retrieval_id": "retrieval_id names a retrieval of another agent",
+    "used_case_ids": "used_case_ids names a case that there is not, and that the retrieval did not show",
+}
+"""What is said of each reference that is wrong; somebody else's case is one that there is not."""
+
+
+async def wrong_reference(
+    connection: FastConnection,
+    agent_key: object,
+    retrieval_id: UUID | None,
+    parent_case_id: object,
+    used_case_ids: object,
+) -> str | None:
+    """Returns what is wrong with the references of a run of this agent; None: nothing.
+
+    A retrieval that is not known is no fault: a crash may have lost it, and the run is kept without it. A case that the
+    retrieval showed may have been deleted since.
+    """
+    if retrieval_id is None and parent_case_id is None and not used_case_ids:
+        return None
+    given = {
+        "agent_key": agent_key,
+        "retrieval_id": retrieval_id,
+        "parent_case_id": parent_case_id,
+        "used_case_ids": used_case_ids or [],
+    }
+    name = await connection.value(_first_wrong(), given)
+    return None if name is None else _FAULTS[name]
+
+
+@cache
+def _first_wrong() -> FastStatement[str]:
+    """Returns the statement for the name of the first reference that is wrong."""
+    retrieval, parent = _given("retrieval_id"), _given("parent_case_id")
+    known = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == parent)
+    of_another = exists().where(
+        decisions.c.user_sub == USER_SUB, decisions.c.id == retrieval, decisions.c.agent_key != AGENT_KEY
+    )
+    named = func.unnest(cast(bindparam("used_case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))).column_valued("named")
+    own = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == named)
+    shown = exists().where(
+        decision_slots.c.user_sub == USER_SUB,
+        decision_slots.c.decision_id == retrieval,
+        decision_slots.c.case_id == named,
+    )
+    stranger = select(named).where(~own, ~shown).exists()
+    faults: Sequence[tuple[ColumnElement[bool], str]] = [
+        (and_(parent.is_not(None), ~known), "parent_case_id"),
+        (of_another, "retrieval_id"),
+        (stranger, "used_case_ids"),
+    ]
+    return FastStatement.of(select(case(*faults)).where(may_enter()))
+
+
+def _given(name: str) -> ColumnElement[UUID]:
+    return cast(bindparam(name, type_=Uuid), Uuid)
