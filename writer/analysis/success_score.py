@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from retrieval.kinds import is_trusted
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.error_output import is_empty
+from writer.analysis.empty_output import is_empty
 
 ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
 """What calls without an error, a response, and an end in time are worth; together 1."""
