@@ -13,7 +13,8 @@ from writer.analysis.complaints import complaints
         "You made a mistake", "Das ist falsch", "Das hat leider nicht geklappt", "Das funktioniert nicht",
         "Eso no es correcto", "No funcionó", "C'est faux", "Ça ne marche pas", "Ce n'est pas ce que je voulais",
         "'Smyth' is wrong", "The name Smyth isn't right", "It should be 'Smith', not 'Smyth'", "Not 'Smyth', 'Smith'",
-        "I asked for 'Smith'", "„Smyth“ ist falsch", "Non funziona", "Não funcionou", "Это неправильно", "不对", "動きません",
+        "I asked for 'Smith'", "„Smyth“ ist falsch", "Non funziona", "Não funcionou",
+        "Это неправильно", "不对", "動きません",
     ],
 )  # fmt: skip
 def test_a_complaint_is_understood_in_several_languages(said: str):
