@@ -15,7 +15,7 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
-from retrieval.procedures.found import Procedure, ProceduresFound
+from retrieval.procedures.found import Procedure, ProceduresFound, as_alternatives
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import answer
 from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
@@ -185,7 +185,7 @@ class Reader:
             found = await find(connection, wanted, pgvector=self.pgvector)
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
-        return ProcedureAnswer(found, threshold, degraded)
+        return ProcedureAnswer(as_alternatives(found), threshold, degraded)
 
     async def _procedures(
         self, connection: FastConnection, search: Search, rows: Sequence[BankRow], min_similarity: float | None

@@ -112,6 +112,7 @@ class ToldProcedureOut(BaseModel):
     uses: Real
     use_reward: Real = Field(description="sum over uses")
     occurrences: int = Field(description="how many runs say the same")
+    alternative_to: UUID | None = Field(description="the better procedure of this answer that has the same trigger")
 
 
 class ThresholdOut(BaseModel):

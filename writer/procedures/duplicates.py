@@ -16,7 +16,7 @@ from retrieval.ports import Vector as UnitVector
 from retrieval.schema import procedures
 from writer.procedures.ports import Draft, Source
 from writer.procedures.rules.revise import MARK
-from writer.procedures.rules.steps import EACH_VALUE
+from writer.procedures.rules.steps import EACH_VALUE, without_examples
 
 SAME_TRIGGER = 0.85
 """Cosine similarity of triggers from which two procedures of like steps are one."""
@@ -26,7 +26,6 @@ NEAREST = 8
 """How many of the nearest procedures are compared with a new one."""
 
 _ACTIVE_FIRST = (procedures.c.status == "active").desc()
-_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`(?:, then `[^`]*`)*|[^)]*)\)")
 _HOW_MANY = re.compile(rf"{EACH_VALUE}: \d+ here")
 _WORD = re.compile(r"[^\s,.;=`]+")
 
@@ -109,7 +108,7 @@ def _similarity(model: str, vector: UnitVector) -> ColumnElement[float]:
 
 def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:
     """Returns the number of steps, and their words without examples and notes."""
-    plain = [_EXAMPLE.sub("", step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
+    plain = [without_examples(step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
     told = [_HOW_MANY.sub(EACH_VALUE, step) for step in plain]
     rows = [
         step for place, step in enumerate(told) if "Once for each" not in step or step not in told[place - 1 : place]

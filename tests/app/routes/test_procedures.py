@@ -106,6 +106,35 @@ async def test_search_finds_by_trigger_and_attributes(alice: User):
     await post(alice, "/search", 422, agent=AGENT, trigger="  ")
 
 
+async def test_two_procedures_with_one_trigger_are_told_as_alternatives(alice: User):
+    for tools in (("drain", "restart"), ("snapshot", "reinstall", "start")):
+        await learn(alice, tool_traces=calls(*tools))
+    answer = await alice.retrieve(TASK)
+    first, second = answer["procedures"]
+    assert (first["alternative_to"], second["alternative_to"]) == (None, first["id"])
+    assert f'[P2] When: "{TASK}" (another way than P1)' in answer["memory_context"]
+    found = (await post(alice, "/search", agent=AGENT, trigger=TASK))["procedures"]
+    assert [each["alternative_to"] for each in found] == [None, found[0]["id"]]
+
+
+async def test_a_revision_says_what_the_failed_run_showed(alice: User):
+    await learn(alice, tool_traces=[shell("kubectl scale deploy web --replicas=3")])
+    first = await only(alice)
+    said = "Error from server (Forbidden): exceeded quota: compute-resources, requested: pods=50, used: pods=4"
+    failing = shell("kubectl scale deploy web --replicas=50", said, "error")
+    await learn(alice, f"run {uuid4()}", outcome="failure", tool_traces=[failing], used_procedure_ids=[first["id"]])
+    (step,) = (await get(alice, f"/{first['id']}"))["record"]["learned_procedure_steps"]
+    assert step.startswith(first["record"]["learned_procedure_steps"][0])
+    note = step.partition(" In a run that failed: ")[2]
+    assert "`kubectl scale deploy web --replicas=50`" in note
+    assert "exceeded quota: compute-resources, requested: pods=<number>" in note
+    assert "an exceeded-quota error" in note
+
+
+def shell(command: str, output: str = "done", status: str = "ok") -> dict[str, Any]:
+    return {"tool": "shell", "input": {"command": command}, "output": output, "status": status}
+
+
 async def test_pages_show_each_procedure_once_the_newest_first(alice: User):
     for number in range(5):
         await learn(alice, f"task {number} {uuid4()}", tool_traces=[{"tool": f"tool_{number}", "output": "x"}])

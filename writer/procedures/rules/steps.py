@@ -30,6 +30,7 @@ STEP_CHARS = 1_000
 EXAMPLE_CHARS = 60
 STATEMENT_CHARS = 200
 
+_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`(?:, then `[^`]*`)*|[^)]*)\)")
 _WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
 
 
@@ -90,6 +91,16 @@ def _step(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> s
         listed = given != _arguments(row[:1], level, injected)
         again = " Once for each, in this order." if listed else f" {EACH_VALUE}: {len(row)} here."
     return clean(f"Call {tool_name(row[0].tool)} with {given}.{again}", STEP_CHARS)
+
+
+def called(call: Call, level: AbstractionLevel) -> str:
+    """Returns one call in words: its tool and its arguments at this level."""
+    return f"{tool_name(call.tool)} called with {_arguments([call], level, _instruction_words(call))}"
+
+
+def without_examples(step: str) -> str:
+    """Returns the step with its placeholders alone."""
+    return _EXAMPLE.sub("", step)
 
 
 def task_type(calls: Sequence[Call]) -> str:
