@@ -1,14 +1,14 @@
 """The statements behind the pages that show a bank: cases, profiles, the audit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
-from pydantic import JsonValue
-from sqlalchemy import Select, Table, func, select
+from sqlalchemy import Select, Table, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.database.rows import Rows
+from retrieval.procedures.found import Measures
 from retrieval.schema import audit, cases, procedures, profiles
 
 SHOWN = (
@@ -106,6 +106,9 @@ _VERSION = (
     "task_type",
     "trigger",
     "domain",
+    "query_kind",
+    "success_score",
+    "duration_ms",
     "record",
     "case_id",
     "source_case_ids",
@@ -127,6 +130,7 @@ class ProcedurePage:
     active_only: bool
     before: UUID | None
     limit: int
+    measures: Measures = field(default_factory=Measures)
 
 
 def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
@@ -146,6 +150,12 @@ def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
     statement = select(one).order_by(one.c.id.desc()).limit(page.limit)
     if page.kind is not None:
         statement = statement.where(one.c.kind == page.kind)
+    if page.measures.query_kind is not None:
+        statement = statement.where(one.c.query_kind == page.measures.query_kind)
+    if page.measures.min_success_score is not None:
+        statement = statement.where(one.c.success_score >= page.measures.min_success_score)
+    if page.measures.max_duration_ms is not None:
+        statement = statement.where(one.c.duration_ms <= page.measures.max_duration_ms)
     return statement if page.before is None else statement.where(one.c.id < page.before)
 
 
@@ -158,16 +168,20 @@ def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
     )
 
 
-def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, JsonValue]]:
-    """Returns the statement for the record of the fix that was learned in a case; a script is no such record."""
+def procedure_of(user_sub: str, case_id: UUID) -> Rows:
+    """Returns the statement for the kind and record of the fix, or else failure lesson, that a case taught or repeated.
+
+    A script is no such record.
+    """
+    own = procedures.c.case_id.is_not_distinct_from(case_id)
     return (
-        select(procedures.c.record)
+        select(procedures.c.kind, procedures.c.record)
         .where(
             procedures.c.user_sub == user_sub,
-            procedures.c.case_id == case_id,
-            procedures.c.kind == "script",
+            or_(own, procedures.c.source_case_ids.contains([case_id])),
+            procedures.c.kind != "revision",
             procedures.c.level.is_(None),
         )
-        .order_by(procedures.c.version.desc(), procedures.c.id)
+        .order_by(own.desc(), procedures.c.kind.desc(), procedures.c.version.desc(), procedures.c.id)
         .limit(1)
     )

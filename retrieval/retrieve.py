@@ -15,7 +15,7 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
-from retrieval.procedures.found import Procedure, ProceduresFound, as_alternatives
+from retrieval.procedures.found import Measures, Procedure, ProceduresFound, as_alternatives
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import answer
 from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
@@ -63,6 +63,7 @@ class ProcedureQuestion:
     text: str | None
     task_type: str | None = None
     domain: str | None = None
+    measures: Measures = field(default_factory=Measures)
     filters: Filters = field(default_factory=Filters)
     least: float | None = None
     limit: int = 10
@@ -180,6 +181,7 @@ class Reader:
                 filters=question.filters,
                 task_type=question.task_type,
                 domain=question.domain,
+                measures=question.measures,
                 look=question.limit,
             )
             found = await find(connection, wanted, pgvector=self.pgvector)

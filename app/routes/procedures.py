@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
+from app.schemas.fields import Milliseconds, Share
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from app.schemas.procedures import (
     DifferenceOut,
@@ -20,9 +21,9 @@ from app.schemas.procedures import (
 )
 from retrieval import listing
 from retrieval.errors import NotFound
-from retrieval.kinds import ProcedureKind
+from retrieval.kinds import ProcedureKind, QueryKind
 from retrieval.procedures.compare import difference
-from retrieval.procedures.found import Procedure
+from retrieval.procedures.found import Measures, Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
@@ -43,6 +44,7 @@ async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> Proc
         text=asked.trigger,
         task_type=asked.task_type,
         domain=asked.domain,
+        measures=asked.measures,
         filters=Filters(asked.tags),
         least=asked.min_similarity,
         limit=asked.limit,
@@ -62,11 +64,15 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     status: Literal["active", "any"] = "active",
     kind: ProcedureKind | None = None,
+    query_kind: QueryKind | None = None,
+    min_success_score: Annotated[Share | None, Query()] = None,
+    max_duration_ms: Annotated[Milliseconds | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
 ) -> ProceduresOut:
     """Returns the newest procedures, a page at a time: the active version of each, or else the newest one."""
-    wanted = listing.ProcedurePage(agent, kind, active_only=status == "active", before=cursor, limit=limit)
+    measures = Measures(query_kind, min_success_score, max_duration_ms)
+    wanted = listing.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(listing.page_of_procedures(caller.user_sub, wanted))).mappings().all()
     found = [ProcedureOut.of(row) for row in rows]

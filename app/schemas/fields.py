@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from retrieval.column_range import fits
-from retrieval.schema import profiles
+from retrieval.schema import procedures, profiles
 from writer.privacy.redact import redact_text
 from writer.run import Tag, TaskText
 
@@ -25,6 +25,7 @@ Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), fits(profil
 RrfK = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False), fits(profiles.c.rrf_k)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), fits(profiles.c.explore)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False), fits(profiles.c.procedure_similarity)]
+Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False), fits(procedures.c.duration_ms)]
 Tokens = Annotated[int, Field(ge=0), fits(profiles.c.llm_tokens_per_day)]
 
 

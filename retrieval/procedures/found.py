@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
 
+from retrieval.kinds import QueryKind
 from retrieval.procedures.threshold import Threshold
 from retrieval.text import folded, without_example
 
@@ -16,6 +17,21 @@ class ProcedureRecord(TypedDict):
     semantic_description: str
     learned_procedure_steps: list[str]
     identified_root_cause: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the run behind a procedure must have been like; None lets everything through, also what is not known.
+
+    Attributes:
+        query_kind: what it was asked for.
+        min_success_score: 0 to 1.
+        max_duration_ms: of its calls together.
+    """
+
+    query_kind: QueryKind | None = None
+    min_success_score: float | None = None
+    max_duration_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +60,9 @@ class Procedure:
     use_reward: float
     occurrences: int
     warns: bool
+    query_kind: QueryKind | None = None
+    success_score: float | None = None
+    duration_ms: float | None = None
     reported: bool = False
     sources: frozenset[UUID] = frozenset()
     alternative_to: UUID | None = None

@@ -18,6 +18,7 @@ COLUMNS = {
     "PolicyStatus": "policies.status",
     "ProcedureKind": "procedures.kind",
     "ProcedureOrigin": "procedures.origin",
+    "QueryKind": "procedures.query_kind",
     "ProcedureStatus": "procedures.status",
     "AbstractionLevel": "procedures.level",
     "Rewrite": "profiles.rewrite",

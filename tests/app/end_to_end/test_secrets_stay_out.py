@@ -81,6 +81,7 @@ COLUMNS = {
     "procedures.kind": FIXED,
     "procedures.level": FIXED,
     "procedures.origin": FIXED,
+    "procedures.query_kind": FIXED,
     "procedures.record": RUN,
     "procedures.search_text": RUN,
     "procedures.status": FIXED,

@@ -135,6 +135,56 @@ def shell(command: str, output: str = "done", status: str = "ok") -> dict[str, A
     return {"tool": "shell", "input": {"command": command}, "output": output, "status": status}
 
 
+async def test_procedures_keep_and_are_found_by_what_their_runs_were_like(alice: User):
+    def timed(ms: float, *tools: str) -> list[dict[str, Any]]:
+        return [{**each, "duration_ms": ms} for each in calls(*tools)]
+
+    await learn(alice, tool_traces=timed(2_000, "drain", "restart"))
+    await learn(alice, FAR, tool_traces=timed(20_000, "write", "post"), reward=0.75, reward_source="user")
+    await learn(alice, "Delete the old backups", tool_traces=calls("purge"))
+    newest = (await get(alice))["procedures"]
+    assert [(each["query_kind"], each["success_score"], each["duration_ms"]) for each in newest] == [
+        ("remove", 1, None),
+        ("create", 0.75, 40_000),
+        ("run", 1, 4_000),
+    ]
+    for wanted, fitting in (
+        ({"query_kind": "create"}, [FAR]),
+        ({"min_success_score": 0.9}, ["Delete the old backups", TASK]),
+        ({"max_duration_ms": 4_000}, [TASK]),
+        ({"min_success_score": 0.8, "max_duration_ms": 1_000}, []),
+    ):
+        assert [each["trigger"] for each in (await get(alice, **wanted))["procedures"]] == fitting
+        found = (await post(alice, "/search", agent=AGENT, **wanted))["procedures"]
+        assert sorted(each["trigger"] for each in found) == sorted(fitting)
+    (found,) = (await post(alice, "/search", agent=AGENT, trigger=TASK, query_kind="run"))["procedures"]
+    assert (found["query_kind"], found["success_score"], found["duration_ms"]) == ("run", 1, 4_000)
+    oldest = newest[-1]
+    await revise(alice, oldest["id"])
+    revision = await get(alice, f"/{oldest['id']}")
+    assert (revision["version"], revision["query_kind"], revision["duration_ms"]) == (2, "run", 4_000)
+    await get(alice, expected=422, query_kind="dream")
+    await get(alice, expected=422, min_success_score=2)
+    await post(alice, "/search", status=422, agent=AGENT, max_duration_ms=-1)
+
+
+async def test_a_case_says_what_was_learned_from_it_or_that_no_failure_was_detected(alice: User):
+    plain = await learn(alice)
+    assert (await alice.case(plain))["procedure"] == {"status": "no_failure_detected"}
+    wrong, right = (
+        {"tool": "find", "input": {"id": n}, "output": said} for n, said in ((1, "Error: not found"), (2, "x"))
+    )
+    fixed = [await learn(alice, "Find the lost order", tool_traces=[wrong, right]) for _ in range(2)]
+    first, repeated = [(await alice.case(each))["procedure"] for each in fixed]
+    assert first["status"] == "procedure_learned"
+    assert repeated == first
+    lost = (await alice.case(await learn(alice, "Find it", outcome="failure", tool_traces=[wrong])))["procedure"]
+    assert lost["status"] == "failure_lesson"
+    assert lost["data"]["procedure_name"].startswith("Avoid")
+    waiting = await alice.retain("wait for it", tool_traces=[wrong])
+    assert (await alice.case(waiting))["procedure"] != {"status": "no_failure_detected"}
+
+
 async def test_pages_show_each_procedure_once_the_newest_first(alice: User):
     for number in range(5):
         await learn(alice, f"task {number} {uuid4()}", tool_traces=[{"tool": f"tool_{number}", "output": "x"}])
