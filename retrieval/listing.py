@@ -8,7 +8,7 @@ from sqlalchemy import Select, Table, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.database.rows import Rows
-from retrieval.procedures.found import Measures
+from retrieval.kinds import QueryKind
 from retrieval.schema import audit, cases, procedures, profiles
 
 SHOWN = (
@@ -119,6 +119,21 @@ _VERSION = (
     "created_at",
 )
 """The columns of a version that are shown; its vectors are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the run behind a procedure must have been like; None lets everything through, also what is not known.
+
+    Attributes:
+        query_kind: what it was asked for.
+        min_success_score: 0 to 1.
+        max_duration_ms: of its calls together.
+    """
+
+    query_kind: QueryKind | None = None
+    min_success_score: float | None = None
+    max_duration_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from retrieval import listing
 from retrieval.errors import NotFound
 from retrieval.kinds import ProcedureKind, QueryKind
 from retrieval.procedures.compare import difference
-from retrieval.procedures.found import Measures, Procedure
+from retrieval.procedures.found import Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
@@ -71,7 +71,7 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
 ) -> ProceduresOut:
     """Returns the newest procedures, a page at a time: the active version of each, or else the newest one."""
-    measures = Measures(query_kind, min_success_score, max_duration_ms)
+    measures = listing.Measures(query_kind, min_success_score, max_duration_ms)
     wanted = listing.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(listing.page_of_procedures(caller.user_sub, wanted))).mappings().all()

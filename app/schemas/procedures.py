@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping
 from app.schemas.fields import K, Milliseconds, Real, SearchText, Share, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus, QueryKind
-from retrieval.procedures.found import Measures
+from retrieval.listing import Measures
 from writer.run import AgentKey, Strict, Tag
 
 

@@ -36,7 +36,8 @@ from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.database.rows import Expression
 from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
-from retrieval.procedures.found import Measures, Procedure
+from retrieval.listing import Measures
+from retrieval.procedures.found import Procedure
 from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
 from retrieval.search.bank import Nearness
 from retrieval.search.candidates import Filters

@@ -20,21 +20,6 @@ class ProcedureRecord(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
-    """What the run behind a procedure must have been like; None lets everything through, also what is not known.
-
-    Attributes:
-        query_kind: what it was asked for.
-        min_success_score: 0 to 1.
-        max_duration_ms: of its calls together.
-    """
-
-    query_kind: QueryKind | None = None
-    min_success_score: float | None = None
-    max_duration_ms: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Procedure:
     """The active version of a procedure, as it was found.
 
