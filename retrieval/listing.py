@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from sqlalchemy import Select, Table, func, or_, select
+from sqlalchemy import Select, Table, and_, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.database.rows import Rows
 from retrieval.kinds import QueryKind
-from retrieval.schema import audit, cases, procedures, profiles
+from retrieval.schema import audit, cases, procedure_reviews, procedures, profiles
 
 SHOWN = (
     "id",
@@ -119,6 +119,8 @@ _VERSION = (
     "created_at",
 )
 """The columns of a version that are shown; its vectors are not."""
+REVIEW = ("verdict", "note", "root_cause_right", "steps_complete", "actor", "created_at")
+"""The columns of its review, each shown with ``review_`` in front."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +150,23 @@ class ProcedurePage:
     measures: Measures = field(default_factory=Measures)
 
 
+def _versions() -> Rows:
+    """Returns the statement for the versions of procedures as they are shown, each with its review, if it has one."""
+    reviewed = and_(
+        procedure_reviews.c.user_sub == procedures.c.user_sub,
+        procedure_reviews.c.procedure_id == procedures.c.id,
+        procedure_reviews.c.version == procedures.c.version,
+    )
+    named = [procedure_reviews.c[name].label(f"review_{name}") for name in REVIEW]
+    shown = [procedures.c[name] for name in _VERSION]
+    return select(*shown, *named).select_from(procedures.outerjoin(procedure_reviews, reviewed))
+
+
 def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
     """Returns the statement for the newest procedures: each one's active version, or else its newest one."""
     active = (procedures.c.status == "active").desc()
     first = (
-        select(*(procedures.c[name] for name in _VERSION))
+        _versions()
         .ext(distinct_on(procedures.c.id))
         .where(procedures.c.user_sub == user_sub)
         .order_by(procedures.c.id.desc(), active, procedures.c.version.desc())
@@ -177,10 +191,19 @@ def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
 def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
     """Returns the statement for every version of a procedure, the newest first."""
     return (
-        select(*(procedures.c[name] for name in _VERSION))
+        _versions()
         .where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
         .order_by(procedures.c.version.desc())
     )
+
+
+def sample_of_procedures(user_sub: str, agent_key: str | None, *, seed: int, size: int) -> Rows:
+    """Returns the statement for a sample of the active versions: the same for a seed while the registry is the same."""
+    drawn = func.md5(func.concat(literal(str(seed)), procedures.c.id, procedures.c.version))
+    sample = _versions().where(procedures.c.user_sub == user_sub, procedures.c.status == "active")
+    if agent_key is not None:
+        sample = sample.where(procedures.c.agent_key == agent_key)
+    return sample.order_by(drawn, procedures.c.id).limit(size)
 
 
 def procedure_of(user_sub: str, case_id: UUID) -> Rows:

@@ -50,6 +50,7 @@ from retrieval.kinds import (
     ProcedureOrigin,
     ProcedureStatus,
     QueryKind,
+    ReviewVerdict,
     RewardSource,
     Rewrite,
     RunOutcome,
@@ -402,6 +403,28 @@ procedures = Table(
     ),
 )
 
+procedure_reviews = Table(
+    "procedure_reviews",
+    metadata,
+    _user(),
+    Column("procedure_id", Uuid, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("root_cause_right", Boolean, comment="null: not said"),
+    Column("steps_complete", Boolean, comment="null: not said"),
+    Column("note", Text, nullable=False, server_default=text("''"), comment="the reviewer's words, redacted"),
+    Column("actor", Text, nullable=False, comment="who reviewed it"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "procedure_id", "version"),
+    ForeignKeyConstraint(
+        ["user_sub", "procedure_id", "version"],
+        ["procedures.user_sub", "procedures.id", "procedures.version"],
+        ondelete="CASCADE",
+    ),
+    _one_of("verdict", ReviewVerdict),
+    comment="what a person found a version of a procedure to be; the newest review of each",
+)
+
 case_tools = Table(
     "case_tools",
     metadata,
@@ -619,6 +642,7 @@ master_keys = Table(
 
 USER_TABLES = (
     rewards,
+    procedure_reviews,
     procedures,
     case_tools,
     llm_usage,

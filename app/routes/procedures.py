@@ -17,6 +17,8 @@ from app.schemas.procedures import (
     ProcedureSearchIn,
     ProcedureSearchOut,
     ProceduresOut,
+    ReviewIn,
+    SampleOut,
     VersionsOut,
 )
 from retrieval import listing
@@ -27,7 +29,7 @@ from retrieval.procedures.found import Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
-from writer.procedures import pinning
+from writer.procedures import pinning, review
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -79,6 +81,21 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     return ProceduresOut(procedures=found, next_cursor=str(found[-1].id) if len(found) == limit else None)
 
 
+@router.get("/sample")
+async def sample(
+    parts: Parts,
+    caller: Caller,
+    agent: Annotated[AgentKey | None, Query()] = None,
+    n: Annotated[int, Query(ge=1, le=100)] = 10,
+    seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+) -> SampleOut:
+    """Returns n of the active procedures, drawn by the seed, to be reviewed."""
+    drawn = listing.sample_of_procedures(caller.user_sub, agent, seed=seed, size=n)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(drawn)).mappings().all()
+    return SampleOut(procedures=[ProcedureOut.of(row) for row in rows], seed=seed)
+
+
 @router.get("/{procedure_id}")
 async def get_procedure(
     procedure_id: UUID, parts: Parts, caller: Caller, version: Version | None = None
@@ -126,6 +143,15 @@ async def retire(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureO
     """Takes the active version out of use; pinning a version brings the procedure back."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await pinning.retire(connection, caller, procedure_id)
+    return await get_procedure(procedure_id, parts, caller, version)
+
+
+@router.post("/{procedure_id}/review")
+async def review_procedure(procedure_id: UUID, said: ReviewIn, parts: Parts, caller: Caller) -> ProcedureOut:
+    """Records what a person found a version to be, in place of an earlier review of it."""
+    found = review.Review(said.verdict, said.note, said.root_cause_right, said.steps_complete)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        version = await review.review(connection, caller, procedure_id, said.version, found)
     return await get_procedure(procedure_id, parts, caller, version)
 
 

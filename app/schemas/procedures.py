@@ -7,10 +7,10 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import RowMapping
 
-from app.schemas.fields import K, Milliseconds, Real, SearchText, Share, Similarity
+from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
-from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus, QueryKind
-from retrieval.listing import Measures
+from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus, QueryKind, ReviewVerdict
+from retrieval.listing import REVIEW, Measures
 from writer.run import AgentKey, Strict, Tag
 
 
@@ -53,6 +53,32 @@ class ProcedureSearchOut(BaseModel):
     degraded: list[str]
 
 
+class ReviewIn(Strict):
+    """What a person found a version of a procedure to be."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"verdict": "incomplete", "steps_complete": False, "note": "Drain it first."}]},
+    )
+
+    verdict: ReviewVerdict = Field(description="right and whole, right but not whole, or wrong")
+    note: CleanNote = ""
+    root_cause_right: bool | None = None
+    steps_complete: bool | None = None
+    version: int | None = Field(default=None, ge=1, le=2**31 - 1, description="null: the active one")
+
+
+class ReviewOut(BaseModel):
+    """The newest review of a version."""
+
+    verdict: ReviewVerdict
+    note: str
+    root_cause_right: bool | None
+    steps_complete: bool | None
+    actor: str
+    created_at: datetime
+
+
 class ProcedureOut(BaseModel):
     """One version of a procedure."""
 
@@ -79,11 +105,14 @@ class ProcedureOut(BaseModel):
     use_reward: Real
     last_used_at: datetime | None
     created_at: datetime
+    review: ReviewOut | None = Field(description="what a person found it to be; null: nobody said")
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
         """Returns the version in a row of the registry."""
-        return cls.model_validate({"agent" if name == "agent_key" else name: value for name, value in row.items()})
+        shown = {"agent" if name == "agent_key" else name: value for name, value in row.items()}
+        review = {name: row[f"review_{name}"] for name in REVIEW} if row["review_verdict"] else None
+        return cls.model_validate({**shown, "review": review})
 
 
 class ProceduresOut(BaseModel):
@@ -91,6 +120,13 @@ class ProceduresOut(BaseModel):
 
     procedures: list[ProcedureOut]
     next_cursor: str | None
+
+
+class SampleOut(BaseModel):
+    """A sample of the active procedures, to be reviewed."""
+
+    procedures: list[ProcedureOut]
+    seed: int = Field(description="draws the same again, while the procedures are the same")
 
 
 class VersionsOut(BaseModel):

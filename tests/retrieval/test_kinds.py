@@ -19,6 +19,7 @@ COLUMNS = {
     "ProcedureKind": "procedures.kind",
     "ProcedureOrigin": "procedures.origin",
     "QueryKind": "procedures.query_kind",
+    "ReviewVerdict": "procedure_reviews.verdict",
     "ProcedureStatus": "procedures.status",
     "AbstractionLevel": "procedures.level",
     "Rewrite": "profiles.rewrite",

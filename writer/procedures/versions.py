@@ -81,7 +81,7 @@ async def revise(
 
 async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> list[StoredVersion]:
     """Returns every version of the procedure, the newest first; nobody changes them until the transaction ends."""
-    rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update())
+    rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update(of=procedures))
     return [StoredVersion(*(getattr(row, field.name) for field in fields(StoredVersion))) for row in rows]
 
 

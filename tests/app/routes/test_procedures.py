@@ -257,6 +257,54 @@ async def test_a_version_is_pinned_let_go_and_retired_and_each_is_in_the_audit(a
     assert (again["version"], again["status"]) == (2, "active")
 
 
+async def test_a_sample_is_drawn_by_its_seed_from_what_is_active(alice: User):
+    for number in range(8):
+        await learn(alice, f"task {number} {uuid4()}", tool_traces=[{"tool": f"tool_{number}", "output": "x"}])
+    retired = (await get(alice))["procedures"][0]["id"]
+    await post(alice, f"/{retired}/retire")
+
+    async def drawn(**query: Any) -> list[str]:
+        return [each["id"] for each in (await get(alice, "/sample", **query))["procedures"]]
+
+    samples = [await drawn(n=3, seed=seed) for seed in range(6)]
+    assert samples[0] == await drawn(n=3) == await drawn(n=3, agent=AGENT)
+    assert all(len(set(sample)) == 3 for sample in samples)
+    assert len({tuple(sample) for sample in samples}) > 1
+    assert len(await drawn(n=100)) == 7
+    assert retired not in await drawn(n=100)
+    assert await drawn(agent="another") == []
+    await get(alice, "/sample", expected=422, n=0)
+
+
+async def test_a_review_is_of_one_version_the_newest_counts_and_it_is_redacted_noted_and_shown(alice: User):
+    await learn(alice)
+    first = await only(alice)
+    assert first["review"] is None
+    await post(alice, f"/{first['id']}/review", verdict="good")
+    said = {"verdict": "incomplete", "steps_complete": False, "note": "ask ada@example.org first"}
+    reviewed = (await post(alice, f"/{first['id']}/review", **said))["review"]
+    assert (reviewed["verdict"], reviewed["steps_complete"], reviewed["root_cause_right"]) == (
+        "incomplete",
+        False,
+        None,
+    )
+    assert (reviewed["note"], reviewed["actor"]) == ("ask [REDACTED:email] first", alice.name)
+    assert (await only(alice))["review"] == reviewed
+    assert (await get(alice, "/sample"))["procedures"][0]["review"] == reviewed
+    await revise(alice, first["id"])
+    newer, older = (await get(alice, f"/{first['id']}/versions"))["versions"]
+    assert (newer["review"], older["review"]) == (None, reviewed)
+    again = await post(alice, f"/{first['id']}/review", verdict="wrong", root_cause_right=False, version=1)
+    assert (again["version"], again["review"]["verdict"]) == (1, "wrong")
+    entries = (await alice.http.get("/v1/audit", params={"limit": 200})).json()["entries"]
+    noted = [each["payload"] for each in entries if each["action"] == "review_procedure"]
+    assert [each["verdict"] for each in noted][::-1] == ["good", "incomplete", "wrong"]
+    assert 'casebank_procedure_reviews_total{verdict="wrong"}' in (await alice.http.get("/metrics")).text
+    await post(alice, f"/{first['id']}/review", 422, verdict="splendid")
+    await post(alice, f"/{first['id']}/review", 422)
+    await post(alice, f"/{first['id']}/review", 404, verdict="good", version=9)
+
+
 async def test_what_is_not_there_is_a_404(alice: User, bob: User):
     await learn(alice)
     mine = (await only(alice))["id"]
@@ -266,6 +314,7 @@ async def test_what_is_not_there_is_a_404(alice: User, bob: User):
         await get(user, f"/{path}/diff", expected=404, **{"from": 1, "to": 1})
         await post(user, f"/{path}/pin", status=404, version=1)
         await post(user, f"/{path}/retire", status=404)
+        await post(user, f"/{path}/review", status=404, verdict="good")
     await get(alice, f"/{mine}", expected=404, version=2)
     await get(alice, f"/{mine}/diff", expected=404, **{"from": 1, "to": 2})
     await post(alice, f"/{mine}/pin", status=404, version=2)
