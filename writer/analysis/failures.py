@@ -1,6 +1,7 @@
 """Finds in the calls of a run what failed, and the later call that reached what the failed one was for.
 
-Linear in the number of calls: each is looked at once, and held against at most MOST_OPEN failures of its tool.
+Linear in the number of calls: each is looked at once, and held against at most MOST_OPEN failures of its tool; of what
+was not put right so, the next MOST_AFTER calls are looked at once more.
 """
 
 import re
