@@ -85,9 +85,38 @@ _EXIT_KEYS = {"exit_code", "exitcode", "exit_status", "returncode", "return_code
 _MESSAGE_KEYS = ("message", "error_message", "detail", "details", "reason", "msg", "description", "title", "stderr")
 _WRAPPERS = {"result", "output", "response", "body", "data", "text"}
 _NOTHING = {"", "none", "null", "nil", "false", "0", "no", "no error", "ok", "n/a", "-"}
+_HOLDS_NOTHING = re2.compile(r":\s*(?:0|\[\s*\]|\{\s*\}|null)\s*[,}\]]")
+"""What an object has somewhere that may be empty."""
+_COUNT_KEYS = {
+    "total", "count", "total_count", "totalcount", "total_results", "totalresults", "num_results", "numresults",
+    "result_count", "resultcount", "number_of_results", "total_items", "totalitems", "rowcount", "row_count",
+}  # fmt: skip
+_FOUND_KEYS = {
+    "results", "items", "rows", "records", "matches", "hits", "entries", "documents", "docs", "list", "entry",
+    "objects", "elements", "values", "features", "edges", "nodes",
+}  # fmt: skip
+_ABOUT_KEYS = {
+    "query",
+    "filters",
+    "filter",
+    "params",
+    "parameters",
+    "request",
+    "meta",
+    "metadata",
+    "link",
+    "links",
+    "facets",
+}
+"""What an answer says of the question and of itself."""
 _EMPTY = re2.compile(
     r"(?i)^\W{0,4}(?:no (?:\w+ )?(?:results?|rows?|match(?:es)?|records?|data)\b|0 (?:rows?|results?|matches)\b"
     r"|none|null|empty)"
+)
+
+_NOT_YET = re2.compile(
+    r"(?i)\b(?:very )?poor\b|\bno (?:connection|signal|service|internet|network|response)\b|\bunreachable\b"
+    r"|\bnot (?:connected|reachable|responding|ready|running|working)\b|\b(?:offline|disconnected)\b"
 )
 
 
@@ -105,8 +134,53 @@ def is_empty(output: object) -> bool:
     """Returns whether a tool answered that there is nothing; no answer at all says nothing."""
     if isinstance(output, str):
         text = beginning(output, LOOK_CHARS).strip()
-        return text in {"", "[]", "{}", '""'} or (len(text) <= SHORT_CHARS and _EMPTY.match(text) is not None)
-    return output is not None and output in ([], {})
+        if text in {"", "[]", "{}", '""'} or (len(text) <= SHORT_CHARS and _EMPTY.match(text) is not None):
+            return True
+        return text.startswith(("{", "[")) and len(output) <= LOOK_JSON_CHARS and _is_empty_json(text, output)
+    return output is not None and (output in ([], {}) or _is_empty_bundle(output, 0))
+
+
+def _is_empty_json(head: str, text: str) -> bool:
+    if _HOLDS_NOTHING.search(head) is None:
+        return False
+    try:
+        return _is_empty_bundle(orjson.loads(text), 0)
+    except (orjson.JSONDecodeError, UnicodeError):
+        return False
+
+
+def _is_empty_bundle(value: object, depth: int) -> bool:
+    """Returns whether an object counts nothing, or holds nothing but empty lists, beside what is said of the search."""
+    if depth > MOST_DEPTH or not isinstance(value, Mapping):
+        return isinstance(value, list) and not value
+    fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
+    counts = [fields[key] for key in fields.keys() & _COUNT_KEYS if _is_count(fields[key])]
+    inside = [item for key, item in fields.items() if isinstance(item, Mapping | list) and key not in _ABOUT_KEYS]
+    if counts:
+        return not any(counts) and not any(isinstance(item, list) and item for item in inside)
+    found = [fields[key] for key in fields.keys() & (_FOUND_KEYS | _WRAPPERS)]
+    looked = [item for item in found if isinstance(item, Mapping | list) or item is None]
+    return bool(looked) and all(
+        item is None or not item or _is_empty_bundle(item, depth + 1) for item in (*looked, *inside)
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_silent(output: object) -> bool:
+    """Returns whether a call answered nothing at all, which says neither that it worked nor that it did not."""
+    return output is None or (isinstance(output, str) and not output[:LOOK_CHARS].strip())
+
+
+def says_not_yet(output: object) -> bool:
+    """Returns whether a short answer says that things are as bad as before, without being an error itself."""
+    return (
+        isinstance(output, str)
+        and len(output) <= SHORT_CHARS
+        and _NOT_YET.search(beginning(output, SHORT_CHARS)) is not None
+    )
 
 
 def glimpse(value: object) -> str:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
+from writer.analysis import command_goals
 from writer.analysis.argument_diff import Difference, differences, overlap, respelled
 from writer.analysis.calls import Call, Evidence
 from writer.analysis.complaints import complaints
-from writer.analysis.error_output import is_empty
+from writer.analysis.error_output import is_empty, is_silent, says_not_yet
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import is_statement
+from writer.analysis.statements import command_in, is_statement
 
 FixKind = Literal["same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool"]
 """How the call that worked differs from those that failed before it."""
@@ -62,6 +63,9 @@ class _Search:
     """What was found so far."""
 
     calls: Sequence[Call]
+    with_status: frozenset[str] = frozenset()
+    """Tools whose status says when they fail, so that one of "ok" says that they did not."""
+    concrete: bool = False
     recovered: list[Failure] = field(default_factory=list)
     lost: list[Failure] = field(default_factory=list)
     open: dict[str, list[_Open]] = field(default_factory=lambda: defaultdict(list))
@@ -85,6 +89,8 @@ class _Search:
             self.lost.append(_never(waiting.pop(0).calls))
 
     def _succeed(self, call: Call) -> None:
+        if not self._says_it_worked(call):
+            return
         waiting = self.open.get(call.tool)
         earlier = self.last_empty.pop(call.tool, None)
         if waiting:
@@ -96,8 +102,14 @@ class _Search:
         elif earlier is not None and respelled(earlier.given, call.given):
             self.recovered.append(self._fixed([_as_failure(earlier, "empty_output")], call))
 
+    def _says_it_worked(self, call: Call) -> bool:
+        """Returns whether a call that did not fail reached its goal, as its status or its own output says."""
+        if call.line is None:
+            return not says_not_yet(call.output)
+        return call.tool in self.with_status or not is_silent(call.output)
+
     def _fixed(self, failed: Sequence[Call], success: Call) -> Failure:
-        return _fixed(self.calls, failed, success)
+        return _fixed(self.calls, failed, success, concrete=self.concrete)
 
     def end(self) -> None:
         """Counts as lost what is still waiting."""
@@ -117,30 +129,37 @@ class Found:
     calls: Sequence[Call]
     recovered: tuple[Failure, ...] = ()
     lost: tuple[Failure, ...] = ()
+    concrete: bool = False
 
 
-def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool) -> Found:
+def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, concrete: bool = False) -> Found:
     """Returns the failures among the calls, and in what the user complained about.
 
     Args:
         calls: of the run, see ``calls_in``.
         turns: of the conversation.
         succeeded: whether the run as a whole did.
+        concrete: whether what is safe of a command line is told as it was.
     """
-    search = _Search(calls)
+    with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
+    search = _Search(calls, with_status, concrete)
     for call in calls:
         search.take(call)
     search.end()
     if not search.recovered and succeeded and complaints(turns):
-        search.recovered += _corrected(calls)
-    return Found(calls, tuple(search.recovered), tuple(search.lost))
+        search.recovered += _corrected(calls, concrete=concrete)
+    return Found(calls, tuple(search.recovered), tuple(search.lost), concrete=concrete)
 
 
 def same_goal(failed: object, later: object) -> bool:
     """Returns whether two calls of a tool may be after the same thing.
 
-    They are, unless they run statements that have little in common: a tool that runs any SQL has as many goals.
+    They are, unless they run statements that have little in common: a tool that runs any SQL has as many goals, and
+    one that runs any command more.
     """
+    old, new = command_in(failed), command_in(later)
+    if old is not None and new is not None:
+        return command_goals.same_goal(old, new)
     before, after = statement_of(failed), statement_of(later)
     if before is None or after is None:
         return True
@@ -152,15 +171,15 @@ def same_goal(failed: object, later: object) -> bool:
 
 def statement_of(given: object) -> str | None:
     """Returns the SQL or the command line that a call is about, if it is about one."""
-    values = islice(given.values(), MOST_OPEN) if isinstance(given, Mapping) else (given,)
-    return next((value for value in values if isinstance(value, str) and is_statement(value)), None)
+    values = islice(given.items(), MOST_OPEN) if isinstance(given, Mapping) else (("", given),)
+    return next((value for key, value in values if isinstance(value, str) and is_statement(value, key)), None)
 
 
 def _never(failed: Sequence[Call]) -> Failure:
     return Failure(failed[-1].tool, tuple(call.index for call in failed), failed[-1].evidence, failed[-1].failure or "")
 
 
-def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call) -> Failure:
+def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call, *, concrete: bool) -> Failure:
     last = failed[-1]
     between = _between(calls, last, success)
     same = last.given == success.given
@@ -171,7 +190,7 @@ def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call) -> Fail
         message=last.failure or "",
         succeeded=success.index,
         kind=_kind(same=same, other=bool(between)),
-        differences=() if same else differences(last.given, success.given),
+        differences=() if same else differences(last.given, success.given, concrete=concrete),
         between=between,
     )
 
@@ -187,7 +206,7 @@ def _kind(*, same: bool, other: bool) -> FixKind:
     return "args_changed_after_other_tool" if other else "args_changed"
 
 
-def _corrected(calls: Sequence[Call]) -> list[Failure]:
+def _corrected(calls: Sequence[Call], *, concrete: bool) -> list[Failure]:
     """Returns the correction that a complaint led to: the last repeated call with other arguments, if there is one.
 
     Turns and calls have no common clock, so this is only said where the run succeeded and nothing else failed.
@@ -200,4 +219,6 @@ def _corrected(calls: Sequence[Call]) -> list[Failure]:
             pairs.append((before, call))
         latest[call.tool] = call
     changing = [pair for pair in pairs if changes_state(pair[0].tool)] or pairs
-    return [_fixed(calls, [_as_failure(before, "complaint")], after) for before, after in changing[-1:]]
+    return [
+        _fixed(calls, [_as_failure(before, "complaint")], after, concrete=concrete) for before, after in changing[-1:]
+    ]

@@ -65,3 +65,28 @@ def test_an_answer_that_there_is_nothing_is_empty(output: Any):
     assert is_empty(output)
     assert not is_empty(None)
     assert not is_empty("one")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"total": 0, "entry": [], "link": [{"relation": "self"}]}', {"results": []},
+        {"data": {"items": [], "count": 0}},
+        '{"query": {"name": "x"}, "hits": {"total": 0, "hits": []}}', {"status": "ok", "matches": None},
+        {"resourceType": "Bundle", "type": "searchset", "total": 0}, '{"result": {"rows": []}}',
+    ],
+)  # fmt: skip
+def test_a_bundle_that_counts_or_holds_nothing_is_empty(output: Any):
+    assert is_empty(output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"total": 3, "entry": []}', {"results": [1]}, {"total": 0, "items": [{"price": 0}]}, {"status": "ok"},
+        {"total": 0.0},
+        {"count": True}, '{"total": 0', {"order": {"id": 7}, "items": []}, {"data": {"name": "x", "results": [2]}}, "0",
+    ],
+)  # fmt: skip
+def test_a_bundle_with_anything_found_is_not_empty(output: Any):
+    assert not is_empty(output)

@@ -132,8 +132,8 @@ def _arguments(call: Call, level: AbstractionLevel, injected: set[str]) -> str:
     if level == "abstract":
         return form(call.given)
 
-    def shown(value: object) -> str:
-        general, example = form_of(value), _example(value, injected)
+    def shown(value: object, key: object) -> str:
+        general, example = form_of(value, key), _example(value, key, injected)
         if example is None or example == general:
             return general
         return example if level == "concrete" else f"{general} (for example {example})"
@@ -141,13 +141,14 @@ def _arguments(call: Call, level: AbstractionLevel, injected: set[str]) -> str:
     return form(call.given, shown)
 
 
-def _example(value: object, injected: set[str]) -> str | None:
+def _example(value: object, key: object, injected: set[str]) -> str | None:
     """Returns a plain value as it was; None for one that is long or nested, or may instruct its reader."""
     if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else glimpse(value)
-    if isinstance(value, str) and language_of(value):
+    if isinstance(value, str) and (language := language_of(value, key)):
         longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb instructs no reader
+        text = text if language == "sql" else form_of(text, key, concrete=True).strip("`")
     else:
         longest, said, quote = EXAMPLE_CHARS, text, ""
     words = {word.casefold() for word in _WORD.findall(said)}
