@@ -335,6 +335,8 @@ def backfill(
 
     done = _run(work())
     out.print(f"{done.read} lines: {done.retained} retained, {done.known} known before, {len(done.refused)} refused")
+    if done.passed_over:
+        out.print(f"{done.passed_over} rows of an export that are no cases passed over")
     for line, reason in done.refused:
         out.print(f"  line {line}: {reason}", markup=False)
     if done.refused:

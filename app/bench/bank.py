@@ -42,6 +42,8 @@ class Bank:
     now: datetime
     admission: Admission
     """As every request passes it: with blocks of tokens as by default, and never refused."""
+    settings: Settings
+    """Of a service on the bank."""
 
 
 @asynccontextmanager
@@ -57,7 +59,8 @@ async def filled(home: Path, users: int, *, sealed: bool = False) -> AsyncIterat
                 await reseal_all(database, keyring)
                 await bare.execute("VACUUM ANALYZE")
             reader = Reader(database, WordLlamaEmbedder(), explore=True, seals=WordSeals(keyring))
-            yield Bank(url, reader, bare, users, datetime.now(UTC), endless(database))
+            settings = settings_of(home, url, keyring.master)
+            yield Bank(url, reader, bare, users, datetime.now(UTC), endless(database), settings)
     finally:
         await bare.close()
 
@@ -70,9 +73,9 @@ def endless(database: Database) -> Admission:
     return replace(by_default, quotas=quotas, turns=turns, backlog=Backlog(database, Bounds(10**9, 10**9)))
 
 
-def settings_of(home: Path, url: str) -> Settings:
-    """Returns the settings of a service on the database."""
-    return Settings(home=home / "service", database_url=url, master_key=SecretStr(os.urandom(32).hex()))
+def settings_of(home: Path, url: str, master_key: bytes) -> Settings:
+    """Returns the settings of a service on the database, which knows that key or none yet."""
+    return Settings(home=home / "service", database_url=url, master_key=SecretStr(master_key.hex()))
 
 
 async def empty(home: Path, name: str) -> str:

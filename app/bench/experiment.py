@@ -1,5 +1,6 @@
 """Does memory help agents in environments that keep score? The experiment's numbers against its aims."""
 
+import os
 from math import isfinite, nan
 from pathlib import Path
 
@@ -22,7 +23,7 @@ async def experiments(home: Path) -> list[Measurement]:
     """Returns what memory changed in each environment; says so where one cannot run here."""
     url = await empty(home, "experiment")
     rows: list[Measurement] = []
-    async with own_service(settings_of(home, url)) as running:
+    async with own_service(settings_of(home, url, os.urandom(32))) as running:
         for name, make in ENVIRONMENTS.items():
             headers = running.headers(f"experiment-{name}")
             async with httpx.AsyncClient(base_url=running.base_url, headers=headers, timeout=30) as client:

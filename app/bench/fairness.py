@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from app.bench.bank import filled, settings_of
+from app.bench.bank import filled
 from app.bench.fill import AGENT, tasks
 from app.bench.flood import Flood, beside
 from app.bench.measure import Measurement, p50, p95, timed_ms
@@ -22,7 +22,6 @@ from app.own_service import OwnService, own_service
 from app.settings import Settings
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import new_user_key, wrap_key
 from writer.retain.retain import retain
 from writer.run import FinishedRun
 
@@ -42,18 +41,17 @@ RETRIEVE, RETAIN = "/v1/retrieve", "/v1/retain"
 
 async def fairness(home: Path) -> list[Measurement]:
     """Measures a bystander's requests and cases beside the flood of another, and behind the other's pending cases."""
-    async with filled(home, users=50) as bank:
-        settings = settings_of(home, bank.url)
-        for user in (FLOODS, STANDS_BY):  # who retain, too, which the keys of a filled bank do not open for
-            key = wrap_key(new_user_key(), settings.master_key_bytes, user_sub=user)
-            await bank.bare.execute("UPDATE user_keys SET wrapped_key = $2 WHERE user_sub = $1", user, key)
-        async with own_service(settings) as running, _bystander(running) as bystander:
-            measured = [
-                await _beside("retrieve", bystander, partial(_flood, running, RETRIEVE)),
-                await _beside("retrieve", bystander, partial(_flood, running, RETRIEVE, polite=True)),
-                await _beside("retain", bystander, partial(_flood, running, RETAIN)),
-            ]
-            return [*measured, *await _cases(bystander, running), await _behind(bystander, settings)]
+    async with (
+        filled(home, users=50) as bank,
+        own_service(bank.settings) as running,
+        _bystander(running) as bystander,
+    ):
+        measured = [
+            await _beside("retrieve", bystander, partial(_flood, running, RETRIEVE)),
+            await _beside("retrieve", bystander, partial(_flood, running, RETRIEVE, polite=True)),
+            await _beside("retain", bystander, partial(_flood, running, RETAIN)),
+        ]
+        return [*measured, *await _cases(bystander, running), await _behind(bystander, bank.settings)]
 
 
 @dataclass

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from app.bench.bank import filled, settings_of
+from app.bench.bank import filled
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement
 from app.own_service import own_service
@@ -16,7 +16,7 @@ MEGABYTE = 1024 * 1024
 
 async def process(home: Path) -> list[Measurement]:
     """Measures the resident memory of a service after some hundred retrieves and retains."""
-    async with filled(home, users=50) as bank, own_service(settings_of(home, bank.url)) as running:
+    async with filled(home, users=50) as bank, own_service(bank.settings) as running:
         headers = running.headers("user-1")
         async with httpx.AsyncClient(base_url=running.base_url, headers=headers, timeout=30) as client:
             for task in tasks(6, REQUESTS):

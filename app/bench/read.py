@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 from app.admission.admission import Wanted
-from app.bench.bank import CLIENTS, WARM_UP, Bank, filled, settings_of
+from app.bench.bank import CLIENTS, WARM_UP, Bank, filled
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from app.own_service import own_service
@@ -73,7 +73,7 @@ async def growth(home: Path) -> list[Measurement]:
 
 async def http(home: Path) -> list[Measurement]:
     """Measures retrieve over HTTP with 16 clients at once, its p95 against its p50."""
-    async with filled(home, MIDDLE) as bank, own_service(settings_of(home, bank.url)) as running:
+    async with filled(home, MIDDLE) as bank, own_service(bank.settings) as running:
         queries = list(tasks(4, REQUESTS_PER_CLIENT))
 
         async def one_client(client: httpx.AsyncClient, number: int) -> list[float]:

@@ -4,6 +4,7 @@ import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -16,6 +17,9 @@ from writer.privacy.patterns import ANY_NAME, PERSONAL, SECRETS
 from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDERS
 
 SET_MEMORY_BYTES = 32 << 20
+LONG_BYTES, SETS_OF_LONG = 1 << 14, 16
+"""From which length on a text is scanned for a part of the rules at a time, and in how many parts: where many rules
+match, one automaton for all of them has more states than memory, and is built over and over."""
 
 # Their matches swallow the words around the secret, or take a lockfile's sha512 for a key; there are own ones below.
 _PLUGINS_LEFT_OUT = {"artifactory", "azure_storage_key", "basic_auth", "npm", "private_key"}
@@ -84,13 +88,13 @@ def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator
             yield kind, re2.compile(pattern, options)
 
 
-def _set_of(rules: Sequence[tuple[str, Regex]]) -> RegexSet:
+def _set_of(rules: Sequence[tuple[str, Regex]], memory_bytes: int = SET_MEMORY_BYTES) -> RegexSet:
     """The set that tells in one scan which of the rules can match a text, by their places in the list.
 
     Its expressions repeat without a bound, which a bounded repetition implies: a tenth of the memory and of the start.
     """
     options = re2.Options()
-    options.max_mem = SET_MEMORY_BYTES
+    options.max_mem = memory_bytes
     rules_set = re2.Set.SearchSet(options)
     for _, regex in rules:
         rules_set.Add(_BOUND.sub(lambda least: "*" if least[1] == "0" else "+", regex.pattern))
@@ -123,8 +127,22 @@ _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LO
 ANY_RULE = _set_of([RULES[place] for place in _SET])
 
 
+@cache
+def _sets_of_long() -> list[tuple[list[int], RegexSet]]:
+    """Places of rules, and the set of them."""
+    parts = [_SET[first::SETS_OF_LONG] for first in range(SETS_OF_LONG)]
+    return [(part, _set_of([RULES[place] for place in part], SET_MEMORY_BYTES // SETS_OF_LONG)) for part in parts]
+
+
+def _matching(data: bytes) -> list[int]:
+    """The places of the rules in the set that can match, rising."""
+    if len(data) < LONG_BYTES:
+        return [_SET[place] for place in ANY_RULE.Match(data) or []]
+    return sorted(part[place] for part, rules_set in _sets_of_long() for place in rules_set.Match(data) or [])
+
+
 def signs(data: bytes) -> tuple[list[int], set[str]]:
     """The places of the rules that can match the text, and what else it has that asks for a closer look."""
     looks = {name for name, regex in _LOOKS.items() if regex.search(data)}
-    places = [_SET[place] for place in ANY_RULE.Match(data) or []]
+    places = _matching(data)
     return ([*places, _LOOSE_PLACE] if LOOSE in looks else places), looks - {LOOSE}

@@ -3,11 +3,13 @@
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Annotated, NamedTuple, cast
 
 import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, JsonValue, ValidationError
+from pydantic_core import PydanticCustomError
 from sqlalchemy import Select, select
 from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
@@ -20,7 +22,7 @@ from writer.errors import IdempotencyConflict, SecretInName
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
 from writer.retain.plan import CallMade, plan_of
-from writer.retain.retain import retain
+from writer.retain.retain import draft_of, retain_draft
 from writer.run import FinishedRun
 
 CHUNK_LINES = 64
@@ -34,12 +36,25 @@ class Backfilled:
     read: int = 0
     retained: int = 0
     known: int = 0
+    passed_over: int = 0
+    """Rows of an export that are no cases."""
     refused: list[tuple[int, str]] = field(default_factory=list)
     """1-based number of the line, and why; rising."""
 
 
 class LineRefused(ValueError):
     """The line is no run; the text says why without quoting it."""
+
+
+class NoRun(Exception):
+    """The line is a row of an export, and no case."""
+
+
+class OldRun(NamedTuple):
+    """A run of the past; without a time it counts as of now."""
+
+    run: FinishedRun
+    created_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +85,9 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and who wants to
 ) -> Backfilled:
     """Retains the run in each line for the agent, whatever agent the line names; counts and reports bad lines.
 
-    A line is either a retain request or a run with ``task_text`` and ``steps`` (`from_benchmark`). The hash of
-    agent and line is the idempotency key, so a file that was read half-way or twice adds only what is missing.
+    A line is a retain request, which may say when it happened (``created_at``), a case as `export` writes it, or a run
+    with ``task_text`` and ``steps`` (`from_benchmark`). The hash of agent and line is the idempotency key, so a file
+    that was read half-way or twice adds only what is missing.
     ``progress`` is called with how many more lines were read.
 
     Raises:
@@ -108,24 +124,32 @@ async def _take(bank: _Bank, chunk: list[_Line], done: Backfilled) -> None:
     fresh = {line.key: line for line in reversed(chunk) if line.key not in known}
     turns = asyncio.Semaphore(CONCURRENCY)
     reasons = await asyncio.gather(*(_retain(bank, line, turns) for line in fresh.values()), return_exceptions=True)
-    refused = []
+    refused, passed_over = [], 0
     for line, reason in zip(fresh.values(), reasons, strict=True):
-        if isinstance(reason, BaseException):
+        if isinstance(reason, NoRun):
+            passed_over += 1
+        elif isinstance(reason, BaseException):
             raise reason
-        if reason is not None:
+        elif reason is not None:
             refused.append((line.number, reason))
     done.read += len(chunk)
-    done.retained += len(fresh) - len(refused)
+    done.retained += len(fresh) - len(refused) - passed_over
     done.known += len(chunk) - len(fresh)
+    done.passed_over += passed_over
     done.refused += sorted(refused)
 
 
 async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | None:
-    """Retains the line's run, or returns why not."""
+    """Retains the line's run, or returns why not.
+
+    Raises:
+        NoRun: see parse.
+    """
     async with turns:
         try:
-            run = parse(line.text, bank.agent)
-            await retain(bank.database, bank.keyring, run, bank.author, line.key)
+            old = parse(line.text, bank.agent)
+            draft = replace(draft_of(old.run), created_at=old.created_at)
+            await retain_draft(bank.database, bank.keyring, draft, bank.author, line.key)
         except (LineRefused, IdempotencyConflict, PayloadTooLarge, SecretInName) as error:
             return str(error)
     return None
@@ -136,11 +160,18 @@ def known_keys(user_sub: str, keys: list[str]) -> Select[str | None]:
     return select(cases.c.idempotency_key).where(cases.c.user_sub == user_sub, cases.c.idempotency_key.in_(keys))
 
 
-def parse(text: bytes, agent: str) -> FinishedRun:
-    """Returns the run in a line of either shape.
+def _past(time: datetime) -> datetime:
+    if time > datetime.now(UTC):
+        raise PydanticCustomError("not_past", "Input should be in the past")
+    return time
+
+
+def parse(text: bytes, agent: str) -> OldRun:
+    """Returns the run in a line of any of the shapes.
 
     Raises:
         LineRefused: it is no JSON, no run, or a run that retain would refuse.
+        NoRun: it is a row of an export, and no case.
     """
     try:
         fields = orjson.loads(text)
@@ -148,7 +179,10 @@ def parse(text: bytes, agent: str) -> FinishedRun:
             raise LineRefused("not a JSON object")
         if "task_text" in fields:
             fields = {**from_benchmark(cast("BenchmarkRun", fields))}
-        return FinishedRun.model_validate({**fields, "agent": agent})
+        elif "type" in fields:
+            fields = _from_export(fields)
+        times = _Times.model_validate({"created_at": fields.pop("created_at", None)})
+        return OldRun(FinishedRun.model_validate({**fields, "agent": agent}), times.created_at)
     except orjson.JSONDecodeError as error:
         raise LineRefused(f"not JSON: {error}") from error
     except ValidationError as error:
@@ -160,6 +194,28 @@ def parse(text: bytes, agent: str) -> FinishedRun:
         raise LineRefused(f"{error.args[0]}: Field required") from error
     except (TypeError, AttributeError) as error:
         raise LineRefused("not a run: a field has the wrong type") from error
+
+
+class _Times(BaseModel):
+    """When a run of the past was."""
+
+    created_at: Annotated[AwareDatetime, AfterValidator(_past)] | None
+
+
+def _from_export(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Returns the fields of a retain request for a case as `export` writes it.
+
+    What it is joined to stays behind, for ids are not kept: retrieval, used cases, and the run that a subtask is of.
+    """
+    if row["type"] != cases.name:
+        raise NoRun
+    payload = cast("dict[str, JsonValue]", row.get("payload") or {})
+    said = {name: row[name] for name in _SAID if name in row}
+    return said | {name: payload[name] for name in _SEALED if name in payload}
+
+
+_SAID = ("task", "plan", "tags", "outcome", "reward", "reward_source", "created_at")
+_SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure")
 
 
 class BenchmarkStep(TypedDict):

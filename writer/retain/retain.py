@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,7 @@ import asyncpg
 import uuid_utils.compat as uuids
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
-from sqlalchemy import CTE, LargeBinary, Text, Uuid, bindparam, literal, select
+from sqlalchemy import CTE, LargeBinary, Text, Uuid, bindparam, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -65,6 +66,8 @@ class Draft:
     payload: Packed
     redactions: list[Redaction]
     retrieval_id: UUID | None
+    created_at: datetime | None = None
+    """When the run was; None: now."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -230,6 +233,7 @@ def _row(draft: Draft, author: Author, key: UserKey, *, seals_words: bool) -> di
         "key_id": key.key_id,
         "payload": sealed,
         "source": author.actor,
+        "created_at": draft.created_at,
     }
 
 
@@ -275,20 +279,23 @@ INSERTED = (
     "payload",
     "source",
 )
-"""The columns of a case that a retain fills; the others begin with their defaults."""
+"""The columns of a case that a retain fills; the others but ``created_at`` begin with their defaults."""
 
 
 @cache
 def insert_case() -> FastStatement[UUID]:
     """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
 
-    Besides the INSERTED columns it takes ``authorised_at``, ``audit_id``, ``actor``, ``audit_payload`` and ``mac``.
+    Besides the INSERTED columns it takes ``created_at`` (None: now), ``authorised_at``, ``audit_id``, ``actor``,
+    ``audit_payload`` and ``mac``.
     """
     enter = entered()
-    values = select(*(bindparam(name, type_=cases.c[name].type) for name in INSERTED)).where(enter.c.entered)
+    created_at = func.coalesce(bindparam("created_at", type_=cases.c.created_at.type), func.now())
+    given = (bindparam(name, type_=cases.c[name].type) for name in INSERTED)
+    values = select(*given, created_at).where(enter.c.entered)
     inserted: CTE = (
         insert(cases)
-        .from_select(INSERTED, values)
+        .from_select([*INSERTED, "created_at"], values)
         .on_conflict_do_nothing(index_elements=["user_sub", "idempotency_key"])
         .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key)
         .cte("inserted")

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Select,
     Update,
     and_,
+    case,
     cast,
     func,
     literal,
@@ -151,8 +152,10 @@ def requeue_dead(user_sub: str | None = None) -> Update:
 
 def depth() -> Select[str, int, datetime]:
     """Returns the statement for how many cases there are of each status, and since when the first one waits."""
+    # a run of the past, which a backfill brings, has not waited since then
+    since = case((cases.c.attempts == 0, cases.c.available_at), else_=cases.c.created_at)
     return (
-        select(cases.c.status, func.count().label("cases"), func.min(cases.c.created_at).label("oldest"))
+        select(cases.c.status, func.count().label("cases"), func.min(since).label("oldest"))
         .where(cases.c.status.in_(["pending", "dead"]))
         .group_by(cases.c.status)
         .order_by(cases.c.status)

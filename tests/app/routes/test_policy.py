@@ -26,7 +26,7 @@ from tests.policies import head, stored
 from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
 
-TRAINED_WITHIN_S = 100
+TRAINED_WITHIN_S = 250
 OUTSIDE = {"agent": AGENT}
 
 

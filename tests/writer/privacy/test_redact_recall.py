@@ -12,6 +12,7 @@ from app.bench.secrets.main import is_gone, is_out_of_disguise
 from app.bench.secrets.tokens import TOKENS, assigned, bare
 from writer.privacy import engine
 from writer.privacy.redact import redact, redact_text
+from writer.privacy.rules import LONG_BYTES
 
 SEED = 20
 Made = Callable[[random.Random, int], Iterable[tuple[str, str, str]]]
@@ -24,6 +25,14 @@ def test_so_many_of_the_secrets_are_taken_out(made: Made, least: float) -> None:
     items = list(made(random.Random(SEED), 1))
     missed = [(family, text) for family, text, secret in items if not is_gone(secret, redact_text(text)[0])]
     assert len(missed) <= (1 - least) * len(items), missed
+
+
+def test_in_a_long_text_the_same_is_found() -> None:
+    prose = "and then the tide went out. " * (LONG_BYTES // 50)
+    items = list(everyday(random.Random(SEED), 1))[::9]
+    short = [redact_text(text)[0] for _, text, _ in items]
+    long = [redact_text(f"{prose}\n{text}\n{prose}")[0].removeprefix(prose).removesuffix(prose) for _, text, _ in items]
+    assert [text[1:-1] for text in long] == short
 
 
 def test_tokens_of_more_than_sixty_providers_and_thirty_everyday_forms_are_tried() -> None:

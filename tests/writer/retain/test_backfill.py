@@ -1,6 +1,7 @@
 """Backfill: each line once, bad lines named, and real runs of agents come in as cases."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from retrieval.schema import cases
 from tests.paths import DATA
 from tests.writer.conftest import AGENT, Bank
 from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse
+from writer.rights.export import export
+from writer.worker.queue import depth
 
 
 @pytest.fixture(params=["retail", "airline"])
@@ -64,6 +67,37 @@ async def test_the_same_file_for_another_agent_is_another_agents(bank: Bank, use
     assert [row.agent_key for row in agents] == ["one", "two"]
 
 
+async def test_a_run_comes_in_with_its_time(bank: Bank, user: str):
+    old = "2024-02-29T12:00:00+01:00"
+    await take(bank, user, request("a", created_at=old), request("b"))
+    times = await bank.read(user, select(cases.c.task, cases.c.created_at).where(cases.c.user_sub == user))
+    assert [row.created_at for row in times].count(datetime.fromisoformat(old)) == 1
+    (waiting,) = await bank.read(user, depth())
+    assert datetime.now(UTC) - waiting.oldest < timedelta(hours=1)  # it has not waited for the worker since 2024
+
+
+async def test_what_export_writes_comes_in_under_another_user_as_it_was(bank: Bank, user: str):
+    traces = [{"tool": "hose", "input": {"litres": 2}, "output": "wet", "duration_ms": 7}]
+    turns = [{"role": "user", "content": "please"}]
+    more = {"plan": ["fill"], "tags": ["garden"], "tool_traces": traces, "turns": turns, "prompt_snapshot": "You are"}
+    lines = [
+        request("water the plants", created_at="2024-02-29T12:00:00Z", reward=0.5, reward_source="user", **more),
+        request("go to bed", outcome="failure"),
+    ]
+    await take(bank, user, *lines)
+    exported = [row async for row in export(bank.database, bank.keyring, user)]
+    done = await take(bank, f"{user}-2", *(json.dumps(row).encode() for row in exported))
+    assert (done.retained, done.refused, done.passed_over) == (2, [], len(exported) - 2)
+    again = [row async for row in export(bank.database, bank.keyring, f"{user}-2") if row["type"] == "cases"]
+    assert sorted(map(_said, again)) == sorted(_said(row) for row in exported if row["type"] == "cases")
+
+
+def _said(row: Any) -> str:
+    names = ("task", "plan", "tags", "outcome", "reward", "reward_source", "kind", "created_at")
+    told = {name: row["payload"][name] for name in ("tool_traces", "turns", "prompt_snapshot", "procedure")}
+    return json.dumps({name: row[name] for name in names} | told, sort_keys=True)
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -74,6 +108,10 @@ async def test_the_same_file_for_another_agent_is_another_agents(bank: Bank, use
         (request("a", surprise=1), "surprise: Extra inputs"),
         (request(""), "task: String should have at least 1"),
         (request("a\x00b"), "task: Value error, must not contain the NUL"),
+        (request("a", created_at="yesterday"), "created_at: Input should be a valid datetime"),
+        (request("a", created_at="2024-02-29T12:00:00"), "created_at: Input should have timezone info"),
+        (request("a", created_at="2999-01-01T00:00:00Z"), "created_at: Input should be in the past"),
+        (b'{"type": "cases"}', "task: Field required"),
         (request("a", reward=2), "reward: Input should be less than or equal to 1"),
         (b'{"task_text": "a"}', "steps: Field required"),
         (b'{"task_text": "a", "steps": 7}', "wrong type"),
@@ -125,14 +163,14 @@ def test_a_benchmark_run_that_changed_nothing_has_its_look_ups_for_a_plan():
 
 
 def test_a_benchmark_runs_reward_and_errors_are_the_benchmarks():
-    run = parse(json.dumps(benchmark(step("a", error=True), step("a"), reward=0.0)).encode(), AGENT)
+    run = parse(json.dumps(benchmark(step("a", error=True), step("a"), reward=0.0)).encode(), AGENT).run
     assert (run.agent, run.outcome, run.reward, run.reward_source) == (AGENT, "failure", 0.0, "metric")
     assert [trace.status for trace in run.tool_traces] == ["error", "ok"]
     assert run.tags == ["retail", "retail:v1:0"]
 
 
 def test_a_long_argument_is_cut_in_the_plan_and_kept_in_the_trace():
-    run = parse(json.dumps(benchmark(step("send", text="x" * 5_000))).encode(), AGENT)
+    run = parse(json.dumps(benchmark(step("send", text="x" * 5_000))).encode(), AGENT).run
     assert len(run.plan[0]) < 100
     assert run.tool_traces[0].input == {"text": "x" * 5_000}
 
