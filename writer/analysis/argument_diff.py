@@ -18,7 +18,12 @@ MOST_LOOKS = 500
 VALUE_CHARS = 40
 TEXT_CHARS = 10 * VALUE_CHARS
 """Characters of a text that are compared."""
+LINE_CHARS = 160
+"""Longest command line that is told as a whole."""
 MOST_PIECES = 6
+ALIKE = 0.75
+"""Least likeness of two names of which one is the other, corrected; 1 is the same."""
+FEWEST_CHARS = 3
 SAME_STATEMENT = 0.6
 """Least overlap of two statements of which one is the other, edited."""
 _ABBREVIATION = re.compile(r"(?:[A-Z]\.? ?){2,5}")
@@ -47,14 +52,14 @@ class Difference:
 _ABSENT = object()
 
 
-def differences(before: object, after: object) -> tuple[Difference, ...]:
+def differences(before: object, after: object, *, concrete: bool = False) -> tuple[Difference, ...]:
     """Returns in which places the two inputs differ, at most MOST_DIFFERENCES, in the order of their keys."""
     found: list[Difference] = []
     for looks, (path, old, new) in enumerate(_places("", before, after, 0)):
         if len(found) == MOST_DIFFERENCES or looks == MOST_LOOKS:
             break
         if old is _ABSENT or new is _ABSENT or old != new or type(old) is not type(new):
-            found.append(_difference(path or "input", old, new))
+            found.append(_difference(path or "input", old, new, concrete=concrete))
     return tuple(found)
 
 
@@ -72,12 +77,16 @@ def _places(path: str, before: object, after: object, depth: int) -> Iterator[tu
         yield path, before, after
 
 
-def _difference(path: str, before: object, after: object) -> Difference:
+def _difference(path: str, before: object, after: object, *, concrete: bool) -> Difference:
     if before is _ABSENT:
         return Difference(path, "added", "", shown(after), f"{path} added as {kind_of(after)}")
     if after is _ABSENT:
         return Difference(path, "removed", shown(before), "", f"{path} left out")
-    return Difference(path, "changed", shown(before), shown(after), f"{path}: {_how(before, after)}")
+    if isinstance(before, str) and isinstance(after, str):
+        how = _rewritten(before, after, path.rsplit(".", 1)[-1], concrete=concrete)
+    else:
+        how = _how(before, after)
+    return Difference(path, "changed", shown(before), shown(after), f"{path}: {how}")
 
 
 def shown(value: object) -> str:
@@ -92,19 +101,17 @@ def shown(value: object) -> str:
 
 
 def _how(before: object, after: object) -> str:
-    if isinstance(before, str) and isinstance(after, str):
-        return _rewritten(before, after)
     if isinstance(before, list) and isinstance(after, list):
         return f"a list of {len(before)} became one of {len(after)}"
     old, new = kind_of(before), kind_of(after)
     return f"another {new} was right" if old == new else f"{old} became {new}"
 
 
-def _rewritten(before: str, after: str) -> str:
+def _rewritten(before: str, after: str, key: str, *, concrete: bool) -> str:
     old, new = before[:TEXT_CHARS], after[:TEXT_CHARS]
-    language = language_of(new) or language_of(old)
+    language = language_of(new, key) or language_of(old, key)
     if language is not None:
-        return _edited(before, after, language)
+        return _edited(before, after, language, concrete=concrete)
     if old.casefold() == new.casefold():
         return "the same in other letter case"
     if _letters(old) == _letters(new):
@@ -126,9 +133,11 @@ def _letters(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
-def _edited(before: str, after: str, language: Language) -> str:
+def _edited(before: str, after: str, language: Language, *, concrete: bool) -> str:
     """Returns which words of a statement were added and dropped, all but its language's own as placeholders."""
-    old, new = (tokens(text, language) for text in (before, after))
+    old, new = (tokens(text, language, concrete=concrete) for text in (before, after))
+    if language == "shell" and (told := _in_place_of(old, new)):
+        return told
     added: list[str] = []
     dropped: list[str] = []
     for change, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -137,6 +146,20 @@ def _edited(before: str, after: str, language: Language) -> str:
             added += [_shown_tokens(new[k:m])] if m > k else []
     parts = [f"{word} {_listed(pieces)}" for word, pieces in (("added", added), ("dropped", dropped)) if pieces]
     return ", ".join(parts) or "written otherwise"
+
+
+def _in_place_of(old: Sequence[Token], new: Sequence[Token]) -> str:
+    """Returns the command lines that did and did not work, or nothing where they are long; see ``_edited``."""
+    before, after = _shown_tokens(old), _shown_tokens(new)
+    if len(before) > LINE_CHARS or len(after) > LINE_CHARS:
+        return ""
+    if before != after:
+        return f"`{after}` instead of `{before}`"
+    pairs = [(one, other) for one, other in zip(old, new, strict=True) if one.text != other.text]
+    if pairs and all(_letters(one.text) == _letters(other.text) and other.text[0] in "'\"" for one, other in pairs):
+        return f"`{after}` with other quotes"
+    others = dict.fromkeys(one.shown for one, _ in pairs)
+    return f"another {' and '.join(others)} was right" if others else ""
 
 
 def _shown_tokens(found: Sequence[Token]) -> str:
@@ -153,6 +176,15 @@ def overlap(before: str, after: str) -> float:
     return len(old & new) / max(1, min(len(old), len(new)))
 
 
+def alike(one: str, other: str) -> bool:
+    """Returns whether one name is the other with a slip of the pen; names that differ in a number are two things."""
+    if min(len(one), len(other)) < FEWEST_CHARS or max(len(one), len(other)) > TEXT_CHARS:
+        return False
+    if re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other):
+        return one == other
+    return one in other or other in one or SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
+
+
 def respelled(before: object, after: object) -> bool:
     """Returns whether two inputs ask for the same thing in other words: spelled otherwise, or a statement edited."""
     found = differences(before, after)
@@ -166,7 +198,10 @@ def _same_thing(before: object, after: object, item: Difference) -> bool:
     old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
     if is_statement(old) and is_statement(new):
         return overlap(old, new) >= SAME_STATEMENT
-    return bool(_letters(old)) and (_letters(old) == _letters(new) or _abbreviates(old, new) or _abbreviates(new, old))
+    if not _letters(old):
+        return False
+    same = _letters(old) == _letters(new) or alike(old.casefold(), new.casefold())
+    return same or _abbreviates(old, new) or _abbreviates(new, old)
 
 
 def _abbreviates(short: str, long: str) -> bool:

@@ -13,8 +13,11 @@ from itertools import islice
 from typing import Literal
 
 from writer.analysis.call_status import failed_by_status
+from writer.analysis.command_output import error_in_command, only_shows
+from writer.analysis.commands import with_lines
 from writer.analysis.error_output import error_in
 from writer.analysis.placeholders import TEXT_CHARS
+from writer.analysis.statements import command_in
 
 Evidence = Literal["status", "output", "empty_output", "complaint"]
 MOST_CALLS = 10_000
@@ -22,7 +25,7 @@ MOST_CALLS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool, and what its failure said; None where it did not fail."""
+    """One call of a tool, what its failure said, and the command line that it ran; None where there is none."""
 
     index: int
     tool: str
@@ -30,6 +33,7 @@ class Call:
     output: object
     failure: str | None = None
     evidence: Evidence = "output"
+    line: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -69,11 +73,19 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
 def _call(index: int, trace: object) -> Call:
     if not isinstance(trace, Mapping) or not isinstance(trace.get("tool"), str):
         return Call(index, "", None, None)
-    given, output = trace.get("input"), trace.get("output")
-    said = error_in(output)
+    given, output = with_lines(trace.get("input")), trace.get("output")
+    line = command_in(given)
+    said = error_in(output) if line is None else _error_of(line, output)
     if failed_by_status(trace.get("status")):
-        return Call(index, trace["tool"], given, output, said or _beginning(output), "status")
-    return Call(index, trace["tool"], given, output, said)
+        return Call(index, trace["tool"], given, output, said or _beginning(output), "status", line)
+    return Call(index, trace["tool"], given, output, said, line=line)
+
+
+def _error_of(line: str, output: object) -> str | None:
+    """Returns the error that a command's output reports, in whichever of its lines."""
+    if not isinstance(output, str) or output.lstrip().startswith(("{", "[")):
+        return error_in(output)
+    return error_in_command(line, output) or (None if only_shows(line) else error_in(output))
 
 
 def _beginning(output: object) -> str:

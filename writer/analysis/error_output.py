@@ -86,6 +86,11 @@ _MESSAGE_KEYS = ("message", "error_message", "detail", "details", "reason", "msg
 _WRAPPERS = {"result", "output", "response", "body", "data", "text"}
 _NOTHING = {"", "none", "null", "nil", "false", "0", "no", "no error", "ok", "n/a", "-"}
 
+_NOT_YET = re2.compile(
+    r"(?i)\b(?:very )?poor\b|\bno (?:connection|signal|service|internet|network|response)\b|\bunreachable\b"
+    r"|\bnot (?:connected|reachable|responding|ready|running|working)\b|\b(?:offline|disconnected)\b"
+)
+
 
 def beginning(text: str, longest: int) -> str:
     """Returns the beginning of a text, with a question mark for what is no character."""
@@ -95,6 +100,20 @@ def beginning(text: str, longest: int) -> str:
 def error_in(output: object) -> str | None:
     """Returns the beginning of the error that the output reports, or None where it reports none."""
     return _in_value(output, 0)
+
+
+def is_silent(output: object) -> bool:
+    """Returns whether a call answered nothing at all, which says neither that it worked nor that it did not."""
+    return output is None or (isinstance(output, str) and not output[:LOOK_CHARS].strip())
+
+
+def says_not_yet(output: object) -> bool:
+    """Returns whether a short answer says that things are as bad as before, without being an error itself."""
+    return (
+        isinstance(output, str)
+        and len(output) <= SHORT_CHARS
+        and _NOT_YET.search(beginning(output, SHORT_CHARS)) is not None
+    )
 
 
 def glimpse(value: object) -> str:

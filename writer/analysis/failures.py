@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
 
+from writer.analysis import command_goals
 from writer.analysis.argument_diff import Difference, differences, overlap, respelled
 from writer.analysis.calls import Call, Evidence
 from writer.analysis.causes import instructs
 from writer.analysis.complaints import complaints
 from writer.analysis.empty_output import is_empty
-from writer.analysis.error_output import FEWEST_CHARS, MOST_KEYS, glimpse
+from writer.analysis.error_output import FEWEST_CHARS, MOST_KEYS, glimpse, is_silent, says_not_yet
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import is_statement
+from writer.analysis.statements import command_in, is_statement
 from writer.nested import parts
 
 FixKind = Literal[
@@ -75,6 +76,9 @@ class _Search:
     """What was found so far."""
 
     calls: Sequence[Call]
+    with_status: frozenset[str] = frozenset()
+    """Tools whose status says when they fail, so that one of "ok" says that they did not."""
+    concrete: bool = False
     recovered: list[Failure] = field(default_factory=list)
     lost: list[Failure] = field(default_factory=list)
     open: dict[str, list[_Open]] = field(default_factory=lambda: defaultdict(list))
@@ -98,6 +102,8 @@ class _Search:
             self.lost.append(_never(waiting.pop(0).calls))
 
     def _succeed(self, call: Call) -> None:
+        if not self._says_it_worked(call):
+            return
         waiting = self.open.get(call.tool)
         earlier = self.last_empty.pop(call.tool, None)
         if waiting:
@@ -109,8 +115,14 @@ class _Search:
         elif earlier is not None and respelled(earlier.given, call.given):
             self.recovered.append(self._fixed([_as_failure(earlier, "empty_output")], call))
 
+    def _says_it_worked(self, call: Call) -> bool:
+        """Returns whether a call that did not fail reached its goal, as its status or its own output says."""
+        if call.line is None:
+            return not says_not_yet(call.output)
+        return call.tool in self.with_status or not is_silent(call.output)
+
     def _fixed(self, failed: Sequence[Call], success: Call) -> Failure:
-        return _fixed(self.calls, failed, success)
+        return _fixed(self.calls, failed, success, concrete=self.concrete)
 
     def end(self) -> None:
         """Counts as lost what is still waiting."""
@@ -140,32 +152,39 @@ class Found:
     calls: Sequence[Call]
     recovered: tuple[Failure, ...] = ()
     lost: tuple[Failure, ...] = ()
+    concrete: bool = False
 
 
-def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool) -> Found:
+def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, concrete: bool = False) -> Found:
     """Returns the failures among the calls, and in what the user complained about.
 
     Args:
         calls: of the run, see ``calls_in``.
         turns: of the conversation.
         succeeded: whether the run as a whole did.
+        concrete: whether what is safe of a command line is told as it was.
     """
-    search = _Search(calls)
+    with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
+    search = _Search(calls, with_status, concrete)
     for call in calls:
         search.take(call)
     search.end()
     if succeeded:
         search.turn_to_other_tools()
     if not search.recovered and succeeded and (said := complaints(turns)):
-        search.recovered += _corrected(calls, said)
-    return Found(calls, tuple(search.recovered), tuple(search.lost))
+        search.recovered += _corrected(calls, said, concrete=concrete)
+    return Found(calls, tuple(search.recovered), tuple(search.lost), concrete=concrete)
 
 
 def same_goal(failed: object, later: object) -> bool:
     """Returns whether two calls of a tool may be after the same thing.
 
-    They are, unless they run statements that have little in common: a tool that runs any SQL has as many goals.
+    They are, unless they run statements that have little in common: a tool that runs any SQL has as many goals, and
+    one that runs any command more.
     """
+    old, new = command_in(failed), command_in(later)
+    if old is not None and new is not None:
+        return command_goals.same_goal(old, new)
     before, after = statement_of(failed), statement_of(later)
     if before is None or after is None:
         return True
@@ -177,15 +196,15 @@ def same_goal(failed: object, later: object) -> bool:
 
 def statement_of(given: object) -> str | None:
     """Returns the SQL or the command line that a call is about, if it is about one."""
-    values = islice(given.values(), MOST_OPEN) if isinstance(given, Mapping) else (given,)
-    return next((value for value in values if isinstance(value, str) and is_statement(value)), None)
+    values = islice(given.items(), MOST_OPEN) if isinstance(given, Mapping) else (("", given),)
+    return next((value for key, value in values if isinstance(value, str) and is_statement(value, key)), None)
 
 
 def _never(failed: Sequence[Call]) -> Failure:
     return Failure(failed[-1].tool, tuple(call.index for call in failed), failed[-1].evidence, failed[-1].failure or "")
 
 
-def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call) -> Failure:
+def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call, *, concrete: bool) -> Failure:
     last = failed[-1]
     between = _between(calls, last, success)
     same = last.given == success.given
@@ -196,7 +215,7 @@ def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call) -> Fail
         message=last.failure or "",
         succeeded=success.index,
         kind=_kind(same=same, other=bool(between)),
-        differences=() if same else differences(last.given, success.given),
+        differences=() if same else differences(last.given, success.given, concrete=concrete),
         between=between,
     )
 
@@ -247,7 +266,7 @@ def _values(given: object) -> set[str | float]:
     return set(islice(plain, MOST_KEYS))
 
 
-def _corrected(calls: Sequence[Call], said: Sequence[str]) -> list[Failure]:
+def _corrected(calls: Sequence[Call], said: Sequence[str], *, concrete: bool) -> list[Failure]:
     """Returns the correction that a complaint led to: a repeated call with other arguments, if there is one.
 
     The last one in which a word changed that the user said; else the last one of all. Turns and calls have no common
@@ -263,7 +282,9 @@ def _corrected(calls: Sequence[Call], said: Sequence[str]) -> list[Failure]:
     disputed = _words("\n".join(said))
     named = [(before, after) for before, after in pairs if _changed_words(before, after) & disputed] or pairs
     changing = [pair for pair in named if changes_state(pair[0].tool)] or named
-    return [_fixed(calls, [_as_failure(before, "complaint")], after) for before, after in changing[-1:]]
+    return [
+        _fixed(calls, [_as_failure(before, "complaint")], after, concrete=concrete) for before, after in changing[-1:]
+    ]
 
 
 def _changed_words(before: Call, after: Call) -> set[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from retrieval.text import shortened
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
@@ -20,7 +21,7 @@ MOST_WORDS = 3
 """Words of a text that may all be values; a longer one is prose."""
 FEWEST_CHARS = 3
 
-_FOR_NAMES = {"<identifier>", "<word>"}
+_FOR_NAMES = {"<identifier>", "<word>", "<branch>", "<module>"}
 """What is shown of a name in a statement."""
 
 _ARGUMENT_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
@@ -144,26 +145,27 @@ def _kind_of_text(text: str) -> str:
     return next((name for name, pattern in _TYPES if pattern.fullmatch(text)), "<text>")
 
 
-def form(given: object, shown: Callable[[object], str] | None = None) -> str:
+def form(given: object, shown: Callable[[object, object], str] | None = None, *, concrete: bool = False) -> str:
     """Returns a call's arguments by their names, with types for values and statements for themselves.
 
     Args:
         given: the arguments.
-        shown: what stands for a value instead of ``form_of``.
+        shown: what stands for a value and its name instead of ``form_of``.
+        concrete: whether what is safe of a command line is told as it was.
     """
-    show = shown or form_of
+    show = shown or partial(form_of, concrete=concrete)
     if not isinstance(given, dict):
-        return "no arguments" if given is None else show(given)
+        return "no arguments" if given is None else show(given, "")
     if not given:
         return "no arguments"
-    named = [f"{path_name(key)}={show(value)}" for key, value in list(given.items())[:MOST_ARGUMENTS]]
+    named = [f"{path_name(key)}={show(value, key)}" for key, value in list(given.items())[:MOST_ARGUMENTS]]
     return ", ".join(named + ["…"] * (len(given) > len(named)))
 
 
-def form_of(value: object) -> str:
+def form_of(value: object, key: object = None, *, concrete: bool = False) -> str:
     """Returns the type of a value, or the form of a statement."""
-    language = language_of(value) if isinstance(value, str) else None
+    language = language_of(value, key) if isinstance(value, str) else None
     if language is None or not isinstance(value, str):
         return kind_of(value)
-    shown = [token.shown for token in tokens(value, language)[:MOST_SHOWN]]
+    shown = [token.shown for token in tokens(value, language, concrete=concrete)[:MOST_SHOWN]]
     return f"`{clean(' '.join(shown), TEXT_CHARS)}`"

@@ -3,15 +3,20 @@
 import re
 from collections.abc import Sequence
 
+from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
+from writer.analysis.command_goals import only_reads
 from writer.analysis.error_output import glimpse, texts_in
 from writer.analysis.failures import Failure, Found
-from writer.analysis.placeholders import clean
+from writer.analysis.placeholders import clean, form
 from writer.analysis.state_changes import changes_state
 
 TOOL_CHARS = 80
 MOST_NAMED = 5
 MOST_LOOKED_AT = 50
+MOST_COMMANDS = 3
+"""Commands between failure and success that are told, the last of them."""
+COMMAND_CHARS = 200
 
 
 def tool_name(tool: str) -> str:
@@ -38,9 +43,33 @@ def called_first(found: Found, failure: Failure) -> list[str]:
     if failure.succeeded is None or failure.kind == "other_tool":
         return []
     calls = found.calls[failure.failed[0] : min(failure.succeeded, failure.failed[0] + MOST_LOOKED_AT)]
+    if found.calls[failure.failed[-1]].line is not None:
+        return _commands_first(found, failure, calls)
     injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
     names = [name for name in _helpful(found, failure) if name not in injected]
     return [tool_name(name) for name in names[:MOST_NAMED]]
+
+
+def _commands_first(found: Found, failure: Failure, calls: Sequence[Call]) -> list[str]:
+    """Returns the last calls between that changed something and worked, commands by their form."""
+    injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
+    helpful = []
+    for call in calls[failure.failed[-1] - failure.failed[0] + 1 :]:
+        line = call.line
+        if call.failed or call.tool in injected or (line is None and not changes_state(call.tool)):
+            continue
+        if line is None:
+            helpful.append(tool_name(call.tool))
+        elif not only_reads(line) and not follows(line, injected):
+            helpful.append(
+                f"{tool_name(call.tool)} with {clean(form(call.given, concrete=found.concrete), COMMAND_CHARS)}"
+            )
+    return list(dict.fromkeys(helpful))[-MOST_COMMANDS:]
+
+
+def follows(line: str, injected: str) -> bool:
+    """Returns whether a command stands in an output that tells its reader what to do."""
+    return any(part.strip() in injected for part in re.split(r"&&|\|\||[;\n]", line) if part.strip())
 
 
 def _helpful(found: Found, failure: Failure) -> Sequence[str]:

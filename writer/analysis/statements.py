@@ -1,14 +1,18 @@
 """SQL statements and command lines as tokens, each with what may be shown of it: the language's own words, or a type.
 
-Three regular expressions, each linear in the text, which never raise: calls fail by what is broken in their statements,
+Regular expressions, each linear in the text, which never raise: calls fail by what is broken in their statements,
 so an open quote must not hide the rest. A quote that is never closed is a sign like any other; an open comment or
 dollar quote reaches to the end, as in Postgres.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Literal, NamedTuple
+
+from writer.analysis.command_names import DATABASES
+from writer.analysis.command_words import shown
+from writer.analysis.commands import MOST_KEYS, bare, is_command_key, pieces, starts_command
 
 Language = Literal["sql", "shell"]
 
@@ -40,13 +44,6 @@ SQL_WORDS = _SQL_VERBS | {
     "using", "uuid", "values", "varchar", "view", "when", "where", "window", "zone",
 }  # fmt: skip
 """Words that are SQL wherever they stand unquoted; what may as well be a column (name, value, data) is not here."""
-_COMMANDS = frozenset({
-    "apt", "awk", "bash", "cat", "cd", "chmod", "chown", "cp", "curl", "cut", "docker", "echo", "env", "export", "find",
-    "gcc", "git", "go", "grep", "head", "kill", "kubectl", "ls", "make", "mkdir", "mv", "node", "npm", "pip", "psql",
-    "pytest", "python", "python3", "rm", "sed", "sh", "sort", "ssh", "sudo", "systemctl", "tail", "tar", "test",
-    "touch", "uv", "wc", "wget", "xargs", "yarn",
-})  # fmt: skip
-
 _LEAD = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*")
 """Blanks and SQL comments before the first word."""
 _SQL = re.compile(
@@ -60,26 +57,12 @@ _SQL = re.compile(
     | (?P<sign> :: | := | ->>? | => | <> | [<>!]= | \|\| | && | @> | <@ | \S )
     """
 )
-_SHELL = re.compile(
-    r"""(?xs)
-    (?P<left_out> (?<!\S)\#[^\n]* | \\\n )
-    | (?P<sign> \d?>{1,2}(?:&\d)? | [<|&]{1,3} | [;()={}] )
-    | (?P<word> (?: \$'(?:\\.|[^'\\])*' | '[^']*' | "(?:\\.|[^"\\])*" | \\. | [^\s'"\\|&;<>()=] )+ )
-    | (?P<open_quote> \S )
-    """
-)
-_HERE_DOCUMENT = re.compile(
-    r"""(?xs) (?P<line> (?<!<)<<-?[ \t]*(?P<quote>['"]?)(?P<end>\w{1,40})(?P=quote)[^\n]{0,400}\n )
-    (?P<text> .*? ) (?: ^[ \t]*(?P=end)[ \t]*$ | \Z )""",
-    re.MULTILINE,
-)
 _PLAIN = re.compile(
     r"""'[^']*'|"[^"]*"|`[^`]*`|--?[A-Za-z][\w-]{0,30}|(?:\.{0,2}/)?[A-Za-z_~][\w.~$-]*(?:/[\w.~$*-]*)*"""
     r"|\d[\w.:-]*|\S"
 )
-_FLAG = re.compile(r"-[A-Za-z]{1,3}|--[A-Za-z][A-Za-z-]{0,20}")
-"""A longer one may have its value in it, as in ``-psecret``."""
-_LONGEST_SIGN = 3
+_ASSIGNS = re.compile(r"[A-Z_][A-Z0-9_]{1,40}=\S*")
+"""As in ``PYTHONPATH=src python …``."""
 _SHOWN = {"string": "<string>", "name": "<identifier>", "number": "<number>"}
 
 
@@ -90,28 +73,46 @@ class Token(NamedTuple):
     shown: str
 
 
-def language_of(text: str) -> Language | None:
-    """Returns the language of a statement, by its first word; None of a text that is none."""
+def language_of(text: str, key: object = None) -> Language | None:
+    """Returns the language of a statement, by its first word; None of a text that is none.
+
+    Args:
+        text: the statement, maybe.
+        key: the name of the argument that it is; of one for command lines, whatever is not SQL is a command line.
+    """
     known = text[:TEXT_CHARS]
     lead = _LEAD.match(known)
     start = lead.end() if lead else 0
     first, *more = known[start : start + FIRST_CHARS].split(None, 1) or [""]
-    if not more:
-        return None
-    if first.casefold() in _SQL_VERBS:
+    if more and first.casefold() in _SQL_VERBS:
         return "sql"
-    return "shell" if first in _COMMANDS else None
+    if first and is_command_key(key, text):
+        return "shell"
+    return "shell" if more and (starts_command(first) or _ASSIGNS.fullmatch(first)) else None
 
 
-def is_statement(text: str) -> bool:
+def command_in(given: object) -> str | None:
+    """Returns the command line among a call's arguments, or None without one."""
+    values = islice(given.items(), MOST_KEYS) if isinstance(given, Mapping) else (("", given),)
+    lines = (text for key, text in values if isinstance(text, str) and language_of(text, key) == "shell")
+    return next(lines, None)
+
+
+def is_statement(text: str, key: object = None) -> bool:
     """Returns whether the text is SQL or a command line, by its first word."""
-    return language_of(text) is not None
+    return language_of(text, key) is not None
 
 
-def tokens(text: str, language: Language) -> list[Token]:
-    """Returns the first tokens of a statement, without its comments."""
+def tokens(text: str, language: Language, *, concrete: bool = False) -> list[Token]:
+    """Returns the first tokens of a statement, without its comments.
+
+    Args:
+        text: the statement.
+        language: in which it is.
+        concrete: whether what is safe of a command line is shown as it was.
+    """
     known = text[:STATEMENT_CHARS]
-    return list(islice(_sql(known) if language == "sql" else _shell(known), MOST_TOKENS))
+    return list(islice(_sql(known) if language == "sql" else _shell(known, concrete=concrete), MOST_TOKENS))
 
 
 def words(text: str) -> list[str]:
@@ -128,31 +129,13 @@ def _sql(text: str) -> Iterator[Token]:
             yield Token(said, _SHOWN[kind])
 
 
-def _shell(text: str) -> Iterator[Token]:
-    """Yields the tokens of the commands, and each here-document as one string."""
-    start = 0
-    for found in _HERE_DOCUMENT.finditer(text):
-        yield from _commands(text[start : found.end("line")])
-        yield Token(found["text"], "<string>")
-        start = found.end()
-    yield from _commands(text[start:])
-
-
-def _commands(text: str) -> Iterator[Token]:
-    for found in _SHELL.finditer(text):
-        if found.lastgroup == "word":
-            yield Token(found[0], _shown_word(found[0]))
-        elif found.lastgroup != "left_out":
-            yield Token(found[0], found[0])
-
-
-def _shown_word(word: str) -> str:
-    if "'" in word or '"' in word:
-        return "<string>"
-    if word in _COMMANDS or _FLAG.fullmatch(word) or (len(word) <= _LONGEST_SIGN and not re.search(r"\w", word)):
-        return word
-    if word[0].isdigit():
-        return "<number>"
-    if "://" in word:
-        return "<url>"
-    return "<path>" if "/" in word else "<word>"
+def _shell(text: str, *, concrete: bool) -> Iterator[Token]:
+    """Yields the pieces of the commands, and SQL among their words as what it is."""
+    line = list(islice(pieces(text), MOST_TOKENS))
+    asks = any(bare(piece.text).rsplit("/", 1)[-1] in DATABASES for piece in line)
+    for piece, said in zip(line, shown(line, concrete=concrete), strict=True):
+        inner = bare(piece.text)
+        if asks and said == "<string>" and inner != piece.text and language_of(inner) == "sql":
+            yield Token(piece.text, f'"{" ".join(token.shown for token in islice(_sql(inner), MOST_TOKENS))}"')
+        else:
+            yield Token(piece.text, said)

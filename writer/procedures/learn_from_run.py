@@ -134,7 +134,7 @@ async def learn_from_run(
     revising = finished.failed and bool(finished.used)
     analysis = Analysis()
     if finished.supplied_record is None or revising:
-        analysis = await attempts.ask("analyse", partial(learners.analyst.analyse, run)) or analysis
+        analysis = await attempts.ask("analyse", partial(learners.analyst.analyse, run, terms.level)) or analysis
     if finished.supplied_record is not None:
         lessons.drafts.append(_supplied_draft(run, finished.supplied_record))
     else:

@@ -53,8 +53,12 @@ def test_inputs_that_are_no_objects_differ_as_a_whole():
         ("SELECT a::int FROM t", "SELECT a->>'k' FROM t", "added `->> <string>`, dropped `:: int`"),
         ("SELECT $$it's$$ FROM t", "SELECT $$its all$$ FROM t", "added `<string>`, dropped `<string>`"),
         ("SELECT a -- not this\nFROM t", "SELECT a FROM t", "written otherwise"),
-        ("""curl -d {"a":1} http://x""", """curl -d '{"a": 1}' http://x""", "added `<string>`"),
-        ("grep -c 'a' x", "grep -c 'a' x | wc -l", "added `| wc -l`"),
+        (
+            """curl -d {"a":1} http://x""",
+            """curl -d '{"a": 1}' http://x""",
+            "`curl -d <string> <url>` with other quotes",
+        ),
+        ("grep -c 'a' x", "grep -c 'a' x | wc -l", "`grep -c <string> <word> | wc -l` instead of"),
         ("drop the table", "DROP TABLE t", "TABLE"),
     ],
 )

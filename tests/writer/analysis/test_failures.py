@@ -139,3 +139,40 @@ def test_a_complaint_about_a_string_is_about_the_call_that_wrote_it(said: str):
     calls = [call("set_name", "Smyth"), call("set_city", "Ulm"), call("set_name", "Smith"), call("set_city", "Bonn")]
     (fix,) = analysed(*calls, turns=asked("Make me a Smith in Ulm", said)).recovered
     assert (fix.tool, fix.evidence, fix.failed, fix.succeeded) == ("set_name", "complaint", (0,), 2)
+
+
+def shell(command: str, output: Any = "done", status: str = "ok") -> dict[str, Any]:
+    return call("bash", {"command": command}, output, status)
+
+
+@pytest.mark.parametrize("other", ["ls -la", "cat report.py", "git status", "echo done"])
+def test_no_later_command_for_another_goal_puts_a_command_right(other: str):
+    missing = "bash: line 1: pytest: command not found"
+    assert analysed(shell("pytest", missing, "error"), shell(other)).kind == "failure_lesson"
+    (fix,) = analysed(shell("pytest", missing), shell(other), shell("python -m pytest", "3 passed")).recovered
+    assert (fix.failed, fix.succeeded) == ((0,), 2)
+
+
+def test_a_file_that_could_not_be_written_is_not_put_right_by_running_it():
+    write = shell("cat <<EOF > bin/run.sh\nmake\nEOF", "bash: bin/run.sh: No such file or directory", "error")
+    assert analysed(write, shell("bash bin/run.sh", "built")).kind == "failure_lesson"
+
+
+def test_silence_is_a_success_only_where_the_status_of_the_tool_says_when_it_fails():
+    failing = "mkdir: cannot create directory 'a/b': No such file or directory"
+    after = shell("mkdir -p a/b", "")
+    assert analysed(shell("mkdir a/b", failing, "error"), after).kind == "learned_fix"
+    assert analysed(shell("mkdir a/b", failing), after).kind == "failure_lesson"
+
+
+def test_an_answer_that_is_as_bad_as_before_puts_nothing_right():
+    first = call("speed_test", {}, "Speed test failed: no connection", "error")
+    assert analysed(first, call("speed_test", {}, "Very Poor")).kind == "failure_lesson"
+    assert analysed(first, call("speed_test", {}, "275 Mbps (Excellent)")).kind == "learned_fix"
+
+
+def test_an_empty_bundle_counts_where_a_corrected_name_found_something():
+    first = call("search", {"name": "Jon Smith"}, '{"total": 0, "results": []}')
+    (fix,) = analysed(first, call("search", {"name": "John Smith"}, '{"total": 1, "results": [7]}')).recovered
+    assert fix.evidence == "empty_output"
+    assert analysed(first, call("search", {"name": "Mary Jones"}, '{"total": 1, "results": [7]}')).kind is None

@@ -113,8 +113,8 @@ async def test_what_was_never_put_right_is_a_warning_and_no_fix(bank: Bank, user
 
 async def test_an_analyst_that_fails_costs_the_lesson_and_not_the_case(bank: Bank, user: str):
     class Confused:
-        async def analyse(self, run: StoredRun) -> Analysis:
-            raise RuntimeError(run.task)
+        async def analyse(self, run: StoredRun, level: object) -> Analysis:
+            raise RuntimeError(run.task, level)
 
     fields = {"agent": AGENT, "task": "Add a column", "outcome": "success", "tool_traces": []}
     await retain(bank.database, bank.keyring, FinishedRun.model_validate(fields), bank.author(user))

@@ -13,6 +13,7 @@ from sqlalchemy import select, update
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import DatabaseUnavailable
+from retrieval.kinds import AbstractionLevel
 from retrieval.schema import cases, procedures
 from tests.lessons import FIXED
 from tests.writer.conftest import AGENT, Bank
@@ -35,10 +36,10 @@ class Teacher:
         self.meanwhile = meanwhile
         self.explained: list[str] = []
 
-    async def analyse(self, run: StoredRun) -> Analysis:
+    async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
         self.explained.append(run.task)
         await self.meanwhile(run)
-        return await RuleAnalyst().analyse(run)
+        return await RuleAnalyst().analyse(run, level)
 
     def of(self, _profile: Profile) -> Learners:
         return replace(rule_learners(), analyst=self)

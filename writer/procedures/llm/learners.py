@@ -74,9 +74,9 @@ class LlmAnalyst:
     model: Model
     by_rule: Analyst
 
-    async def analyse(self, run: StoredRun) -> Analysis:
+    async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
         """Returns what the run teaches, by the model or else by the rules; see the port."""
-        found = await self.by_rule.analyse(run)
+        found = await self.by_rule.analyse(run, level)
         if not run.tool_traces and not run.turns:
             return found
         trusted = [] if found.lesson is None else texts_in(found.lesson.model_dump(mode="json"))

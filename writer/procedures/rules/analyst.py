@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
+from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure, FixKind, find
 from writer.analysis.state_changes import changes_state
@@ -14,14 +15,14 @@ from writer.procedures.rules.fix_text import failure_lesson, learned_fix
 class RuleAnalyst:
     """Analyses a run's calls and turns; pure, deterministic, linear in their number."""
 
-    async def analyse(self, run: StoredRun) -> Analysis:
+    async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
         """Returns what the run teaches, worked out beside the event loop."""
-        return await asyncio.to_thread(explain, run)
+        return await asyncio.to_thread(explain, run, level)
 
 
-def explain(run: StoredRun) -> Analysis:
+def explain(run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
     """Returns the run's failures, with the lesson of its most instructive fix, or else of a failure without one."""
-    found = find(run.calls, run.turns, succeeded=run.outcome == "success")
+    found = find(run.calls, run.turns, succeeded=run.outcome == "success", concrete=level == "concrete")
     if found.recovered:
         subject = min(found.recovered, key=_fix_order)
         return Analysis("learned_fix", learned_fix(run, found, subject), subject, found.recovered, found.lost)

@@ -31,7 +31,8 @@ def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData
     how = f"What to call in place of {tool}" if other else f"How to get {tool} to work"
     before = called_first(found, failure)
     failed, success = found.calls[failure.failed[-1]], found.calls[failure.succeeded or 0]
-    shape, task = form(success.given), _task(run, failed, success)
+    shape, task = form(success.given, concrete=found.concrete), _task(run, failed, success)
+    wrong = form(failed.given, concrete=found.concrete)
     return ProcedureData(
         procedure_name=clean(f"{tool}: {_name(failure)} after {cause.name}", 200),
         semantic_description=clean(
@@ -39,7 +40,7 @@ def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData
             f"{_sentence(remedy_text(failure, before, what))}",
             STEP_CHARS,
         ),
-        initial_failure_summary=_summary(failure, failed, cause),
+        initial_failure_summary=_summary(found, failure, cause),
         identified_root_cause=clean(
             f"{_sentence(_root(failure, cause, before, what))} Judged by the order of the calls.", STEP_CHARS
         ),
@@ -47,7 +48,7 @@ def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData
         learned_procedure_steps=_steps(failure, cause, before, what, shape),
         critical_contextual_cues=_cues(run, failure, cause),
         example_scenario_abstract=clean(
-            f"Task: {task}. {tool} called with {form(failed.given)} answers with {cause.name}; "
+            f"Task: {task}. {tool} called with {wrong} answers with {cause.name}; "
             f"{what if other else 'it'} works when called with {shape}.",
             STEP_CHARS,
         ),
@@ -58,7 +59,7 @@ def failure_lesson(run: StoredRun, found: Found, failure: Failure) -> ProcedureD
     """Returns the lesson of a failure that nothing put right: what not to do, and never a fix."""
     tool, cause = tool_name(failure.tool), cause_of(failure.message)
     failed = found.calls[failure.failed[-1]]
-    shape = form(failed.given)
+    shape = form(failed.given, concrete=found.concrete)
     went_on = run.outcome == "success"
     return ProcedureData(
         procedure_name=clean(f"Avoid: {tool} with {cause.name}", 200),
@@ -67,7 +68,7 @@ def failure_lesson(run: StoredRun, found: Found, failure: Failure) -> ProcedureD
             "and no later call of it in the run put that right.",
             STEP_CHARS,
         ),
-        initial_failure_summary=_summary(failure, failed, cause),
+        initial_failure_summary=_summary(found, failure, cause),
         identified_root_cause=clean(f"{_sentence(cause.means)} What would have helped is not known.", STEP_CHARS),
         successful_intervention="None: the failure was never recovered from."
         + (" The run reached its goal without this call." if went_on else ""),
@@ -133,10 +134,10 @@ def _steps(failure: Failure, cause: Cause, before: list[str], what: str, shape: 
     return [clean(step, STEP_CHARS) for step in steps]
 
 
-def _summary(failure: Failure, failed: Call, cause: Cause) -> str:
+def _summary(found: Found, failure: Failure, cause: Cause) -> str:
     said = quoted(failure.message)
     times = f", {len(failure.failed)} times" if len(failure.failed) > 1 else ""
-    shape = form(failed.given)
+    shape = form(found.calls[failure.failed[-1]].given, concrete=found.concrete)
     quote = f' It said: "{said}".' if said and failure.evidence in {"status", "output"} else ""
     return clean(f"{tool_name(failure.tool)} called with {shape} answered with {cause.name}{times}.{quote}", STEP_CHARS)
 

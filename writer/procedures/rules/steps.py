@@ -173,16 +173,16 @@ def _arguments(row: Sequence[Call], level: AbstractionLevel, injected: set[str])
     if level == "abstract":
         return form(first)
     if not isinstance(first, dict):
-        return form(first, lambda _: _shown([call.given for call in row], level, injected))
+        return form(first, lambda _, key: _shown([call.given for call in row], key, level, injected))
     each = (list(call.given.values()) for call in row if isinstance(call.given, dict))
     columns = zip(*each, strict=False)  # calls of one form have their arguments in the same places
-    shown = {key: _shown(values, level, injected) for key, values in zip(first, columns, strict=False)}
-    return form(shown, str)
+    shown = {key: _shown(values, key, level, injected) for key, values in zip(first, columns, strict=False)}
+    return form(shown, lambda text, _: str(text))
 
 
-def _shown(values: Sequence[object], level: AbstractionLevel, injected: set[str]) -> str:
+def _shown(values: Sequence[object], key: object, level: AbstractionLevel, injected: set[str]) -> str:
     """Returns a placeholder with an example, or the example alone; the placeholder alone where nothing may be shown."""
-    general, examples = form_of(values[0]), [_example(value, injected) for value in values]
+    general, examples = form_of(values[0], key), [_example(value, key, injected) for value in values]
     if level == "concrete":
         return examples[0] or general
     if all(example in (None, general) for example in examples):
@@ -191,13 +191,14 @@ def _shown(values: Sequence[object], level: AbstractionLevel, injected: set[str]
     return f"{general} (for example {', then '.join(each if len(set(each)) > 1 else each[:1])})"
 
 
-def _example(value: object, injected: set[str]) -> str | None:
+def _example(value: object, key: object, injected: set[str]) -> str | None:
     """Returns a plain value as it was; None for one that is long or nested, or may instruct its reader."""
     if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else glimpse(value)
-    if isinstance(value, str) and language_of(value):
+    if isinstance(value, str) and (language := language_of(value, key)):
         longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb instructs no reader
+        text = text if language == "sql" else form_of(text, key, concrete=True).strip("`")
     else:
         longest, said, quote = EXAMPLE_CHARS, text, ""
     words = {word.casefold() for word in _WORD.findall(said)}

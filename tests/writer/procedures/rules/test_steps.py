@@ -22,7 +22,7 @@ def test_the_kind_of_work_is_what_the_last_change_did():
         "cancel_order"
     )
     assert script_of(call("sql", {"statement": STATEMENT})).task_type == "alter table"
-    assert script_of(call("shell", {"command": "git push origin main"})).task_type == "git"
+    assert script_of(call("shell", {"command": "git push origin main"})).task_type == "git push"
     assert script_of(call("sql", STATEMENT), call("verify", "is the goal reached?")).task_type == "alter table"
 
 

@@ -1,0 +1,68 @@
+"""Which commands are after the same thing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from writer.analysis.command_goals import only_reads, same_goal
+from writer.analysis.commands import commands, with_lines
+
+
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("pytest", ".venv/bin/python -m pytest -q"),
+        ("pytest -q tests", "PYTHONPATH=src uv run pytest -q tests | tail -5"),
+        ("cd app && npm test", "npm test --prefix app"),
+        ("docker-compose up -d", "docker compose up -d"),
+        ("bash -c 'make all'", "sudo make all"),
+        ("git push", "git push -u origin main"),
+        ("git checkout topic", "git switch -c topic"),
+        ("cat src/setings.py", "cat src/settings.py"),
+        ("rg total src", "grep -rn total src"),
+        ("python app/main.py", "python3 -m app.main"),
+        ("echo a > x/y.txt", "mkdir -p x && echo a > x/y.txt"),
+        ('sqlite3 a.db "select * from user"', 'sqlite3 a.db "select * from users"'),
+    ],
+)
+def test_another_spelling_of_a_command_has_its_goal(failed: str, later: str):
+    assert same_goal(failed, later)
+
+
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("pytest -q", "ls"),
+        ("python a_report.py", "cat a_report.py"),
+        ("cat <<EOF > run.sh\nmake\nEOF", "bash run.sh"),
+        ("echo 'print(1)' > run.py", "python run.py"),
+        ("git push", "git status"),
+        ("cat src/user.py", "cat src/order.py"),
+        ("python one.py", "python seven.py"),
+        ("pytest tests/test_1.py", "pytest tests/test_2.py"),
+        ("pip install numpy", "pip install flask"),
+        ("python -m app", "python --version"),
+        ('sqlite3 a.db "select * from users"', "sqlite3 a.db < schema.sql"),
+        ("make", "make_docs"),
+    ],
+)
+def test_another_command_of_the_same_shell_has_another_goal(failed: str, later: str):
+    assert not same_goal(failed, later)
+
+
+@pytest.mark.parametrize(("line", "reads"), [("ls -la && git status", True), ("cat a | grep b", True), ("make", False)])
+def test_a_line_that_only_shows_what_is_there_changes_nothing(line: str, reads: bool):  # noqa: FBT001
+    assert only_reads(line) is reads
+
+
+def test_a_command_that_came_as_a_list_of_words_is_a_line():
+    assert with_lines({"cmd": ["bash", "-lc", "make all"], "n": 1}) == {"cmd": "make all", "n": 1}
+    assert with_lines({"command": ["git", "commit", "-m", "a b"]}) == {"command": "git commit -m 'a b'"}
+    assert with_lines({"words": ["a"]}) == {"words": ["a"]}
+    assert with_lines("ls") == "ls"
+
+
+@given(st.text(alphabet="ab -'\"\\|&;<>()\n$=./EOF"))
+def test_any_line_is_taken_apart(line: str):
+    assert isinstance(commands(line), list)
+    assert same_goal(line, "ls") in {True, False}
