@@ -48,24 +48,15 @@ SCALED = [
 ]
 
 
-def test_a_concrete_script_keeps_every_value_and_the_order():
-    assert steps(*SCALED, level="concrete") == [
-        f"Call shell with command=`{each['input']['command']}`." for each in SCALED
-    ]
-
-
-def test_a_hybrid_script_lists_the_values_that_its_placeholder_stands_for_in_order():
-    first, second = steps(*SCALED)
-    assert (
-        "(for example `kubectl scale deploy web --replicas=0`, then `kubectl scale deploy web --replicas=3`)" in first
-    )
-    assert first.endswith("Once for each, in this order.")
-    assert "rollout" in second
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_script_of_commands_keeps_every_value_and_the_order(level: AbstractionLevel):
+    assert steps(*SCALED, level=level) == [f"Call shell with command=`{each['input']['command']}`." for each in SCALED]
 
 
 def test_an_abstract_script_says_how_many_calls_its_placeholder_stands_for_and_that_order_counts():
-    first, second = steps(*SCALED, level="abstract")
-    assert first.endswith("Once for each value, in the order of the task: 2 here.")
+    rows = [call("set_stock", {"count": number}) for number in (0, 3)]
+    first, second = steps(*rows, call("close_shop", {"id": 7}), level="abstract")
+    assert first == "Call set_stock with count=<number>. Once for each value, in the order of the task: 2 here."
     assert "Once" not in second
 
 
@@ -76,8 +67,8 @@ def test_no_value_of_a_long_row_of_calls_is_left_out():
 
 
 def test_values_too_long_for_one_step_are_steps_of_their_own():
-    statements = [f"kill {str(number) * 190}" for number in range(8)]
-    found = steps(*(call("shell", {"command": each}) for each in statements))
+    statements = [f"DELETE FROM beds WHERE name = '{str(number) * 160}'" for number in range(8)]
+    found = steps(*(call("sql", {"statement": each}) for each in statements))
     assert all(any(each in step for step in found) for each in statements)
 
 
