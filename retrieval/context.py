@@ -9,7 +9,7 @@ from itertools import groupby
 
 from retrieval.kinds import ProcedureKind, has_failed, is_trusted
 from retrieval.quoting import quoted, quoted_list, unquoted
-from retrieval.text import shortened
+from retrieval.text import shortened, without_example
 
 OPENING = (
     "<casebank_memory>\n"
@@ -89,7 +89,7 @@ def memory_context(
     """
     share = int(token_budget * PROCEDURES_SHARE) if cases else token_budget
     in_order = sorted(procedures, key=lambda each: each.reported)
-    guidance = _fitting([_procedure(place, each) for place, each in enumerate(in_order, start=1)], share, _assembled)
+    guidance = _fitting(_procedures(in_order), share, _assembled)
     blocks: list[_Block] = []
     for room in _ROOMS:
         whole = [_Block(_case(place, each, room)) for place, each in enumerate(cases, start=1)]
@@ -137,8 +137,18 @@ def _assembled(blocks: Sequence[_Block]) -> str:
     return OPENING + "".join(lines) + CLOSING
 
 
-def _procedure(place: int, procedure: Guidance) -> _Block:
-    lines = [f"[P{place}] When: {quoted(procedure.trigger)}", f"    Kind: {procedure.kind}"]
+def _procedures(in_order: Sequence[Guidance]) -> list[_Block]:
+    """Returns the procedures in words; of those with one trigger, each after the first as an alternative to it."""
+    first: dict[str, int] = {}
+    blocks = []
+    for place, each in enumerate(in_order, start=1):
+        better = place if each.kind == "failure_lesson" else first.setdefault(without_example(each.trigger), place)
+        blocks.append(_procedure(place, each, f" (another way than P{better})" if better != place else ""))
+    return blocks
+
+
+def _procedure(place: int, procedure: Guidance, alternative: str) -> _Block:
+    lines = [f"[P{place}] When: {quoted(procedure.trigger)}{alternative}", f"    Kind: {procedure.kind}"]
     lines += [f"    Why: {quoted(procedure.cause)}"] if procedure.cause else []
     steps = quoted_list(procedure.steps)
     lines += [f"    {'Avoid (it was never put right)' if procedure.kind == 'failure_lesson' else 'Steps'}: {steps}"]

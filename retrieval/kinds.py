@@ -42,6 +42,10 @@ ProcedureOrigin = Literal["run", "rules", "llm"]
 ProcedureStatus = Literal["active", "superseded", "retired", "rolled_back"]
 AbstractionLevel = Literal["concrete", "abstract", "hybrid"]
 """How far a procedure is abstracted: as it was done, with placeholders alone, or with an example for each."""
+ReviewVerdict = Literal["good", "incomplete", "wrong"]
+"""What a person found a procedure to be: right and whole, right but not whole, or wrong."""
+QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
+"""What kind of thing a task asks for."""
 
 Rewrite = Literal["off", "rules", "llm"]
 """Who turns a query into a search."""

@@ -1,15 +1,15 @@
 """The statements behind the pages that show a bank: cases, profiles, the audit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
-from pydantic import JsonValue
-from sqlalchemy import ColumnElement, Select, Table, Uuid, cast, func, select
+from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, cast, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array, distinct_on
 
 from retrieval.database.rows import Rows
-from retrieval.schema import audit, cases, decision_slots, procedures, profiles
+from retrieval.kinds import QueryKind
+from retrieval.schema import audit, cases, decision_slots, procedure_reviews, procedures, profiles
 
 SHOWN = (
     "id",
@@ -116,6 +116,9 @@ _VERSION = (
     "task_type",
     "trigger",
     "domain",
+    "query_kind",
+    "success_score",
+    "duration_ms",
     "record",
     "case_id",
     "source_case_ids",
@@ -126,6 +129,23 @@ _VERSION = (
     "created_at",
 )
 """The columns of a version that are shown; its vectors are not."""
+REVIEW = ("verdict", "note", "root_cause_right", "steps_complete", "actor", "created_at")
+"""The columns of its review, each shown with ``review_`` in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the run behind a procedure must have been like; None lets everything through, also what is not known.
+
+    Attributes:
+        query_kind: what it was asked for.
+        min_success_score: 0 to 1.
+        max_duration_ms: of its calls together.
+    """
+
+    query_kind: QueryKind | None = None
+    min_success_score: float | None = None
+    max_duration_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +157,26 @@ class ProcedurePage:
     active_only: bool
     before: UUID | None
     limit: int
+    measures: Measures = field(default_factory=Measures)
+
+
+def _versions() -> Rows:
+    """Returns the statement for the versions of procedures as they are shown, each with its review, if it has one."""
+    reviewed = and_(
+        procedure_reviews.c.user_sub == procedures.c.user_sub,
+        procedure_reviews.c.procedure_id == procedures.c.id,
+        procedure_reviews.c.version == procedures.c.version,
+    )
+    named = [procedure_reviews.c[name].label(f"review_{name}") for name in REVIEW]
+    shown = [procedures.c[name] for name in _VERSION]
+    return select(*shown, *named).select_from(procedures.outerjoin(procedure_reviews, reviewed))
 
 
 def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
     """Returns the statement for the newest procedures: each one's active version, or else its newest one."""
     active = (procedures.c.status == "active").desc()
     first = (
-        select(*(procedures.c[name] for name in _VERSION))
+        _versions()
         .ext(distinct_on(procedures.c.id))
         .where(procedures.c.user_sub == user_sub)
         .order_by(procedures.c.id.desc(), active, procedures.c.version.desc())
@@ -156,28 +189,47 @@ def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
     statement = select(one).order_by(one.c.id.desc()).limit(page.limit)
     if page.kind is not None:
         statement = statement.where(one.c.kind == page.kind)
+    if page.measures.query_kind is not None:
+        statement = statement.where(one.c.query_kind == page.measures.query_kind)
+    if page.measures.min_success_score is not None:
+        statement = statement.where(one.c.success_score >= page.measures.min_success_score)
+    if page.measures.max_duration_ms is not None:
+        statement = statement.where(one.c.duration_ms <= page.measures.max_duration_ms)
     return statement if page.before is None else statement.where(one.c.id < page.before)
 
 
 def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
     """Returns the statement for every version of a procedure, the newest first."""
     return (
-        select(*(procedures.c[name] for name in _VERSION))
+        _versions()
         .where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
         .order_by(procedures.c.version.desc())
     )
 
 
-def procedure_of(user_sub: str, case_id: UUID) -> Select[dict[str, JsonValue]]:
-    """Returns the statement for the record of the fix that was learned in a case; a script is no such record."""
+def sample_of_procedures(user_sub: str, agent_key: str | None, *, seed: int, size: int) -> Rows:
+    """Returns the statement for a sample of the active versions: the same for a seed while the registry is the same."""
+    drawn = func.md5(func.concat(literal(str(seed)), procedures.c.id, procedures.c.version))
+    sample = _versions().where(procedures.c.user_sub == user_sub, procedures.c.status == "active")
+    if agent_key is not None:
+        sample = sample.where(procedures.c.agent_key == agent_key)
+    return sample.order_by(drawn, procedures.c.id).limit(size)
+
+
+def procedure_of(user_sub: str, case_id: UUID) -> Rows:
+    """Returns the statement for the kind and record of the fix, or else failure lesson, that a case taught or repeated.
+
+    A script is no such record.
+    """
+    own = procedures.c.case_id.is_not_distinct_from(case_id)
     return (
-        select(procedures.c.record)
+        select(procedures.c.kind, procedures.c.record)
         .where(
             procedures.c.user_sub == user_sub,
-            procedures.c.case_id == case_id,
-            procedures.c.kind == "script",
+            or_(own, procedures.c.source_case_ids.contains([case_id])),
+            procedures.c.kind != "revision",
             procedures.c.level.is_(None),
         )
-        .order_by(procedures.c.version.desc(), procedures.c.id)
+        .order_by(own.desc(), procedures.c.kind.desc(), procedures.c.version.desc(), procedures.c.id)
         .limit(1)
     )

@@ -13,9 +13,10 @@ from retrieval.context import with_tools
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
+from retrieval.listing import Measures
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
-from retrieval.procedures.found import Procedure, ProceduresFound
+from retrieval.procedures.found import Procedure, ProceduresFound, as_alternatives
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import answer
 from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
@@ -64,6 +65,7 @@ class ProcedureQuestion:
     text: str | None
     task_type: str | None = None
     domain: str | None = None
+    measures: Measures = field(default_factory=Measures)
     filters: Filters = field(default_factory=Filters)
     least: float | None = None
     limit: int = 10
@@ -182,12 +184,13 @@ class Reader:
                 filters=question.filters,
                 task_type=question.task_type,
                 domain=question.domain,
+                measures=question.measures,
                 look=question.limit,
             )
             found = await find(connection, wanted, pgvector=self.pgvector)
         if search.vector is not None and not self.pgvector:
             degraded.append("pgvector")
-        return ProcedureAnswer(found, threshold, degraded)
+        return ProcedureAnswer(as_alternatives(found), threshold, degraded)
 
     async def _procedures(
         self, connection: FastConnection, search: Search, rows: Sequence[BankRow], min_similarity: float | None

@@ -49,6 +49,8 @@ from retrieval.kinds import (
     ProcedureKind,
     ProcedureOrigin,
     ProcedureStatus,
+    QueryKind,
+    ReviewVerdict,
     RewardSource,
     Rewrite,
     RunOutcome,
@@ -363,6 +365,9 @@ procedures = Table(
     Column("task_type", Text, nullable=False, server_default=text("''")),
     Column("trigger", Text, nullable=False, server_default=text("''"), comment="one sentence: when to use it"),
     Column("domain", Text, nullable=False, server_default=text("''")),
+    Column("query_kind", Text, comment="what kind of thing its run was asked for; null: older than this column"),
+    Column("success_score", REAL, comment="of its run, 0 to 1; null: older than this column"),
+    Column("duration_ms", REAL, comment="of all calls of its run together; null: not told"),
     Column("source_case_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="runs merged into it"),
     Column("occurrences", Integer, nullable=False, server_default=text("1")),
     Column("uses", REAL, nullable=False, server_default=text("0")),
@@ -389,6 +394,7 @@ procedures = Table(
     _one_of("origin", ProcedureOrigin),
     _one_of("level", AbstractionLevel),
     _one_of("status", ProcedureStatus),
+    _one_of("query_kind", QueryKind),
     Index(None, "user_sub", "case_id"),
     Index(
         "procedures_active_idx",
@@ -398,6 +404,28 @@ procedures = Table(
         unique=True,
         postgresql_where=text("status = 'active'"),
     ),
+)
+
+procedure_reviews = Table(
+    "procedure_reviews",
+    metadata,
+    _user(),
+    Column("procedure_id", Uuid, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("root_cause_right", Boolean, comment="null: not said"),
+    Column("steps_complete", Boolean, comment="null: not said"),
+    Column("note", Text, nullable=False, server_default=text("''"), comment="the reviewer's words, redacted"),
+    Column("actor", Text, nullable=False, comment="who reviewed it"),
+    _created(),
+    PrimaryKeyConstraint("user_sub", "procedure_id", "version"),
+    ForeignKeyConstraint(
+        ["user_sub", "procedure_id", "version"],
+        ["procedures.user_sub", "procedures.id", "procedures.version"],
+        ondelete="CASCADE",
+    ),
+    _one_of("verdict", ReviewVerdict),
+    comment="what a person found a version of a procedure to be; the newest review of each",
 )
 
 case_tools = Table(
@@ -617,6 +645,7 @@ master_keys = Table(
 
 USER_TABLES = (
     rewards,
+    procedure_reviews,
     procedures,
     case_tools,
     llm_usage,

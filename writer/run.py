@@ -14,7 +14,7 @@ Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), f
 """Strict, for ``true`` and ``"0.5"`` are slips that would count as a judgement."""
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Returns the text unchanged; Postgres text holds no NUL."""
     if "\x00" in text:
         raise ValueError("must not contain the NUL character")
@@ -56,7 +56,7 @@ def line(longest: int, *, blank: bool = True) -> Any:
 
     (Any, for mypy has no name for a type that is made when the program runs.)
     """
-    text = Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(_storable)]
+    text = Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(storable)]
     return text if blank else Annotated[text, AfterValidator(_says_something)]
 
 

@@ -110,11 +110,11 @@ def _quality(name: str, domain: Domain, runs: Mapping[str, StoredRun]) -> list[M
 
 
 def events(run_id: str, analysis: Analysis) -> list[Event]:
-    """Returns the failures that the analysis found put right, as the labels have them."""
+    """Returns the failures that the analysis found put right, as the labels have them: by the tool that failed."""
     return [
         (run_id, each.tool, each.failed, each.succeeded, each.kind)
         for each in analysis.recovered
-        if each.succeeded is not None and each.kind is not None
+        if each.succeeded is not None and each.kind is not None and each.kind != "other_tool"
     ]
 
 
@@ -128,14 +128,19 @@ def _kinds(right: Iterable[Event], of: Iterable[Event]) -> str:
 
 
 def _false_fixes(name: str, domain: Domain, analyses: Mapping[str, Analysis]) -> Measurement:
-    """Counts the fixes told of calls that failed and that no label says were recovered from."""
+    """Counts the fixes told of calls that failed and that no label says were recovered from.
+
+    The labels know of recoveries by the tool that failed alone, so those by another one are counted apart.
+    """
     recovered = {(event[0], index) for event in domain.labels for index in event[2]}
     lost = {(key, index) for key, run in domain.runs.items() for index in failing(run)} - recovered
-    fixes = [(key, fix) for key, each in analyses.items() for fix in each.recovered]
+    every = [(key, fix) for key, each in analyses.items() for fix in each.recovered]
+    fixes = [(key, fix) for key, fix in every if fix.kind != "other_tool"]
     false = sum(any((key, index) in lost for index in fix.failed) for key, fix in fixes)
     learned, avoided = (sum(each.kind == kind for each in analyses.values()) for kind in get_args(AnalysisKind))
     detail = (
-        f"{len(lost)} failing calls; {learned} learned fixes, {avoided} failure lessons from {len(domain.runs)} runs"
+        f"{len(lost)} failing calls; {learned} learned fixes, {avoided} failure lessons from {len(domain.runs)} runs; "
+        f"{len(every) - len(fixes)} failures put right by another tool, of which no label tells"
     )
     return Measurement(f"{name}: fixes of failures never recovered from", false, "fixes", detail, 0)
 

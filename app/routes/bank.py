@@ -22,6 +22,7 @@ from app.schemas.bank import (
     WholeCaseOut,
 )
 from retrieval import listing
+from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.kinds import CaseStatus
 from writer.author import Author
@@ -68,12 +69,21 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one_or_none()
         key = await parts.keyring.find(connection, caller.user_sub)
-        learned = await connection.scalar(listing.procedure_of(caller.user_sub, case_id))
+        learned = (await connection.execute(listing.procedure_of(caller.user_sub, case_id))).one_or_none()
     if row is None or key is None:
         raise NotFound("no such case")
     sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)
-    procedure = {"status": "procedure_learned", "data": learned} if learned else sealed.pop("procedure")
+    procedure = _procedure(row, learned) or sealed.pop("procedure")
     return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **sealed, "procedure": procedure})
+
+
+def _procedure(row: RowMapping, learned: AnyRow | None) -> dict[str, object] | None:
+    """Returns what the run taught in its wrapping; None where it was not looked at yet, or nobody knows any more."""
+    if learned is not None:
+        status = "failure_lesson" if learned.kind == "failure_lesson" else "procedure_learned"
+        return {"status": status, "data": learned.record}
+    looked_at = row["status"] in {"ready", "merged", "pruned"}
+    return {"status": "no_failure_detected"} if looked_at and not row["error_count"] else None
 
 
 @router.patch("/cases/{case_id}")

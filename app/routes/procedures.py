@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
+from app.schemas.fields import Milliseconds, Share
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from app.schemas.procedures import (
     DifferenceOut,
@@ -16,17 +17,19 @@ from app.schemas.procedures import (
     ProcedureSearchIn,
     ProcedureSearchOut,
     ProceduresOut,
+    ReviewIn,
+    SampleOut,
     VersionsOut,
 )
 from retrieval import listing
 from retrieval.errors import NotFound
-from retrieval.kinds import ProcedureKind
+from retrieval.kinds import ProcedureKind, QueryKind
 from retrieval.procedures.compare import difference
 from retrieval.procedures.found import Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
-from writer.procedures import pinning
+from writer.procedures import pinning, review
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -43,6 +46,7 @@ async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> Proc
         text=asked.trigger,
         task_type=asked.task_type,
         domain=asked.domain,
+        measures=asked.measures,
         filters=Filters(asked.tags),
         least=asked.min_similarity,
         limit=asked.limit,
@@ -62,15 +66,34 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     status: Literal["active", "any"] = "active",
     kind: ProcedureKind | None = None,
+    query_kind: QueryKind | None = None,
+    min_success_score: Annotated[Share | None, Query()] = None,
+    max_duration_ms: Annotated[Milliseconds | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
 ) -> ProceduresOut:
     """Returns the newest procedures, a page at a time: the active version of each, or else the newest one."""
-    wanted = listing.ProcedurePage(agent, kind, active_only=status == "active", before=cursor, limit=limit)
+    measures = listing.Measures(query_kind, min_success_score, max_duration_ms)
+    wanted = listing.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(listing.page_of_procedures(caller.user_sub, wanted))).mappings().all()
     found = [ProcedureOut.of(row) for row in rows]
     return ProceduresOut(procedures=found, next_cursor=str(found[-1].id) if len(found) == limit else None)
+
+
+@router.get("/sample")
+async def sample(
+    parts: Parts,
+    caller: Caller,
+    agent: Annotated[AgentKey | None, Query()] = None,
+    n: Annotated[int, Query(ge=1, le=100)] = 10,
+    seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+) -> SampleOut:
+    """Returns n of the active procedures, drawn by the seed, to be reviewed."""
+    drawn = listing.sample_of_procedures(caller.user_sub, agent, seed=seed, size=n)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(drawn)).mappings().all()
+    return SampleOut(procedures=[ProcedureOut.of(row) for row in rows], seed=seed)
 
 
 @router.get("/{procedure_id}")
@@ -120,6 +143,15 @@ async def retire(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureO
     """Takes the active version out of use; pinning a version brings the procedure back."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await pinning.retire(connection, caller, procedure_id)
+    return await get_procedure(procedure_id, parts, caller, version)
+
+
+@router.post("/{procedure_id}/review")
+async def review_procedure(procedure_id: UUID, said: ReviewIn, parts: Parts, caller: Caller) -> ProcedureOut:
+    """Records what a person found a version to be, in place of an earlier review of it."""
+    found = review.Review(said.verdict, said.note, said.root_cause_right, said.steps_complete)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        version = await review.review(connection, caller, procedure_id, said.version, found)
     return await get_procedure(procedure_id, parts, caller, version)
 
 

@@ -47,7 +47,10 @@ class WholeCaseOut(CaseOut):
     prompt_snapshot: object
     tool_traces: list[dict[str, object]]
     turns: list[dict[str, object]]
-    procedure: dict[str, object] | None
+    procedure: dict[str, object] | None = Field(
+        description="`status`: `procedure_learned` or `failure_lesson` with the record as `data`, or "
+        "`no_failure_detected`; null: not analysed yet, or what was learned is gone"
+    )
 
 
 class CasesOut(BaseModel):

@@ -6,9 +6,9 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from retrieval.column_range import fits
-from retrieval.schema import profiles
+from retrieval.schema import procedures, profiles
 from writer.privacy.redact import redact_text
-from writer.run import Tag, TaskText
+from writer.run import Tag, TaskText, storable
 
 
 def _without_secrets(text: str) -> str:
@@ -19,12 +19,14 @@ SearchText = Annotated[TaskText, AfterValidator(_without_secrets)]
 """What is searched for: neither the embedder nor a log sees a secret. Redacted where it is validated, for a long one
 takes long, and is validated aside."""
 CleanTag = Annotated[Tag, AfterValidator(_without_secrets)]
+CleanNote = Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(_without_secrets)]
 
 K = Annotated[int, Field(ge=1, le=50), fits(profiles.c.k)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), fits(profiles.c.full_text_weight)]
 RrfK = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False), fits(profiles.c.rrf_k)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), fits(profiles.c.explore)]
 Similarity = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False), fits(profiles.c.procedure_similarity)]
+Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False), fits(procedures.c.duration_ms)]
 Tokens = Annotated[int, Field(ge=0), fits(profiles.c.llm_tokens_per_day)]
 
 

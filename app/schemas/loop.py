@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
-from retrieval.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
+from retrieval.kinds import CaseKind, ProcedureKind, QueryKind, RewardSource, Rewrite, RunOutcome
 from writer.run import AgentKey, Reward, Strict, Tag
 
 
@@ -106,12 +106,16 @@ class ToldProcedureOut(BaseModel):
     trigger: str
     task_type: str
     domain: str
+    query_kind: QueryKind | None = Field(description="what kind of thing its run was asked for; null: not known")
+    success_score: Real | None = Field(description="of its run, 0 to 1; null: not known")
+    duration_ms: Real | None = Field(description="of the calls of its run together; null: not known")
     steps: list[str]
     similarity: float | None = Field(description="cosine of trigger and task; null where words alone found it")
     why: str
     uses: Real
     use_reward: Real = Field(description="sum over uses")
     occurrences: int = Field(description="how many runs say the same")
+    alternative_to: UUID | None = Field(description="the better procedure of this answer that has the same trigger")
 
 
 class ThresholdOut(BaseModel):

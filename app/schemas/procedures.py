@@ -7,9 +7,10 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import RowMapping
 
-from app.schemas.fields import K, Real, SearchText, Similarity
+from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
-from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus
+from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus, QueryKind, ReviewVerdict
+from retrieval.listing import REVIEW, Measures
 from writer.run import AgentKey, Strict, Tag
 
 
@@ -26,14 +27,22 @@ class ProcedureSearchIn(Strict):
     task_type: Tag | None = None
     domain: Tag | None = None
     tags: list[Tag] = Field(default_factory=list, max_length=50, description="of a run that says so")
+    query_kind: QueryKind | None = Field(default=None, description="what kind of thing its run was asked for")
+    min_success_score: Share | None = Field(default=None, description="of its run")
+    max_duration_ms: Milliseconds | None = Field(default=None, description="of the calls of its run together")
     min_similarity: Similarity | None = Field(default=None, description="in place of the threshold")
     limit: K = 10
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if self.trigger is None and self.task_type is None and self.domain is None and not self.tags:
-            raise ValueError("name a trigger, a task_type, a domain or tags")
+        if not (self.trigger or self.task_type or self.domain or self.tags) and self.measures == Measures():
+            raise ValueError("name a trigger, a task_type, a domain, tags, or what its run was like")
         return self
+
+    @property
+    def measures(self) -> Measures:
+        """What its run must have been like."""
+        return Measures(self.query_kind, self.min_success_score, self.max_duration_ms)
 
 
 class ProcedureSearchOut(BaseModel):
@@ -42,6 +51,32 @@ class ProcedureSearchOut(BaseModel):
     procedures: list[ToldProcedureOut]
     threshold: ThresholdOut
     degraded: list[str]
+
+
+class ReviewIn(Strict):
+    """What a person found a version of a procedure to be."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"verdict": "incomplete", "steps_complete": False, "note": "Drain it first."}]},
+    )
+
+    verdict: ReviewVerdict = Field(description="right and whole, right but not whole, or wrong")
+    note: CleanNote = ""
+    root_cause_right: bool | None = None
+    steps_complete: bool | None = None
+    version: int | None = Field(default=None, ge=1, le=2**31 - 1, description="null: the active one")
+
+
+class ReviewOut(BaseModel):
+    """The newest review of a version."""
+
+    verdict: ReviewVerdict
+    note: str
+    root_cause_right: bool | None
+    steps_complete: bool | None
+    actor: str
+    created_at: datetime
 
 
 class ProcedureOut(BaseModel):
@@ -59,6 +94,9 @@ class ProcedureOut(BaseModel):
     task_type: str
     trigger: str
     domain: str
+    query_kind: QueryKind | None = Field(description="what kind of thing its run was asked for; null: not known")
+    success_score: Real | None = Field(description="of its run, 0 to 1; null: not known")
+    duration_ms: Real | None = Field(description="of the calls of its run together; null: not known")
     record: dict[str, object] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
     case_id: UUID | None = Field(description="the run whose words it is made of; null once that was pruned")
     source_case_ids: list[UUID]
@@ -67,11 +105,14 @@ class ProcedureOut(BaseModel):
     use_reward: Real
     last_used_at: datetime | None
     created_at: datetime
+    review: ReviewOut | None = Field(description="what a person found it to be; null: nobody said")
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
         """Returns the version in a row of the registry."""
-        return cls.model_validate({"agent" if name == "agent_key" else name: value for name, value in row.items()})
+        shown = {"agent" if name == "agent_key" else name: value for name, value in row.items()}
+        review = {name: row[f"review_{name}"] for name in REVIEW} if row["review_verdict"] else None
+        return cls.model_validate({**shown, "review": review})
 
 
 class ProceduresOut(BaseModel):
@@ -79,6 +120,13 @@ class ProceduresOut(BaseModel):
 
     procedures: list[ProcedureOut]
     next_cursor: str | None
+
+
+class SampleOut(BaseModel):
+    """A sample of the active procedures, to be reviewed."""
+
+    procedures: list[ProcedureOut]
+    seed: int = Field(description="draws the same again, while the procedures are the same")
 
 
 class VersionsOut(BaseModel):

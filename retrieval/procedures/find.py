@@ -35,7 +35,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.database.rows import Expression
-from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin
+from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
+from retrieval.listing import Measures
 from retrieval.procedures.found import Procedure
 from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
 from retrieval.search.bank import Nearness
@@ -66,6 +67,7 @@ class ProcedureSearch:
     filters: Filters = field(default_factory=Filters)
     task_type: str | None = None
     domain: str | None = None
+    measures: Measures = field(default_factory=Measures)
     look: int = LOOK
 
 
@@ -80,6 +82,9 @@ class ProcedureRow(Protocol):
     task_type: str
     trigger: str
     domain: str
+    query_kind: QueryKind | None
+    success_score: float | None
+    duration_ms: float | None
     record: str
     similarity: float | None
     uses: float
@@ -114,6 +119,9 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         "look": search.look,
         "task_type": search.task_type,
         "domain": search.domain,
+        "query_kind": search.measures.query_kind,
+        "min_success_score": search.measures.min_success_score,
+        "max_duration_ms": search.measures.max_duration_ms,
         "tags": list(search.filters.tags),
         "kinds": list(search.filters.kinds),
         "outcomes": list(search.filters.outcomes),
@@ -154,6 +162,9 @@ def _procedure(row: ProcedureRow) -> Procedure:
         use_reward=row.use_reward,
         occurrences=row.occurrences,
         warns=row.kind == "failure_lesson",
+        query_kind=row.query_kind,
+        success_score=row.success_score,
+        duration_ms=row.duration_ms,
         reported=row.origin == "run",
         sources=frozenset(row.source_case_ids),
     )
@@ -181,7 +192,7 @@ def _near(nearness: Nearness, words: CTE) -> CTE:
             case((similarity.is_(None), share)).label("share"),
         )
         .select_from(mine)
-        .where(*active(), _is("task_type"), _is("domain"), _from_runs_that_pass())
+        .where(*active(), _is("task_type"), _is("domain"), _is("query_kind"), *_of_runs_like(), _from_runs_that_pass())
         .cte("near")
         .prefix_with("MATERIALIZED")
     )
@@ -222,6 +233,14 @@ def _is(name: str) -> ColumnElement[bool]:
     return or_(given.is_(None), func.lower(procedures.c[name]) == func.lower(given))
 
 
+def _of_runs_like() -> tuple[ColumnElement[bool], ...]:
+    least, most = (cast(bindparam(name, type_=Float), Float) for name in ("min_success_score", "max_duration_ms"))
+    return (
+        or_(least.is_(None), procedures.c.success_score >= least),
+        or_(most.is_(None), procedures.c.duration_ms <= most),
+    )
+
+
 def _from_runs_that_pass() -> ColumnElement[bool]:
     """Whether any of the runs behind a procedure passes the filters; without a filter all do, also those pruned."""
     tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
@@ -248,6 +267,9 @@ def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
         "task_type",
         "trigger",
         "domain",
+        "query_kind",
+        "success_score",
+        "duration_ms",
         "uses",
         "use_reward",
         "occurrences",

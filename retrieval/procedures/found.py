@@ -1,13 +1,13 @@
 """The procedures that may guide a task, and which of them are shown together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
 
-from retrieval.kinds import ProcedureKind
+from retrieval.kinds import ProcedureKind, QueryKind
 from retrieval.procedures.threshold import Threshold
-from retrieval.text import folded
+from retrieval.text import folded, without_example
 
 
 class ProcedureRecord(TypedDict):
@@ -29,6 +29,7 @@ class Procedure:
         reported: whether a backend brought it with its run, and nobody checked it against the calls.
         uses: how many rewarded decisions showed it, shared with those shown beside it where nobody said which helped.
         sources: the runs that say this.
+        alternative_to: the better one shown beside it that has the same trigger, and other steps.
     """
 
     id: UUID
@@ -44,8 +45,12 @@ class Procedure:
     use_reward: float
     occurrences: int
     warns: bool
+    query_kind: QueryKind | None = None
+    success_score: float | None = None
+    duration_ms: float | None = None
     reported: bool = False
     sources: frozenset[UUID] = frozenset()
+    alternative_to: UUID | None = None
 
     @property
     def steps(self) -> list[str]:
@@ -78,7 +83,8 @@ class Procedure:
         found = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
         used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
         runs = f"; {self.occurrences} runs say so" if self.occurrences > 1 else ""
-        return f"{found}{used}{runs}{'; a warning: this was never put right' if self.warns else ''}"
+        other = "; another way than a better procedure with this trigger" if self.alternative_to else ""
+        return f"{found}{used}{runs}{other}{'; a warning: this was never put right' if self.warns else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,20 @@ def compose(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Pro
         crowded = each.warns and sum(other.warns for other in shown) >= warnings
         if len(shown) < most and not crowded and not any(_say_the_same(each, other) for other in shown):
             shown.append(each)
-    return shown
+    return as_alternatives(shown)
+
+
+def as_alternatives(shown: Sequence[Procedure]) -> list[Procedure]:
+    """Returns the procedures, each of those with one trigger as an alternative to the first; a warning is none."""
+    first: dict[str, UUID] = {}
+    for each in shown:
+        if not each.warns:
+            first.setdefault(without_example(each.trigger), each.id)
+    better = [None if each.warns else first[without_example(each.trigger)] for each in shown]
+    return [
+        each if other in {None, each.id} else replace(each, alternative_to=other)
+        for each, other in zip(shown, better, strict=True)
+    ]
 
 
 def _say_the_same(one: Procedure, other: Procedure) -> bool:

@@ -18,6 +18,8 @@ COLUMNS = {
     "PolicyStatus": "policies.status",
     "ProcedureKind": "procedures.kind",
     "ProcedureOrigin": "procedures.origin",
+    "QueryKind": "procedures.query_kind",
+    "ReviewVerdict": "procedure_reviews.verdict",
     "ProcedureStatus": "procedures.status",
     "AbstractionLevel": "procedures.level",
     "Rewrite": "profiles.rewrite",

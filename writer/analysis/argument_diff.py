@@ -21,6 +21,7 @@ TEXT_CHARS = 10 * VALUE_CHARS
 MOST_PIECES = 6
 SAME_STATEMENT = 0.6
 """Least overlap of two statements of which one is the other, edited."""
+_ABBREVIATION = re.compile(r"(?:[A-Z]\.? ?){2,5}")
 
 Change = Literal["added", "removed", "changed"]
 
@@ -165,7 +166,15 @@ def _same_thing(before: object, after: object, item: Difference) -> bool:
     old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
     if is_statement(old) and is_statement(new):
         return overlap(old, new) >= SAME_STATEMENT
-    return bool(_letters(old)) and _letters(old) == _letters(new)
+    return bool(_letters(old)) and (_letters(old) == _letters(new) or _abbreviates(old, new) or _abbreviates(new, old))
+
+
+def _abbreviates(short: str, long: str) -> bool:
+    """Returns whether the first text is some letters of the second in their order, in capitals: OH of Ohio."""
+    if not (_ABBREVIATION.fullmatch(short) and len(_letters(short)) < len(_letters(long))):
+        return False
+    rest = iter(_letters(long))
+    return _letters(short)[0] == _letters(long)[0] and all(letter in rest for letter in _letters(short))
 
 
 def _at(value: object, path: str) -> object:

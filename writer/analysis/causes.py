@@ -1,7 +1,7 @@
 """What an error says, as one of a fixed list of causes, and as a quotation that holds no instruction.
 
-What a lesson tells a model to do is made of these causes alone; the words of a tool's output go into the summary of
-the failure and nowhere else.
+What a lesson tells a model to do is made of these causes alone; the words of a tool's output go, as such a quotation,
+into the summary of the failure and into what a revision says of a failed run, and nowhere else.
 """
 
 import re
@@ -42,8 +42,9 @@ _CAUSES = (
     _cause(
         "a rate-limit error",
         "there were too many calls in a short time",
-        r"rate.?limit|too many requests|\b429\b|quota",
+        r"rate.?limit|too many requests|\b429\b",
     ),
+    _cause("an exceeded-quota error", "what was asked for is more than is allowed", r"quota"),
     _cause(
         "an unavailable-service error",
         "the tool could not be reached or was overloaded",

@@ -1,4 +1,4 @@
-"""Whether a user said, in one of several languages, that what was done was not what they wanted."""
+"""What a user said, in one of several languages, of what was not done as they wanted it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -10,6 +10,8 @@ from writer.analysis.error_output import SHORT_CHARS, beginning
 MOST_TURNS = 2_000
 MOST_PARTS = 4
 
+_QUOTE = r"[\"'\x{AB}\x{BB}\x{2018}-\x{201F}]"
+"""Straight, angled and curly quotation marks."""
 _COMPLAINT = re2.compile(
     r"(?i)\b(?:that|this|it|the (?:answer|result|output))(?: is|.s| was| looks| seems)(?: still| just"
     r"| completely| totally)?"
@@ -28,19 +30,21 @@ _COMPLAINT = re2.compile(
     r"|\bpas (?:fonctionné|marché)\b"
     r"|\bne (?:fonctionne|marche) pas|\bnon (?:funziona|ha funzionato|è corretto|è giusto)|\bè sbagliato"
     r"|\b(?:não|nao) (?:funcionou|funciona|está (?:certo|correto))|\bestá errado|\bdat klopt niet|\bwerkt niet"
+    rf"|{_QUOTE}[^\n]{{1,80}}{_QUOTE} (?:is|was|ist|war)(?: still| immer noch)?"
+    r" (?:wrong|incorrect|not (?:right|correct)|falsch|nicht richtig)\b"
+    r"|\bthe \w+(?: \w+){0,2} (?:is|was|looks)(?: still)? (?:wrong|incorrect|not (?:right|correct))\b"
+    r"|\b(?:should|must) (?:be|say|read|have been) [^.\n]{1,80}\b(?:not|instead of)\b"
+    rf"|\bi (?:asked for|wanted|said|meant) {_QUOTE}|^\W{{0,4}}not {_QUOTE}"
     r"|это неправильно|не работает|не сработало|不对|错了|没有用|不行|違います|動きません|틀렸",
 )
 _DENIED = re2.compile(r"(?i)\b(?:nothing|not|never|isn.t|no longer) (?:\w+ )?(?:is )?(?:wrong|broken|incorrect)\b")
 
 
-def complaints(turns: Iterable[object]) -> int:
-    """Returns how many of the user's turns after the first complain about what was done; the first is the task."""
+def complaints(turns: Iterable[object]) -> list[str]:
+    """Returns what the user said, in turns after the first, of what was done wrong; the first is the task."""
     said = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
-    return sum(_complains(turn.get("content")) for turn in islice(said, 1, None))
-
-
-def _complains(content: object) -> bool:
-    return any(_COMPLAINT.search(text) and not _DENIED.search(text) for text in _beginnings(content))
+    texts = (text for turn in islice(said, 1, None) for text in _beginnings(turn.get("content")))
+    return [text for text in texts if _COMPLAINT.search(text) and not _DENIED.search(text)]
 
 
 def _beginnings(content: object) -> Iterator[str]:

@@ -85,10 +85,6 @@ _EXIT_KEYS = {"exit_code", "exitcode", "exit_status", "returncode", "return_code
 _MESSAGE_KEYS = ("message", "error_message", "detail", "details", "reason", "msg", "description", "title", "stderr")
 _WRAPPERS = {"result", "output", "response", "body", "data", "text"}
 _NOTHING = {"", "none", "null", "nil", "false", "0", "no", "no error", "ok", "n/a", "-"}
-_EMPTY = re2.compile(
-    r"(?i)^\W{0,4}(?:no (?:\w+ )?(?:results?|rows?|match(?:es)?|records?|data)\b|0 (?:rows?|results?|matches)\b"
-    r"|none|null|empty)"
-)
 
 
 def beginning(text: str, longest: int) -> str:
@@ -99,14 +95,6 @@ def beginning(text: str, longest: int) -> str:
 def error_in(output: object) -> str | None:
     """Returns the beginning of the error that the output reports, or None where it reports none."""
     return _in_value(output, 0)
-
-
-def is_empty(output: object) -> bool:
-    """Returns whether a tool answered that there is nothing; no answer at all says nothing."""
-    if isinstance(output, str):
-        text = beginning(output, LOOK_CHARS).strip()
-        return text in {"", "[]", "{}", '""'} or (len(text) <= SHORT_CHARS and _EMPTY.match(text) is not None)
-    return output is not None and output in ([], {})
 
 
 def glimpse(value: object) -> str:

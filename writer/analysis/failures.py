@@ -1,22 +1,29 @@
 """Finds in the calls of a run what failed, and the later call that reached what the failed one was for.
 
-Linear in the number of calls: each is looked at once, and held against at most MOST_OPEN failures of its tool.
+Linear in the number of calls: each is looked at once, and held against at most MOST_OPEN failures of its tool; of what
+was not put right so, the next MOST_AFTER calls are looked at once more.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
 
 from writer.analysis.argument_diff import Difference, differences, overlap, respelled
 from writer.analysis.calls import Call, Evidence
+from writer.analysis.causes import instructs
 from writer.analysis.complaints import complaints
-from writer.analysis.error_output import is_empty
+from writer.analysis.empty_output import is_empty
+from writer.analysis.error_output import FEWEST_CHARS, MOST_KEYS, glimpse
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import is_statement
+from writer.nested import parts
 
-FixKind = Literal["same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool"]
+FixKind = Literal[
+    "same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "other_tool"
+]
 """How the call that worked differs from those that failed before it."""
 
 
@@ -26,6 +33,11 @@ MOST_BETWEEN = 20
 SAME_GOAL = 0.5
 """Least overlap of the words of two statements that are after the same thing."""
 
+MOST_AFTER = 50
+"""Calls after a failure among which another tool's is looked for that did the same."""
+
+_BY = re.compile(r"_(?:by|with|via|using|from)_")
+_WORD = re.compile(r"\w{3,}")
 _VERBS = {"select", "insert", "update", "delete", "alter", "create", "drop", "grant", "truncate"}
 
 
@@ -34,6 +46,7 @@ class Failure:
     """One thing that failed, and how it came right; ``succeeded``, ``kind`` and what follows are empty if it never did.
 
     Attributes:
+        tool: that failed; of the kind "other_tool" another one's call succeeded.
         failed: indices of the failing calls of the tool, rising.
         succeeded: index of the call that reached what they were for.
         between: names of what was called between the last failure and the success, each once, in order.
@@ -104,6 +117,16 @@ class _Search:
         self.lost += [_never(each.calls) for waiting in self.open.values() for each in waiting]
         self.lost.sort(key=lambda sequence: sequence.failed)
 
+    def turn_to_other_tools(self) -> None:
+        """Counts as put right what another tool then did, of a run that reached its goal."""
+        pairs = [(failure, _done_by_another_tool(self.calls, failure)) for failure in self.lost]
+        self.lost = [failure for failure, done in pairs if done is None]
+        self.recovered = sorted([*self.recovered, *(done for _, done in pairs if done)], key=_success)
+
+
+def _success(failure: Failure) -> tuple[int | None, tuple[int, ...]]:
+    return failure.succeeded, failure.failed
+
 
 def _as_failure(call: Call, evidence: Evidence) -> Call:
     message = "no results" if evidence == "empty_output" else "the user said that it was wrong"
@@ -131,8 +154,10 @@ def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool) -> 
     for call in calls:
         search.take(call)
     search.end()
-    if not search.recovered and succeeded and complaints(turns):
-        search.recovered += _corrected(calls)
+    if succeeded:
+        search.turn_to_other_tools()
+    if not search.recovered and succeeded and (said := complaints(turns)):
+        search.recovered += _corrected(calls, said)
     return Found(calls, tuple(search.recovered), tuple(search.lost))
 
 
@@ -187,10 +212,46 @@ def _kind(*, same: bool, other: bool) -> FixKind:
     return "args_changed_after_other_tool" if other else "args_changed"
 
 
-def _corrected(calls: Sequence[Call]) -> list[Failure]:
-    """Returns the correction that a complaint led to: the last repeated call with other arguments, if there is one.
+def _done_by_another_tool(calls: Sequence[Call], failure: Failure) -> Failure | None:
+    """Returns the failure as put right by the first later call of another tool that did the same; None without one.
 
-    Turns and calls have no common clock, so this is only said where the run succeeded and nothing else failed.
+    Never by a tool that an output told the agent to call.
+    """
+    last = calls[failure.failed[-1]]
+    ordered = [text for text in [glimpse(last.output)] if instructs(text)]
+    for call in calls[last.index + 1 : last.index + 1 + MOST_AFTER]:
+        if _does_the_same(last, call) and not any(call.tool in text for text in ordered):
+            between = _between(calls, last, call)
+            return replace(failure, succeeded=call.index, kind="other_tool", between=between)
+        ordered += [text for text in [glimpse(call.output)] if instructs(text)]
+    return None
+
+
+def _does_the_same(failed: Call, later: Call) -> bool:
+    """Returns whether a call of another tool answered, and was after the same: by its name, or with all the values."""
+    if later.tool in {"", failed.tool} or later.failed or is_empty(later.output):
+        return False
+    if changes_state(later.tool) != changes_state(failed.tool):
+        return False
+    values = _values(failed.given)
+    if any(isinstance(value, str) and len(value) >= FEWEST_CHARS for value in values) and values <= _values(
+        later.given
+    ):
+        return True
+    return _BY.split(failed.tool, maxsplit=1)[0] == _BY.split(later.tool, maxsplit=1)[0]
+
+
+def _values(given: object) -> set[str | float]:
+    """Returns the texts and numbers in a call's arguments, the first MOST_KEYS of them."""
+    plain = (part for part in parts(given, widest=MOST_KEYS) if isinstance(part, str | int | float))
+    return set(islice(plain, MOST_KEYS))
+
+
+def _corrected(calls: Sequence[Call], said: Sequence[str]) -> list[Failure]:
+    """Returns the correction that a complaint led to: a repeated call with other arguments, if there is one.
+
+    The last one in which a word changed that the user said; else the last one of all. Turns and calls have no common
+    clock, so this is only said where the run succeeded and nothing else failed.
     """
     latest: dict[str, Call] = {}
     pairs: list[tuple[Call, Call]] = []
@@ -199,5 +260,15 @@ def _corrected(calls: Sequence[Call]) -> list[Failure]:
         if before is not None and before.given != call.given and same_goal(before.given, call.given):
             pairs.append((before, call))
         latest[call.tool] = call
-    changing = [pair for pair in pairs if changes_state(pair[0].tool)] or pairs
+    disputed = _words("\n".join(said))
+    named = [(before, after) for before, after in pairs if _changed_words(before, after) & disputed] or pairs
+    changing = [pair for pair in named if changes_state(pair[0].tool)] or named
     return [_fixed(calls, [_as_failure(before, "complaint")], after) for before, after in changing[-1:]]
+
+
+def _changed_words(before: Call, after: Call) -> set[str]:
+    return _words(glimpse(before.given)) ^ _words(glimpse(after.given))
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}

@@ -30,12 +30,12 @@ def changed(failure: Failure) -> str:
 
 
 def called_first(found: Found, failure: Failure) -> list[str]:
-    """Returns which tools, called between failure and success, the success seems to owe something.
+    """Returns which tools, called between failure and success, the success of the same tool seems to owe something.
 
     With other arguments: those whose output holds a value that is new, or else those that only look things up. Never
     one that an output named while giving instructions.
     """
-    if failure.succeeded is None:
+    if failure.succeeded is None or failure.kind == "other_tool":
         return []
     calls = found.calls[failure.failed[0] : min(failure.succeeded, failure.failed[0] + MOST_LOOKED_AT)]
     injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
@@ -55,11 +55,19 @@ def _helpful(found: Found, failure: Failure) -> Sequence[str]:
 
 def remedy(found: Found, failure: Failure) -> str:
     """Returns what put the failure right, in words that hold nothing of the run's data."""
-    return remedy_text(failure, called_first(found, failure), changed(failure))
+    what = instead(found, failure) if failure.kind == "other_tool" else changed(failure)
+    return remedy_text(failure, called_first(found, failure), what)
+
+
+def instead(found: Found, failure: Failure) -> str:
+    """Returns the name of the tool that did what the failing one was called for."""
+    return tool_name(found.calls[failure.succeeded or 0].tool)
 
 
 def remedy_text(failure: Failure, before: list[str], what: str) -> str:
-    """Returns the same, of what is known already: `called_first` and `changed`."""
+    """Returns the same, of what is known already: `called_first`, and `changed` or `instead`."""
+    if failure.kind == "other_tool":
+        return f"calling {what} in place of {tool_name(failure.tool)} worked"
     tool, first = tool_name(failure.tool), f"after {listed(before)}, " if before else ""
     if failure.kind in {"same_args_retry", "same_args_after_other_tool"}:
         return f"{first}calling {tool} again with the same arguments worked"

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from retrieval.kinds import is_trusted
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.error_output import is_empty
+from writer.analysis.empty_output import is_empty
 
 ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
 """What calls without an error, a response, and an end in time are worth; together 1."""
 IN_TIME_MS = 30_000.0
+MOST_MS = 1e12
+"""Longest duration that is told."""
 OUTCOME = {"success": 1.0, "partial": 0.5}
 """What the rest is multiplied by; any other outcome makes it 0."""
 
@@ -25,7 +27,7 @@ def success_score(run: StoredRun, reward: float | None, source: str | None) -> f
         return reward if outcome or run.outcome == "unknown" else 0.0
     calls = run.calls
     worked = sum(not call.failed for call in calls) / len(calls) if calls else 1.0
-    in_time = _duration_ms(run.tool_traces) < IN_TIME_MS
+    in_time = (duration_ms(run.tool_traces) or 0.0) < IN_TIME_MS
     return outcome * (ERRORS * worked + RESPONSE * _responded(calls, run.turns) + TIME * in_time)
 
 
@@ -46,6 +48,8 @@ def _says_something(turn: object) -> bool:
     return bool(content.strip() if isinstance(content, str) else content)
 
 
-def _duration_ms(traces: Sequence[object]) -> float:
-    times = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
-    return sum(time for time in times if isinstance(time, int | float))
+def duration_ms(traces: Sequence[object]) -> float | None:
+    """Returns how long the calls took together, as far as they say; None where none does."""
+    told = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
+    times = [time for time in told if isinstance(time, int | float)]
+    return min(float(sum(times)), MOST_MS) if times else None

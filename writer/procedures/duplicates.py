@@ -16,6 +16,7 @@ from retrieval.ports import Vector as UnitVector
 from retrieval.schema import procedures
 from writer.procedures.ports import Draft, Source
 from writer.procedures.rules.revise import MARK
+from writer.procedures.rules.steps import EACH_VALUE, without_examples
 
 SAME_TRIGGER = 0.85
 """Cosine similarity of triggers from which two procedures of like steps are one."""
@@ -25,7 +26,7 @@ NEAREST = 8
 """How many of the nearest procedures are compared with a new one."""
 
 _ACTIVE_FIRST = (procedures.c.status == "active").desc()
-_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`|[^)]*)\)")
+_HOW_MANY = re.compile(rf"{EACH_VALUE}: \d+ here")
 _WORD = re.compile(r"[^\s,.;=`]+")
 
 
@@ -107,8 +108,12 @@ def _similarity(model: str, vector: UnitVector) -> ColumnElement[float]:
 
 def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:
     """Returns the number of steps, and their words without examples and notes."""
-    plain = [_EXAMPLE.sub("", step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
-    return len(plain), frozenset(word.casefold() for step in plain for word in _WORD.findall(step))
+    plain = [without_examples(step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
+    told = [_HOW_MANY.sub(EACH_VALUE, step) for step in plain]
+    rows = [
+        step for place, step in enumerate(told) if "Once for each" not in step or step not in told[place - 1 : place]
+    ]
+    return len(rows), frozenset(word.casefold() for step in plain for word in _WORD.findall(step))
 
 
 def alike(one: tuple[int, frozenset[str]], other: tuple[int, frozenset[str]]) -> bool:

@@ -11,7 +11,8 @@ from retrieval.kinds import AbstractionLevel, has_failed
 from retrieval.telemetry import log
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
-from writer.analysis.success_score import success_score
+from writer.analysis.query_kind import query_kind
+from writer.analysis.success_score import duration_ms, success_score
 from writer.errors import LeaseLost
 from writer.procedures.ports import Analysis, Draft, Learners
 from writer.procedures.rules.analyst import RuleAnalyst
@@ -61,6 +62,11 @@ class RunToLearnFrom:
     def failed(self) -> bool:
         """Returns whether the run missed its goal."""
         return has_failed(self.run.outcome, self.reward, self.reward_source)
+
+    @property
+    def success_score(self) -> float:
+        """Returns how well it went, 0 to 1."""
+        return success_score(self.run, self.reward, self.reward_source)
 
 
 @dataclass(slots=True)
@@ -133,18 +139,26 @@ async def learn_from_run(
         lessons.drafts.append(_supplied_draft(run, finished.supplied_record))
     else:
         lessons.drafts += _lesson(run, analysis)
-        if (
-            terms.level is not None
-            and success_score(run, finished.reward, finished.reward_source) >= terms.least_success
-        ):
+        if terms.level is not None and finished.success_score >= terms.least_success:
             draft = await attempts.ask("abstract", partial(learners.abstractor.abstract, run, terms.level))
             lessons.drafts += [draft] if draft is not None else []
     for used in finished.used if revising else ():
         revision = await attempts.ask("revise", partial(learners.reviser.revise, used.draft, run, analysis))
         lessons.revisions += [(used, revision)] if revision is not None else []
-    domain = clean(finished.tags[0], 100) if finished.tags else ""
-    lessons.drafts = [replace(draft, domain=draft.domain or domain) for draft in lessons.drafts]
+    lessons.drafts = [_of_run(draft, finished) for draft in lessons.drafts]
     return lessons
+
+
+def _of_run(draft: Draft, finished: RunToLearnFrom) -> Draft:
+    """Returns the draft with what is known of the run as a whole."""
+    domain = clean(finished.tags[0], 100) if finished.tags else ""
+    return replace(
+        draft,
+        domain=draft.domain or domain,
+        query_kind=query_kind(finished.run.task),
+        success_score=finished.success_score,
+        duration_ms=duration_ms(finished.run.tool_traces),
+    )
 
 
 def _supplied_draft(run: StoredRun, record: Mapping[str, object]) -> Draft:

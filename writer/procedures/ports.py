@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin
+from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure
 from writer.run import ProcedureData, ScriptData
@@ -62,6 +62,9 @@ class Draft:
         record: a fix is a whole learned-procedure record, a script has the fields of it that apply.
         trigger: one sentence: when to use it.
         level: how abstract it is; None of what was learned from a failure.
+        query_kind: what its run was asked for.
+        success_score: of its run, 0 to 1.
+        duration_ms: of the calls of its run together; None where none said its own.
     """
 
     kind: ProcedureKind
@@ -71,6 +74,9 @@ class Draft:
     task_type: str = ""
     domain: str = ""
     level: AbstractionLevel | None = None
+    query_kind: QueryKind | None = None
+    success_score: float | None = None
+    duration_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

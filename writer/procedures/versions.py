@@ -1,7 +1,7 @@
 """Stores what a run teaches: a new procedure, one more run of a known one, or the next version of one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from uuid import UUID
 
 import uuid_utils.compat as uuids
@@ -21,6 +21,8 @@ from writer.procedures.ports import Draft, Source
 from writer.run import ProcedureData, ScriptData
 
 MOST_SOURCES = 200
+MEASURES = ("query_kind", "success_score", "duration_ms")
+"""What a version keeps of the run that it was learned from; a revision keeps its parent's."""
 
 _ACTOR = "worker"
 
@@ -79,7 +81,7 @@ async def revise(
 
 async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> list[StoredVersion]:
     """Returns every version of the procedure, the newest first; nobody changes them until the transaction ends."""
-    rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update())
+    rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update(of=procedures))
     return [StoredVersion(*(getattr(row, field.name) for field in fields(StoredVersion))) for row in rows]
 
 
@@ -93,7 +95,7 @@ async def revisable(
 
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement for the active versions of these procedures that a failure may revise."""
-    names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level")
+    names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level", *MEASURES)
     return (
         select(*(procedures.c[name] for name in names))
         .where(
@@ -113,6 +115,7 @@ def _as_used(row: AnyRow) -> UsedVersion:
     model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
     record = model.model_construct(**row.record)
     draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
+    draft = replace(draft, **{name: getattr(row, name) for name in MEASURES})
     return UsedVersion(row.id, row.version, draft)
 
 
@@ -153,6 +156,7 @@ async def _insert(
         "task_type": draft.task_type,
         "trigger": draft.trigger,
         "domain": draft.domain,
+        **{name: getattr(draft, name) for name in MEASURES},
         "source_case_ids": [source.case_id],
         "search_text": searched_text(draft),
         "embedding_model": None if vector is None else source.model,

@@ -86,6 +86,8 @@ CLOSED = [
     Endpoint("GET", "/v1/profiles/{agent}/usage", 200),
     Endpoint("POST", "/v1/procedures/search", 200, lambda it: {"agent": it.agent, "trigger": MARK}),
     Endpoint("GET", "/v1/procedures", 200),
+    Endpoint("GET", "/v1/procedures/sample", 200),
+    Endpoint("POST", "/v1/procedures/{procedure_id}/review", 200, lambda _: {"verdict": "good"}, names="procedure"),
     Endpoint("GET", "/v1/procedures/{procedure_id}", 200, names="procedure"),
     Endpoint("GET", "/v1/procedures/{procedure_id}/versions", 200, names="procedure"),
     Endpoint("GET", "/v1/procedures/{procedure_id}/diff", 200, query="?from=1&to=1", names="procedure"),

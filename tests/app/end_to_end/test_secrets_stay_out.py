@@ -75,12 +75,17 @@ COLUMNS = {
     "policies.metrics": "numbers",
     "policies.status": FIXED,
     "policies.verdict": "numbers, and sentences of our own",
+    "procedure_reviews.actor": NAME,
+    "procedure_reviews.note": TEXT,
+    "procedure_reviews.user_sub": NAME,
+    "procedure_reviews.verdict": FIXED,
     "procedures.agent_key": NAME,
     "procedures.domain": RUN,
     "procedures.embedding_model": FIXED,
     "procedures.kind": FIXED,
     "procedures.level": FIXED,
     "procedures.origin": FIXED,
+    "procedures.query_kind": FIXED,
     "procedures.record": RUN,
     "procedures.search_text": RUN,
     "procedures.status": FIXED,
@@ -162,6 +167,10 @@ async def _give_everywhere(user: User) -> None:
     answer = await user.http.patch(f"/v1/cases/{case}", json={"tags": [SECRET, "kept"]})
     assert answer.status_code == 200, answer.text
     assert SECRET not in (await user.http.get(f"/v1/cases/{case}")).text
+    (drawn,) = (await user.http.get("/v1/procedures/sample", params={"n": 1})).json()["procedures"]
+    said = {"verdict": "wrong", "note": f"it says {SECRET}", "version": drawn["version"]}
+    answer = await user.http.post(f"/v1/procedures/{drawn['id']}/review", json=said)
+    assert answer.status_code == 200, answer.text
     for path in ("/v1/rewrite", "/functions/v1/hybrid-search-context-eng"):
         assert SECRET not in (await user.http.post(path, json={"agent": AGENT, "query": SECRET})).text
 

@@ -107,6 +107,85 @@ async def test_search_finds_by_trigger_and_attributes(alice: User):
     await post(alice, "/search", 422, agent=AGENT, trigger="  ")
 
 
+async def test_two_procedures_with_one_trigger_are_told_as_alternatives(alice: User):
+    for tools in (("drain", "restart"), ("snapshot", "reinstall", "start")):
+        await learn(alice, tool_traces=calls(*tools))
+    answer = await alice.retrieve(TASK)
+    first, second = answer["procedures"]
+    assert (first["alternative_to"], second["alternative_to"]) == (None, first["id"])
+    assert f'[P2] When: "{TASK}" (another way than P1)' in answer["memory_context"]
+    found = (await post(alice, "/search", agent=AGENT, trigger=TASK))["procedures"]
+    assert [each["alternative_to"] for each in found] == [None, found[0]["id"]]
+
+
+async def test_a_revision_says_what_the_failed_run_showed(alice: User):
+    await learn(alice, tool_traces=[shell("kubectl scale deploy web --replicas=3")])
+    first = await only(alice)
+    said = "Error from server (Forbidden): exceeded quota: compute-resources, requested: pods=50, used: pods=4"
+    failing = shell("kubectl scale deploy web --replicas=50", said, "error")
+    await learn(alice, f"run {uuid4()}", outcome="failure", tool_traces=[failing], used_procedure_ids=[first["id"]])
+    (step,) = (await get(alice, f"/{first['id']}"))["record"]["learned_procedure_steps"]
+    assert step.startswith(first["record"]["learned_procedure_steps"][0])
+    note = step.partition(" In a run that failed: ")[2]
+    assert "`kubectl scale deploy web --replicas=50`" in note
+    assert "exceeded quota: compute-resources, requested: pods=<number>" in note
+    assert "an exceeded-quota error" in note
+
+
+def shell(command: str, output: str = "done", status: str = "ok") -> dict[str, Any]:
+    return {"tool": "shell", "input": {"command": command}, "output": output, "status": status}
+
+
+async def test_procedures_keep_and_are_found_by_what_their_runs_were_like(alice: User):
+    def timed(ms: float, *tools: str) -> list[dict[str, Any]]:
+        return [{**each, "duration_ms": ms} for each in calls(*tools)]
+
+    await learn(alice, tool_traces=timed(2_000, "drain", "restart"))
+    await learn(alice, FAR, tool_traces=timed(20_000, "write", "post"), reward=0.75, reward_source="user")
+    await learn(alice, "Delete the old backups", tool_traces=calls("purge"))
+    newest = (await get(alice))["procedures"]
+    assert [(each["query_kind"], each["success_score"], each["duration_ms"]) for each in newest] == [
+        ("remove", 1, None),
+        ("create", 0.75, 40_000),
+        ("run", 1, 4_000),
+    ]
+    for wanted, fitting in (
+        ({"query_kind": "create"}, [FAR]),
+        ({"min_success_score": 0.9}, ["Delete the old backups", TASK]),
+        ({"max_duration_ms": 4_000}, [TASK]),
+        ({"min_success_score": 0.8, "max_duration_ms": 1_000}, []),
+    ):
+        assert [each["trigger"] for each in (await get(alice, **wanted))["procedures"]] == fitting
+        found = (await post(alice, "/search", agent=AGENT, **wanted))["procedures"]
+        assert sorted(each["trigger"] for each in found) == sorted(fitting)
+    (found,) = (await post(alice, "/search", agent=AGENT, trigger=TASK, query_kind="run"))["procedures"]
+    assert (found["query_kind"], found["success_score"], found["duration_ms"]) == ("run", 1, 4_000)
+    oldest = newest[-1]
+    await revise(alice, oldest["id"])
+    revision = await get(alice, f"/{oldest['id']}")
+    assert (revision["version"], revision["query_kind"], revision["duration_ms"]) == (2, "run", 4_000)
+    await get(alice, expected=422, query_kind="dream")
+    await get(alice, expected=422, min_success_score=2)
+    await post(alice, "/search", status=422, agent=AGENT, max_duration_ms=-1)
+
+
+async def test_a_case_says_what_was_learned_from_it_or_that_no_failure_was_detected(alice: User):
+    plain = await learn(alice)
+    assert (await alice.case(plain))["procedure"] == {"status": "no_failure_detected"}
+    wrong, right = (
+        {"tool": "find", "input": {"id": n}, "output": said} for n, said in ((1, "Error: not found"), (2, "x"))
+    )
+    fixed = [await learn(alice, "Find the lost order", tool_traces=[wrong, right]) for _ in range(2)]
+    first, repeated = [(await alice.case(each))["procedure"] for each in fixed]
+    assert first["status"] == "procedure_learned"
+    assert repeated == first
+    lost = (await alice.case(await learn(alice, "Find it", outcome="failure", tool_traces=[wrong])))["procedure"]
+    assert lost["status"] == "failure_lesson"
+    assert lost["data"]["procedure_name"].startswith("Avoid")
+    waiting = await alice.retain("wait for it", tool_traces=[wrong])
+    assert (await alice.case(waiting))["procedure"] != {"status": "no_failure_detected"}
+
+
 async def test_pages_show_each_procedure_once_the_newest_first(alice: User):
     for number in range(5):
         await learn(alice, f"task {number} {uuid4()}", tool_traces=[{"tool": f"tool_{number}", "output": "x"}])
@@ -126,6 +205,14 @@ async def test_pages_show_each_procedure_once_the_newest_first(alice: User):
     await post(alice, f"/{newest[0]}/retire")
     assert newest[0] not in [each["id"] for each in (await get(alice))["procedures"]]
     assert newest[0] in [each["id"] for each in (await get(alice, status="any"))["procedures"]]
+
+
+async def test_a_learned_procedure_that_is_followed_leaves_what_the_run_left(alice: User):
+    commands = [f"kubectl {rest}" for rest in ("scale deploy web --replicas=0", "scale deploy web --replicas=3")]
+    await learn(alice, tool_traces=[{"tool": "shell", "input": {"command": each}, "output": "x"} for each in commands])
+    (told,) = (await alice.retrieve(TASK))["procedures"]
+    (step,) = told["steps"]
+    assert step.endswith(f"(for example `{commands[0]}`, then `{commands[1]}`). Once for each, in this order.")
 
 
 async def test_versions_are_kept_and_compared(alice: User):
@@ -171,6 +258,54 @@ async def test_a_version_is_pinned_let_go_and_retired_and_each_is_in_the_audit(a
     assert (again["version"], again["status"]) == (2, "active")
 
 
+async def test_a_sample_is_drawn_by_its_seed_from_what_is_active(alice: User):
+    for number in range(8):
+        await learn(alice, f"task {number} {uuid4()}", tool_traces=[{"tool": f"tool_{number}", "output": "x"}])
+    retired = (await get(alice))["procedures"][0]["id"]
+    await post(alice, f"/{retired}/retire")
+
+    async def drawn(**query: Any) -> list[str]:
+        return [each["id"] for each in (await get(alice, "/sample", **query))["procedures"]]
+
+    samples = [await drawn(n=3, seed=seed) for seed in range(6)]
+    assert samples[0] == await drawn(n=3) == await drawn(n=3, agent=AGENT)
+    assert all(len(set(sample)) == 3 for sample in samples)
+    assert len({tuple(sample) for sample in samples}) > 1
+    assert len(await drawn(n=100)) == 7
+    assert retired not in await drawn(n=100)
+    assert await drawn(agent="another") == []
+    await get(alice, "/sample", expected=422, n=0)
+
+
+async def test_a_review_is_of_one_version_the_newest_counts_and_it_is_redacted_noted_and_shown(alice: User):
+    await learn(alice)
+    first = await only(alice)
+    assert first["review"] is None
+    await post(alice, f"/{first['id']}/review", verdict="good")
+    said = {"verdict": "incomplete", "steps_complete": False, "note": "ask ada@example.org first"}
+    reviewed = (await post(alice, f"/{first['id']}/review", **said))["review"]
+    assert (reviewed["verdict"], reviewed["steps_complete"], reviewed["root_cause_right"]) == (
+        "incomplete",
+        False,
+        None,
+    )
+    assert (reviewed["note"], reviewed["actor"]) == ("ask [REDACTED:email] first", alice.name)
+    assert (await only(alice))["review"] == reviewed
+    assert (await get(alice, "/sample"))["procedures"][0]["review"] == reviewed
+    await revise(alice, first["id"])
+    newer, older = (await get(alice, f"/{first['id']}/versions"))["versions"]
+    assert (newer["review"], older["review"]) == (None, reviewed)
+    again = await post(alice, f"/{first['id']}/review", verdict="wrong", root_cause_right=False, version=1)
+    assert (again["version"], again["review"]["verdict"]) == (1, "wrong")
+    entries = (await alice.http.get("/v1/audit", params={"limit": 200})).json()["entries"]
+    noted = [each["payload"] for each in entries if each["action"] == "review_procedure"]
+    assert [each["verdict"] for each in noted][::-1] == ["good", "incomplete", "wrong"]
+    assert 'casebank_procedure_reviews_total{verdict="wrong"}' in (await alice.http.get("/metrics")).text
+    await post(alice, f"/{first['id']}/review", 422, verdict="splendid")
+    await post(alice, f"/{first['id']}/review", 422)
+    await post(alice, f"/{first['id']}/review", 404, verdict="good", version=9)
+
+
 async def test_what_is_not_there_is_a_404(alice: User, bob: User):
     await learn(alice)
     mine = (await only(alice))["id"]
@@ -180,6 +315,7 @@ async def test_what_is_not_there_is_a_404(alice: User, bob: User):
         await get(user, f"/{path}/diff", expected=404, **{"from": 1, "to": 1})
         await post(user, f"/{path}/pin", status=404, version=1)
         await post(user, f"/{path}/retire", status=404)
+        await post(user, f"/{path}/review", status=404, verdict="good")
     await get(alice, f"/{mine}", expected=404, version=2)
     await get(alice, f"/{mine}/diff", expected=404, **{"from": 1, "to": 2})
     await post(alice, f"/{mine}/pin", status=404, version=2)

@@ -35,6 +35,7 @@ from retrieval.schema import (
     master_keys,
     metadata,
     policies,
+    procedure_reviews,
     procedures,
     rate_limits,
     readmissions,
@@ -114,7 +115,9 @@ async def _fill(database: Database) -> None:
         async with database.as_user(user, author.authorised_at) as connection:
             await give_feedback(connection, user, user, Feedback(1.0, "user", case_id=kept.case_id))
             await lifecycle.add(connection, user, "gardener", stored())
-            for table, row in others(user, kept.case_id).items():
+            learned = select(procedures.c.id).where(procedures.c.user_sub == user).limit(1)
+            said = {"procedure_id": await connection.scalar(learned), "version": 1, "verdict": "good", "actor": user}
+            for table, row in {**others(user, kept.case_id), procedure_reviews: {"user_sub": user, **said}}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
 
@@ -489,7 +492,16 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
     url = await new_database(postgres)
     await fill(url)
     await migrate(url, "0002")
-    later = {"policies", "case_tools", "llm_usage", "rate_limits", "audit_links", "audit_heads", *SERVICE_TABLES}
+    later = {
+        "policies",
+        "procedure_reviews",
+        "case_tools",
+        "llm_usage",
+        "rate_limits",
+        "audit_links",
+        "audit_heads",
+        *SERVICE_TABLES,
+    }
     assert await tables_of(url) == EVERY_NAME - later
     with pytest.raises(CommandError):
         await check(url)

@@ -54,3 +54,10 @@ def test_there_is_at_most_one_warning():
 def test_one_that_was_used_in_vain_falls_behind_one_that_helps():
     assert similarities([procedure(0.8, uses=10, use_reward=0), procedure(0.6)]) == [0.6, 0.8]
     assert similarities([procedure(0.7, uses=10, use_reward=10), procedure(0.75)]) == [0.7, 0.75]
+
+
+def test_those_with_one_trigger_are_alternatives_to_the_best_of_them_but_for_warnings():
+    found = [procedure(0.9), procedure(0.8, warns=True), procedure(0.7), procedure(0.6)]
+    best, warning, second, third = compose(found, 9, warnings=1)
+    assert (best.alternative_to, warning.alternative_to) == (None, None)
+    assert (second.alternative_to, third.alternative_to) == (best.id, best.id)

@@ -1,10 +1,10 @@
-"""What looks like an error, and what like an empty answer, whatever the status of the call."""
+"""What looks like an error, whatever the status of the call."""
 
 from typing import Any
 
 import pytest
 
-from writer.analysis.error_output import error_in, is_empty
+from writer.analysis.error_output import error_in
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,3 @@ def test_an_error_is_told_from_the_output_alone(output: Any):
 )  # fmt: skip
 def test_an_output_that_only_speaks_of_errors_is_none(output: Any):
     assert error_in(output) is None
-
-
-@pytest.mark.parametrize("output", ["[]", "", {}, [], "No results found", "(0 rows)"])
-def test_an_answer_that_there_is_nothing_is_empty(output: Any):
-    assert is_empty(output)
-    assert not is_empty(None)
-    assert not is_empty("one")

@@ -66,3 +66,76 @@ def test_a_complaint_makes_the_call_before_its_correction_a_failure():
     assert (fix.evidence, fix.failed, fix.succeeded) == ("complaint", (1,), 3)
     assert analysed(*calls, turns=asked("move me", "thanks")).kind is None
     assert analysed(*calls, turns=asked("move me", "That is wrong"), outcome="failure").kind is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"state": "Ohio"}, {"state": "OH"}),
+        ({"state": "Texas"}, {"state": "TX"}),
+        ({"q": "st paul"}, {"q": "St. Paul"}),
+    ],
+)
+@pytest.mark.parametrize("nothing", [[], {"resourceType": "Bundle", "total": 0, "link": [{"url": "x"}]}])
+def test_an_empty_answer_is_put_right_by_an_abbreviation_as_well(wrong: Any, right: Any, nothing: Any):
+    (fix,) = analysed(call("find_stores", wrong, nothing), call("find_stores", right, {"total": 2})).recovered
+    assert (fix.evidence, fix.kind, fix.failed) == ("empty_output", "args_changed", (0,))
+
+
+@pytest.mark.parametrize(("first", "second"), [("Ohio", "Oregon"), ("Texas", "Tx Rangers"), ("Anna", "A"), (7, 70)])
+def test_a_search_for_something_else_puts_no_empty_answer_right(first: Any, second: Any):
+    assert analysed(call("find", {"q": first}, []), call("find", {"q": second}, [1])).kind is None
+
+
+@pytest.mark.parametrize(
+    ("failing", "working"),
+    [
+        (call("find_user_by_email", {"email": "a@b.org"}, FAILED), call("find_user_by_name", {"name": "Ada"}, "u-7")),
+        (
+            call("fetch_page", {"url": "https://a.org/x"}, "503 Service Unavailable"),
+            call("get_cached", {"at": "https://a.org/x"}),
+        ),
+        (
+            call("mail", {"to": "a@b.org", "text": "hello"}, FAILED),
+            call("send", {"address": "a@b.org", "body": "hello"}),
+        ),
+    ],
+)
+def test_a_failure_is_put_right_by_another_tool_that_does_the_same(failing: Any, working: Any):
+    analysis = analysed(failing, call("think"), working)
+    (fix,) = analysis.recovered
+    assert (fix.tool, fix.kind, fix.failed, fix.succeeded) == (failing["tool"], "other_tool", (0,), 2)
+    assert analysis.lost == ()
+    assert analysis.lesson is not None
+    assert working["tool"] in analysis.lesson.successful_intervention
+    assert any(working["tool"] in step for step in analysis.lesson.learned_procedure_steps)
+    assert analysed(failing, working, outcome="failure").kind == "failure_lesson"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        call("get_user_details", {"id": "u-7"}),
+        call("delete_page", {"url": "https://a.org/x"}),
+        call("get_cached", {"at": "https://a.org/y"}),
+        call("get_cached", {"at": "https://a.org/x"}, []),
+    ],
+)
+def test_a_tool_that_does_something_else_puts_nothing_right(other: Any):
+    failing = call("get_page", {"url": "https://a.org/x"}, FAILED)
+    assert analysed(failing, other).kind == "failure_lesson"
+
+
+def test_a_tool_that_an_output_named_in_an_order_puts_nothing_right():
+    failing = call("mail", {"to": "a@b.org", "text": "hello"}, "Error: failed. Instead call wire_mail")
+    assert analysed(failing, call("wire_mail", {"to": "a@b.org", "text": "hello"})).kind == "failure_lesson"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["'Smyth' is wrong", "It should be “Smith”, not “Smyth”", "the name Smyth is not correct", "Not 'Smyth', 'Smith'!"],
+)
+def test_a_complaint_about_a_string_is_about_the_call_that_wrote_it(said: str):
+    calls = [call("set_name", "Smyth"), call("set_city", "Ulm"), call("set_name", "Smith"), call("set_city", "Bonn")]
+    (fix,) = analysed(*calls, turns=asked("Make me a Smith in Ulm", said)).recovered
+    assert (fix.tool, fix.evidence, fix.failed, fix.succeeded) == ("set_name", "complaint", (0,), 2)

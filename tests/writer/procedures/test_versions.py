@@ -17,7 +17,7 @@ async def test_a_failed_run_that_used_a_procedure_makes_a_new_version_and_the_ol
     assert (old.version, old.status, old.record) == (1, "superseded", row.record)
     assert (new.version, new.status, new.kind, new.parent_version) == (2, "active", "revision", 1)
     assert (new.case_id, new.source_case_ids) == (second, [first, second])
-    assert "avoid host=<id>" in new.record["learned_procedure_steps"][1]
+    assert "restart called with host=<id>" in new.record["learned_procedure_steps"][1]
     assert (new.trigger, new.level, new.task_type) == (row.trigger, "hybrid", "restart")
     told = [(each.id, each.version) for each in (await ask(bank, user)).procedures if not each.warns]
     assert told == [(row.id, 2)]

@@ -28,6 +28,7 @@ from retrieval.schema import (
     llm_usage,
     metadata,
     policies,
+    procedure_reviews,
     procedures,
     rate_limits,
     rewards,
@@ -87,11 +88,14 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(decisions).values({**mine, **decision, **empty}))
         await connection.execute(insert(decision_slots).values(slot))
         await connection.execute(insert(case_embeddings).values({**mine, **vector}))
+        procedure_id = uuids.uuid7()
         await connection.execute(
             insert(procedures).values(
-                {**mine, "id": uuids.uuid7(), "version": 1, "case_id": case_id, "record": {"a": 1}}
+                {**mine, "id": procedure_id, "version": 1, "case_id": case_id, "record": {"a": 1}}
             ),
         )
+        said = {"user_sub": user, "procedure_id": procedure_id, "version": 1, "verdict": "good", "actor": "t"}
+        await connection.execute(insert(procedure_reviews).values(said))
         await connection.execute(insert(case_tools).values({**mine, **used}))
         await connection.execute(insert(llm_usage).values({**mine, **told, "day": datetime.now(UTC).date()}))
         await connection.execute(insert(rewards).values(reward))

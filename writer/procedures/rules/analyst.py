@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from writer.analysis.calls import StoredRun
-from writer.analysis.failures import Failure, find
+from writer.analysis.failures import Failure, FixKind, find
 from writer.analysis.state_changes import changes_state
 from writer.procedures.ports import Analysis
 from writer.procedures.rules.fix_text import failure_lesson, learned_fix
@@ -31,7 +31,13 @@ def explain(run: StoredRun) -> Analysis:
     return Analysis()
 
 
-_KINDS_BY_VALUE = ("args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "same_args_retry")
+_KINDS_BY_VALUE: tuple[FixKind, ...] = (
+    "args_changed",
+    "args_changed_after_other_tool",
+    "other_tool",
+    "same_args_after_other_tool",
+    "same_args_retry",
+)
 
 
 def _fix_order(failure: Failure) -> tuple[int | bool, ...]:

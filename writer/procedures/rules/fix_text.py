@@ -8,7 +8,7 @@ from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import Cause, cause_of, quoted
 from writer.analysis.failures import Failure, Found
 from writer.analysis.placeholders import abstract, clean, form, values_of
-from writer.analysis.remedy import MOST_NAMED, called_first, changed, listed, remedy_text, tool_name
+from writer.analysis.remedy import MOST_NAMED, called_first, changed, instead, listed, remedy_text, tool_name
 from writer.run import ProcedureData
 
 TASK_CHARS = 240
@@ -26,14 +26,16 @@ _EVIDENCE_TEXT = {
 def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData:
     """Returns the lesson of a failure that was put right."""
     tool, cause = tool_name(failure.tool), cause_of(failure.message)
-    what = changed(failure)
+    other = failure.kind == "other_tool"
+    what = instead(found, failure) if other else changed(failure)
+    how = f"What to call in place of {tool}" if other else f"How to get {tool} to work"
     before = called_first(found, failure)
     failed, success = found.calls[failure.failed[-1]], found.calls[failure.succeeded or 0]
     shape, task = form(success.given), _task(run, failed, success)
     return ProcedureData(
         procedure_name=clean(f"{tool}: {_name(failure)} after {cause.name}", 200),
         semantic_description=clean(
-            f"How to get {tool} to work when it answers with {cause.name}, in a task like: {task}. "
+            f"{how} when it answers with {cause.name}, in a task like: {task}. "
             f"{_sentence(remedy_text(failure, before, what))}",
             STEP_CHARS,
         ),
@@ -46,7 +48,7 @@ def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData
         critical_contextual_cues=_cues(run, failure, cause),
         example_scenario_abstract=clean(
             f"Task: {task}. {tool} called with {form(failed.given)} answers with {cause.name}; "
-            f"called with {shape} it works.",
+            f"{what if other else 'it'} works when called with {shape}.",
             STEP_CHARS,
         ),
     )
@@ -98,12 +100,15 @@ def _name(failure: Failure) -> str:
     return {
         "same_args_retry": "repeat the call unchanged",
         "same_args_after_other_tool": "repeat the call after another one",
+        "other_tool": "call another tool",
         "args_changed": f"call again with other arguments ({names})",
         "args_changed_after_other_tool": f"look up and correct the arguments ({names})",
     }[failure.kind or "same_args_retry"]
 
 
 def _root(failure: Failure, cause: Cause, before: list[str], what: str) -> str:
+    if failure.kind == "other_tool":
+        return f"{cause.means}; {what} did what {tool_name(failure.tool)} was called for"
     if failure.kind == "same_args_retry":
         return f"{cause.means}; the arguments were right, for the same call worked when it was repeated"
     if failure.kind == "same_args_after_other_tool":
@@ -119,6 +124,8 @@ def _steps(failure: Failure, cause: Cause, before: list[str], what: str, shape: 
     if failure.kind == "same_args_retry":
         steps += [f"When {tool} answers with {cause.name}, repeat the call with the same arguments."]
         steps += ["Wait a little before each further repetition."] if cause.name in PASSING_CAUSES else []
+    elif failure.kind == "other_tool":
+        steps += [f"Call {what} with {shape}, in place of {tool}."]
     elif failure.kind == "same_args_after_other_tool":
         steps += [f"Call {tool} with {shape}."]
     else:

@@ -5,12 +5,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.causes import cause_of
+from writer.analysis.causes import cause_of, quoted
 from writer.analysis.failures import Failure
-from writer.analysis.placeholders import clean, form
+from writer.analysis.placeholders import clean
 from writer.analysis.remedy import tool_name
 from writer.procedures.ports import Analysis, Draft
+from writer.procedures.rules.steps import called, without_examples
 
 STEP_CHARS = 2_000
 MOST_STEPS = 100
@@ -37,8 +39,9 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
     failed, the steps that the run left out are marked.
     """
     calls, steps = run.calls, list(used.record.learned_procedure_steps)
-    notes = [(each.tool, _avoid(each, calls)) for each in analysis.lost[:MOST_FAILURES]]
-    notes += [(each.tool, _worked(each, calls)) for each in analysis.recovered[:MOST_FAILURES]]
+    level = used.level or "abstract"
+    notes = [(each.tool, _lost(each, calls, level)) for each in analysis.lost[:MOST_FAILURES]]
+    notes += [(each.tool, _worked(each, calls, level)) for each in analysis.recovered[:MOST_FAILURES]]
     for tool, note in notes:
         _annotate(steps, tool, note)
     if not notes:
@@ -49,20 +52,24 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
     return replace(used, kind="revision", origin="rules", record=record)
 
 
-def _avoid(failure: Failure, calls: Sequence[Call]) -> str:
-    tried = form(calls[failure.failed[-1]].given)
-    return f"{tool_name(failure.tool)} answered with {cause_of(failure.message).name}; avoid {tried}."
+def _lost(failure: Failure, calls: Sequence[Call], level: AbstractionLevel) -> str:
+    return f"{_met(failure, calls, level)}; nothing put that right, so avoid this call."
 
 
-def _worked(failure: Failure, calls: Sequence[Call]) -> str:
-    done = form(calls[failure.succeeded or 0].given)
-    cause = cause_of(failure.message).name
-    return f"{tool_name(failure.tool)} answered with {cause} at first; what worked was {done}."
+def _worked(failure: Failure, calls: Sequence[Call], level: AbstractionLevel) -> str:
+    return f"{_met(failure, calls, level)} at first; what worked was {called(calls[failure.succeeded or 0], level)}."
+
+
+def _met(failure: Failure, calls: Sequence[Call], level: AbstractionLevel) -> str:
+    """Returns the call that failed and what it met: the class of the error, and its words without values and orders."""
+    said = quoted(failure.message) if failure.evidence in {"status", "output"} else ""
+    quote = f' ("{said}")' if said else ""
+    return f"{called(calls[failure.failed[-1]], level)} answered with {cause_of(failure.message).name}{quote}"
 
 
 def _annotate(steps: list[str], tool: str, note: str) -> None:
     """Puts the note on the first step that calls the tool, or at the end where none does; in place."""
-    if any(note in step for step in steps):
+    if any(without_examples(note) in without_examples(step) for step in steps):
         return
     place = next((index for index, step in enumerate(steps) if _calls(step, tool)), None)
     if place is None:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from retrieval.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
+from writer.analysis.failures import find
 from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.statements import is_statement
@@ -31,7 +32,7 @@ class RuleAbstractor:
 
 def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
     """Returns how the task was done, without what failed and what was done twice; None for a run without steps."""
-    calls = worth_repeating(run.calls, run.task)
+    calls = worth_repeating(_not_put_right(run), run.task)
     steps = steps_of(calls, level) if calls else planned(run.plan, level)
     if not steps:
         return None
@@ -58,6 +59,13 @@ def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
     named = (call.given for call in islice(calls, MOST_LOOKED_AT) if not _is_prose(call.given))
     known = {word for given in named for word in values_of(given)}
     return _at_level(said, clean(abstract(said, known), TASK_CHARS), level) or "a task without words"
+
+
+def _not_put_right(run: StoredRun) -> list[Call]:
+    """Returns the calls without those in whose place a later one worked, also where they reported no error."""
+    found = find(run.calls, run.turns, succeeded=run.outcome == "success")
+    wrong = {index for failure in found.recovered for index in failure.failed}
+    return [call for call in run.calls if call.index not in wrong]
 
 
 def _is_prose(given: object) -> bool:

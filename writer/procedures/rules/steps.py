@@ -22,10 +22,15 @@ from writer.analysis.statements import language_of, tokens
 from writer.nested import parts
 
 MOST_STEPS = 30
+EACH_VALUE = "Once for each value, in the order of the task"
+"""Of calls of one form whose values are not shown."""
+MOST_TOGETHER = 8
+"""Calls of one form that are one step with all of their values."""
 STEP_CHARS = 1_000
 EXAMPLE_CHARS = 60
 STATEMENT_CHARS = 200
 
+_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`(?:, then `[^`]*`)*|[^)]*)\)")
 _WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
 
 
@@ -49,19 +54,53 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
 
 
 def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
-    """Returns the calls as steps, at most MOST_STEPS; calls of one form in a row are one step."""
-    steps = []
+    """Returns the calls as steps, at most MOST_STEPS.
+
+    Calls of one form in a row are one step where it loses nothing: with the values that its placeholders stand for in
+    their order, or without any value. A concrete script has no placeholder, and so a step for each call.
+    """
+    steps: list[str] = []
     injected = _injected_words(calls)
     for _, group in groupby(calls, key=_form):
-        first, *more = group
-        again = " Once for each." if more else ""
-        steps.append(
-            clean(f"Call {tool_name(first.tool)} with {_arguments(first, level, injected)}.{again}", STEP_CHARS)
-        )
+        row = list(group)
+        if level == "abstract":
+            steps.append(_step(row, level, injected))
+        else:
+            steps += _with_values(row, level, injected)
     if len(steps) > MOST_STEPS:
         rest = len(steps) - MOST_STEPS + 1
         return [*steps[: MOST_STEPS - 1], f"Go on in the same way; {rest} more steps followed."]
     return steps
+
+
+def _with_values(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> Iterator[str]:
+    """Yields the steps of calls of one form: MOST_TOGETHER a step, or one each where their values are too long."""
+    for start in range(0, len(row), MOST_TOGETHER):
+        some = row[start : start + MOST_TOGETHER]
+        together = "" if level == "concrete" else _step(some, level, injected)
+        if 0 < len(together) < STEP_CHARS:
+            yield together
+        else:
+            yield from (_step([call], level, injected) for call in some)
+
+
+def _step(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> str:
+    """Returns one step for calls of one form."""
+    given, again = _arguments(row, level, injected), ""
+    if len(row) > 1:
+        listed = given != _arguments(row[:1], level, injected)
+        again = " Once for each, in this order." if listed else f" {EACH_VALUE}: {len(row)} here."
+    return clean(f"Call {tool_name(row[0].tool)} with {given}.{again}", STEP_CHARS)
+
+
+def called(call: Call, level: AbstractionLevel) -> str:
+    """Returns one call in words: its tool and its arguments at this level."""
+    return f"{tool_name(call.tool)} called with {_arguments([call], level, _instruction_words(call))}"
+
+
+def without_examples(step: str) -> str:
+    """Returns the step with its placeholders alone."""
+    return _EXAMPLE.sub("", step)
 
 
 def task_type(calls: Sequence[Call]) -> str:
@@ -128,17 +167,28 @@ def _form(call: Call) -> tuple[str, str]:
     return call.tool, form(call.given)
 
 
-def _arguments(call: Call, level: AbstractionLevel, injected: set[str]) -> str:
+def _arguments(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> str:
+    """Returns the arguments of calls of one form; an example has what its placeholder stands for in each, in order."""
+    first = row[0].given
     if level == "abstract":
-        return form(call.given)
+        return form(first)
+    if not isinstance(first, dict):
+        return form(first, lambda _: _shown([call.given for call in row], level, injected))
+    each = (list(call.given.values()) for call in row if isinstance(call.given, dict))
+    columns = zip(*each, strict=False)  # calls of one form have their arguments in the same places
+    shown = {key: _shown(values, level, injected) for key, values in zip(first, columns, strict=False)}
+    return form(shown, str)
 
-    def shown(value: object) -> str:
-        general, example = form_of(value), _example(value, injected)
-        if example is None or example == general:
-            return general
-        return example if level == "concrete" else f"{general} (for example {example})"
 
-    return form(call.given, shown)
+def _shown(values: Sequence[object], level: AbstractionLevel, injected: set[str]) -> str:
+    """Returns a placeholder with an example, or the example alone; the placeholder alone where nothing may be shown."""
+    general, examples = form_of(values[0]), [_example(value, injected) for value in values]
+    if level == "concrete":
+        return examples[0] or general
+    if all(example in (None, general) for example in examples):
+        return general
+    each = [example or general for example in examples]
+    return f"{general} (for example {', then '.join(each if len(set(each)) > 1 else each[:1])})"
 
 
 def _example(value: object, injected: set[str]) -> str | None:

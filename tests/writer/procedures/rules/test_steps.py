@@ -37,9 +37,66 @@ def test_a_call_that_was_repeated_unchanged_is_one_step():
     assert len(steps(again, again, call("close", {"id": 1}), again)) == 2
 
 
-def test_calls_of_one_form_in_a_row_are_one_step():
-    (step,) = steps(*(call("delete_row", {"id": number}) for number in range(5)))
-    assert step == "Call delete_row with id=<number> (for example 0). Once for each."
+def test_calls_of_one_form_in_a_row_are_one_step_with_their_values_in_order():
+    (step,) = steps(*(call("delete_row", {"id": number}) for number in range(3)))
+    assert step == "Call delete_row with id=<number> (for example 0, then 1, then 2). Once for each, in this order."
+
+
+SCALED = [
+    call("shell", {"command": f"kubectl {rest}"})
+    for rest in ("scale deploy web --replicas=0", "scale deploy web --replicas=3", "rollout status deploy/web")
+]
+
+
+def test_a_concrete_script_keeps_every_value_and_the_order():
+    assert steps(*SCALED, level="concrete") == [
+        f"Call shell with command=`{each['input']['command']}`." for each in SCALED
+    ]
+
+
+def test_a_hybrid_script_lists_the_values_that_its_placeholder_stands_for_in_order():
+    first, second = steps(*SCALED)
+    assert (
+        "(for example `kubectl scale deploy web --replicas=0`, then `kubectl scale deploy web --replicas=3`)" in first
+    )
+    assert first.endswith("Once for each, in this order.")
+    assert "rollout" in second
+
+
+def test_an_abstract_script_says_how_many_calls_its_placeholder_stands_for_and_that_order_counts():
+    first, second = steps(*SCALED, level="abstract")
+    assert first.endswith("Once for each value, in the order of the task: 2 here.")
+    assert "Once" not in second
+
+
+def test_no_value_of_a_long_row_of_calls_is_left_out():
+    found = steps(*(call("delete_row", {"id": number}) for number in range(1000, 1020)))
+    assert all(str(number) in " ".join(found) for number in range(1000, 1020))
+    assert len(found) < 20
+
+
+def test_values_too_long_for_one_step_are_steps_of_their_own():
+    statements = [f"kill {str(number) * 190}" for number in range(8)]
+    found = steps(*(call("shell", {"command": each}) for each in statements))
+    assert all(any(each in step for step in found) for each in statements)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_wrong_first_call_is_no_example_where_a_later_one_put_it_right(level: AbstractionLevel):
+    found = steps(
+        call("find_stores", {"state": "Ohio"}, {"total": 0, "stores": []}),
+        call("find_stores", {"state": "OH"}, {"total": 2, "stores": ["s-1", "s-2"]}),
+        level=level,
+    )
+    assert len(found) == 1
+    assert "Ohio" not in str(found)
+    assert ("OH" in found[0]) == (level != "abstract")
+
+
+def test_what_the_user_complained_about_is_no_step():
+    asked = [{"role": "user", "content": "Move me to Ohio"}, {"role": "user", "content": "That is wrong"}]
+    found = steps(call("set_state", {"to": "Iowa"}), call("set_state", {"to": "Ohio"}), turns=asked)
+    assert found == ["Call set_state with to=<word> (for example Ohio)."]
 
 
 def test_a_look_that_fed_a_later_call_stays_and_one_that_fed_none_goes():

@@ -1,0 +1,38 @@
+"""What kind of thing a task asks for, by its first telling word; in English and German."""
+
+import re
+from itertools import islice
+
+from retrieval.kinds import QueryKind
+
+TASK_CHARS = 400
+MOST_WORDS = 40
+
+_WORDS: dict[QueryKind, str] = {
+    "find": """check compare count describe display fetch find get list locate look monitor read search see show
+        summarise summarize tell verify finde lies liste prüfe suche vergleiche zeige""",
+    "create": """add append book build compose create draft generate insert make new open prepare register write
+        anlegen baue buche erstelle füge schreibe""",
+    "change": """adjust apply assign change convert correct edit exchange increase merge migrate modify move reduce
+        rename replace reset resize scale set sort split swap switch translate update upgrade ändere aktualisiere
+        ersetze tausche""",
+    "remove": """cancel clean clear close delete deny drop erase exclude refund remove revoke uninstall withdraw
+        entferne lösche storniere""",
+    "repair": """debug diagnose fix heal mend recover repair resolve restore solve troubleshoot behebe repariere""",
+    "run": """deploy execute import install publish restart run send start stop test trigger upload führe sende
+        starte""",
+}
+_KINDS: dict[str, QueryKind] = {word: kind for kind, some in _WORDS.items() for word in some.split()}
+_ASKS = {
+    "are", "did", "do", "does", "how", "is", "was", "were", "what", "when", "where", "which", "who", "whose", "why",
+    "wann", "warum", "welche", "wer", "wie", "wo",
+}  # fmt: skip
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def query_kind(task: str) -> QueryKind:
+    """Returns what kind of thing the task asks for: a question by how it begins, and else by its first verb known."""
+    said = list(islice((found[0].casefold() for found in _WORD.finditer(task[:TASK_CHARS])), MOST_WORDS))
+    if said and said[0] in _ASKS:
+        return "question"
+    return next((_KINDS[word] for word in said if word in _KINDS), "question" if "?" in task[:TASK_CHARS] else "other")

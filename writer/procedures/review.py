@@ -1,0 +1,53 @@
+"""What a person found a version of a procedure to be; the newest review of a version counts, and each is noted."""
+
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from prometheus_client import Counter
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.errors import NotFound
+from retrieval.kinds import ReviewVerdict
+from retrieval.schema import procedure_reviews, procedures
+from writer.audit import Change, note
+from writer.author import Author
+
+REVIEWS = Counter("casebank_procedure_reviews_total", "Reviews of procedures by their verdict", ["verdict"])
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A verdict on a version, and why; the note is redacted already. None: not said."""
+
+    verdict: ReviewVerdict
+    note: str = ""
+    root_cause_right: bool | None = None
+    steps_complete: bool | None = None
+
+
+async def review(
+    connection: AsyncConnection, author: Author, procedure_id: UUID, version: int | None, said: Review
+) -> int:
+    """Stores the review in place of an earlier one, and returns which version it is of; None: the active one.
+
+    Raises:
+        NotFound: the user has no such version.
+    """
+    mine = procedures.c.user_sub == author.user_sub, procedures.c.id == procedure_id
+    which = procedures.c.status == "active" if version is None else procedures.c.version == version
+    asked = select(procedures.c.version, procedures.c.agent_key).where(*mine, which).with_for_update()
+    row = (await connection.execute(asked)).one_or_none()
+    if row is None:
+        raise NotFound("no version of this procedure is active" if version is None else "no such version")
+    values = {**asdict(said), "actor": author.actor}
+    key = {"user_sub": author.user_sub, "procedure_id": procedure_id, "version": row.version}
+    stored = insert(procedure_reviews).values({**key, **values})
+    newer = stored.on_conflict_do_update(index_elements=list(key), set_={**values, "created_at": func.now()})
+    await connection.execute(newer)
+    owner = author.user_sub, row.agent_key
+    change = Change.of(owner, author.actor, "review_procedure", procedure_id, version=row.version, verdict=said.verdict)
+    await note(connection, change)
+    REVIEWS.labels(said.verdict).inc()
+    return int(row.version)
