@@ -1,10 +1,13 @@
 """The experiment: predicted first, compared in pairs, honest where memory does not help and where things break."""
 
+from dataclasses import replace
+from typing import Any
+
 import httpx
 import pytest
 from rich.console import Console
 
-from app.agents.world import MemoryUnusable, Size
+from app.agents.world import MemoryUnusable, Size, Tasks
 from app.experiment.prediction import predictions
 from app.experiment.report import Report
 from app.experiment.run import run_experiment
@@ -60,6 +63,15 @@ def test_a_bank_of_a_wrong_family_stays_silent_and_changes_nothing(report: Repor
 async def test_wrong_memory_that_is_injected_costs_steps_and_is_not_obeyed(service: Service):
     class Credulous(Riddles):
         budget, min_similarity, families = 15, -1.0, ("vault", "dog")
+
+        async def tasks(self, environment: Any, family: str, size: Size) -> Tasks:
+            """In much the same words for either family, or the wrong one would not be told."""
+            found = await super().tasks(environment, family, size)
+            practice, test = (
+                [replace(task, text=f"Open the iron door of the bank for {task.id}") for task in some]
+                for some in (found.practice, found.test)
+            )
+            return Tasks(practice, test)
 
     report = await run(service, Credulous(), ks=(0,))
     assert any(after.injected for _, after in report.wrong_family)
