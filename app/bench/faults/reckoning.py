@@ -106,8 +106,10 @@ def _unlinked(rows: Iterable[asyncpg.Record], decisions: Decisions, ledger: Ledg
 
 
 def _rewards_lost(history: History, ledger: Ledger) -> Iterator[str]:
+    """Each was kept as often as it was sent at most, beside what the worker passed on from the run that it reached."""
     for retrieval_id, given in ledger.rewards.items():
-        kept = [row["reward"] for row in history[retrieval_id] if row["source"] == "user"]
+        told = [row for row in history[retrieval_id] if row["source"] == "user" and row["actor"] != "worker"]
+        kept = [row["reward"] for row in told]
         same = [value for value in kept if math.isclose(value, given.value, abs_tol=_NEAR)]
         if not 1 <= len(same) <= given.sent or len(same) != len(kept):
             yield retrieval_id
