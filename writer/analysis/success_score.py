@@ -49,7 +49,7 @@ def _says_something(turn: object) -> bool:
 
 
 def duration_ms(traces: Sequence[object]) -> float | None:
-    """Returns how long the calls took together, as far as they say; None where none does."""
+    """Returns how long the calls took together, to a microsecond, as far as they say; None where none does."""
     told = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
     times = [time for time in told if isinstance(time, int | float)]
-    return min(float(sum(times)), MOST_MS) if times else None
+    return min(round(float(sum(times)), 3), MOST_MS) if times else None
