@@ -156,7 +156,7 @@ async def test_an_export_has_the_words_whatever_their_form(bank: Bank, sealing: 
 async def test_training_groups_equal_queries_although_they_are_sealed(sealing: Bank, user: str):
     await keep(sealing, user)
     await drain(worker_of(sealing))
-    for query in (ASKED, ASKED.upper(), "another question"):
+    for query in (ASKED, ASKED.upper(), "string a new harp"):
         await ask(reader_of(sealing), user, query)
     async with sealing.database.as_user(user, datetime.now(UTC)) as connection:
         log = await read(connection, user, AGENT)
@@ -199,17 +199,18 @@ async def test_a_process_that_remembers_the_key_of_an_erased_user_reads_and_logs
     sealing: Bank, user: str
 ):
     elsewhere = reader_of(Bank(sealing.database, Keyring(sealing.keyring.master, seals_words=True)))
-    for query in ("before", "after"):
+    before, after = "string the harp before tea", "string the harp after tea"
+    for query in (before, after):
         await keep(sealing, user)
         await drain(worker_of(sealing))
         answered = await ask(elsewhere, user, query)
         assert [choice.row.task for choice in answered.choices] == [TASK]
-        if query == "before":
+        if query == before:
             await erase(sealing.database, user)
             sealing.keyring.forget(user)
     key = await sealing_key(sealing, user)
     logged = [Words(user, key).open_query(row._mapping)["query"] for row in await rows(sealing, user, decisions)]  # noqa: SLF001
-    assert logged == ["after"]
+    assert logged == [after]
 
 
 async def test_words_that_would_be_sealed_with_a_lost_key_are_not_kept_and_the_next_ones_are(sealing: Bank, user: str):
