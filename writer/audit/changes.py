@@ -1,7 +1,7 @@
 """A change and its entry, which is written in the change's own transaction."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Self
 from uuid import UUID
 
@@ -41,7 +41,10 @@ class Change:
 
     def entry(self, key: AuditKey | None) -> dict[str, object]:
         """Returns the columns of a new entry, signed if there is a key."""
-        columns = {"id": uuids.uuid7(), **asdict(self)}
+        # not asdict: it copies the payload, which takes a tenth of a retain
+        columns: dict[str, object] = {"id": uuids.uuid7()} | {
+            each.name: getattr(self, each.name) for each in fields(self)
+        }
         return {**columns, "mac": None if key is None else key.entry(columns)}
 
 
