@@ -32,7 +32,7 @@ async def test_a_dead_case_is_found_and_a_requeue_advised(url: str, tmp_path: Pa
 
 async def test_a_queue_that_nobody_works_on_is_found(url: str, tmp_path: Path):
     await retain_one(url)
-    await as_owner(url, "UPDATE cases SET created_at = now() - interval '1 hour'")
+    await as_owner(url, "UPDATE cases SET available_at = now() - interval '1 hour'")
     found = (await look(url, tmp_path))["queue"]
     assert found.ok is False
     assert "casebank worker" in found.advice
@@ -92,7 +92,7 @@ async def test_a_language_model_that_answers_is_well_and_one_that_does_not_is_fo
 async def test_where_no_worker_works_the_doctor_says_so(url: str, tmp_path: Path):
     assert (await look(url, tmp_path))["worker"].ok is None
     await retain_one(url)
-    await as_owner(url, "UPDATE cases SET created_at = now() - interval '2 minutes'")
+    await as_owner(url, "UPDATE cases SET available_at = now() - interval '2 minutes'")
     finding = (await look(url, tmp_path))["worker"]
     assert (finding.ok, finding.detail) == (False, "none has run here yet")
 
