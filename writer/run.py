@@ -168,7 +168,7 @@ class FinishedRun(Strict):
                     ],
                     "outcome": "success",
                     "reward": 1.0,
-                    "reward_source": "metric",
+                    "reward_source": "user",
                     "tags": ["ddl"],
                 },
             ],
