@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+
+import pytest
 
 from app.main import create_app
 from app.migrate import migrate
@@ -15,43 +18,38 @@ from tests.conftest import new_database
 ADVICE = "run casebank migrate"
 
 
-async def test_an_older_schema_is_named_and_no_route_answers_as_if_it_were_well(
-    postgres: EmbeddedPostgres, tmp_path: Path
-):
+@pytest.fixture
+async def older(postgres: EmbeddedPostgres, tmp_path: Path) -> AsyncIterator[Service]:
+    """A service that started over a schema of long ago."""
     url = await new_database(postgres)
     await migrate(url, "0003")
     secrets = {"jwt_secret": os.urandom(32).hex(), "master_key": os.urandom(32).hex()}
     settings = Settings(home=tmp_path, database_url=url, **secrets)
     app = create_app(settings)
     async with AsyncExitStack() as clients, app.router.lifespan_context(app):
-        http = (await Service(app, settings, clients).user("alice")).http
-        ready = await http.get("/readyz")
-        assert ready.status_code == 503
-        assert ADVICE in ready.json()["detail"]
-        assert (await http.get("/metrics")).status_code == 200
-        run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
-        for path, body in (("/v1/retrieve", {"agent": AGENT, "query": "water"}), ("/v1/retain", run)):
-            answer = await http.post(path, json=body)
-            assert answer.status_code == 503, answer.text
-            assert ADVICE in answer.json()["detail"]
+        yield Service(app, settings, clients)
 
 
-async def test_what_is_noted_once_it_was_migrated_is_signed_without_a_restart(
-    postgres: EmbeddedPostgres, tmp_path: Path
-):
-    url = await new_database(postgres)
-    await migrate(url, "0003")
-    secrets = {"jwt_secret": os.urandom(32).hex(), "master_key": os.urandom(32).hex()}
-    settings = Settings(home=tmp_path, database_url=url, **secrets)
-    app = create_app(settings)
-    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
-        service = Service(app, settings, clients)
-        await migrate(url)
-        alice = await service.user("alice")
-        run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
-        async with asyncio.timeout(30):
-            while (answer := await alice.http.post("/v1/retain", json=run)).status_code == 503:  # noqa: ASYNC110
-                await asyncio.sleep(0.2)
-        assert answer.status_code == 202, answer.text
-        ((signed,),) = await alice.rows("SELECT bool_and(mac IS NOT NULL) FROM audit WHERE user_sub = :user_sub")
-        assert signed
+async def test_an_older_schema_is_named_and_no_route_answers_as_if_it_were_well(older: Service):
+    http = (await older.user("alice")).http
+    ready = await http.get("/readyz")
+    assert ready.status_code == 503
+    assert ADVICE in ready.json()["detail"]
+    assert (await http.get("/metrics")).status_code == 200
+    run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
+    for path, body in (("/v1/retrieve", {"agent": AGENT, "query": "water"}), ("/v1/retain", run)):
+        answer = await http.post(path, json=body)
+        assert answer.status_code == 503, answer.text
+        assert ADVICE in answer.json()["detail"]
+
+
+async def test_what_is_noted_once_it_was_migrated_is_signed_without_a_restart(older: Service):
+    await migrate(str(older.settings.database_url))
+    alice = await older.user("alice")
+    run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
+    async with asyncio.timeout(30):
+        while (answer := await alice.http.post("/v1/retain", json=run)).status_code == 503:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+    assert answer.status_code == 202, answer.text
+    ((signed,),) = await alice.rows("SELECT bool_and(mac IS NOT NULL) FROM audit WHERE user_sub = :user_sub")
+    assert signed

@@ -1,7 +1,15 @@
-"""A database in which no master key was ever used, for each test."""
+"""A database in which no master key was ever used, for each test, and processes that start on it."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import asyncpg
 import pytest
+
+from app.db import service_database
+from retrieval.database.database import Database
+from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.master_keys import MasterKeys, agree
 
 
 async def as_owner(url: str, statement: str) -> None:
@@ -18,3 +26,20 @@ async def as_new(url: str) -> None:
 async def url(database_url: str) -> str:
     await as_new(database_url)
     return database_url
+
+
+@pytest.fixture
+async def database(url: str) -> AsyncIterator[Database]:
+    async with service_database(url) as database:
+        yield database
+
+
+async def start(database: Database, *held: bytes) -> None:
+    """What every process does when it starts."""
+    async with database.as_worker() as connection:
+        await agree(connection, MasterKeys.of(*held))
+
+
+async def key_of(database: Database, user: str, *held: bytes) -> UserKey:
+    async with database.as_user(user, datetime.now(UTC)) as connection:
+        return await Keyring(held[0], held[1:]).find_or_make(connection, user)

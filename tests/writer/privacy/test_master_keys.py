@@ -2,37 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
-from app.db import service_database
 from retrieval.database.database import Database
-from tests.writer.privacy.conftest import as_owner
-from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
+from tests.writer.privacy.conftest import as_owner, key_of, start
+from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, fingerprint
 
 OURS, THEIRS = os.urandom(32), os.urandom(32)
-
-
-@pytest.fixture
-async def database(url: str) -> AsyncIterator[Database]:
-    async with service_database(url) as database:
-        yield database
-
-
-async def start(database: Database, *held: bytes) -> None:
-    """What every process does when it starts."""
-    async with database.as_worker() as connection:
-        await agree(connection, MasterKeys.of(*held))
-
-
-async def key_of(database: Database, user: str, *held: bytes) -> UserKey:
-    async with database.as_user(user, datetime.now(UTC)) as connection:
-        return await Keyring(held[0], held[1:]).find_or_make(connection, user)
 
 
 async def from_before(database: Database, url: str, *made: bytes) -> list[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
@@ -10,13 +10,12 @@ from itertools import count
 import pytest
 from sqlalchemy import event, select
 
-from app.db import service_database
 from retrieval.database.database import Database
 from retrieval.schema import master_keys, user_keys
-from tests.writer.privacy.conftest import as_new
+from tests.writer.privacy.conftest import as_new, key_of, start
 from writer.privacy.installation_key import InstallationKey, find_or_make
-from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
+from writer.privacy.keys import UserKey
+from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, fingerprint
 from writer.privacy.rotation import NothingToRotate, Rotation, RotationOvertaken, rotate
 from writer.privacy.seal import SealBroken
 from writer.rights.erase import erase
@@ -27,22 +26,6 @@ USERS = ["alice", "bob", "carol"]
 
 class Killed(BaseException):
     """The process ended here."""
-
-
-@pytest.fixture
-async def database(url: str) -> AsyncIterator[Database]:
-    async with service_database(url) as database:
-        yield database
-
-
-async def start(database: Database, *held: bytes) -> None:
-    async with database.as_worker() as connection:
-        await agree(connection, MasterKeys.of(*held))
-
-
-async def key_of(database: Database, user: str, *held: bytes) -> UserKey:
-    async with database.as_user(user, datetime.now(UTC)) as connection:
-        return await Keyring(held[0], held[1:]).find_or_make(connection, user)
 
 
 async def keys_of(database: Database, users: list[str], *held: bytes) -> dict[str, UserKey]:
