@@ -114,7 +114,8 @@ class Worker:
                 worked = 0
             if not worked:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), self.pace.poll_s)
+                    async with asyncio.timeout(self.pace.poll_s):  # wait_for forgets a cancellation that meets a wake
+                        await self._wake.wait()
                 self._wake.clear()
 
     async def run_once(self) -> int:

@@ -91,3 +91,13 @@ async def test_a_case_deleted_while_the_worker_holds_it_stays_deleted(bank: Bank
     assert lost_leases() == lost + 1
     counts = await bank.counts(user)
     assert (counts["cases"], counts["case_embeddings"]) == (0, 0)
+
+
+async def test_a_worker_that_is_woken_as_it_is_stopped_stops(server: OpenAIServer, worker_on: MakeWorker):
+    worker = worker_on(server, replace(PACE, poll_s=60))
+    working = asyncio.create_task(worker.run())
+    await asyncio.sleep(0.5)  # it found nothing to do, and waits
+    worker.wake()
+    working.cancel()
+    await asyncio.wait({working}, timeout=5)
+    assert working.cancelled()
