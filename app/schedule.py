@@ -15,6 +15,7 @@ from app.training.processes import Trainings
 from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.audit.sealing import seal_all
+from writer.upkeep.abandoned import abort_all
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
 from writer.worker.worker import Worker
@@ -85,7 +86,9 @@ async def upkeep(runtime: Runtime) -> None:
     kept = timedelta(days=runtime.settings.pruned_kept_days)
     pruned = await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
     moved = await index_all(runtime.database)
-    log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard, indexed=moved)
+    silent_for = timedelta(seconds=runtime.settings.run_silent_s)
+    aborted = await abort_all(runtime.database, runtime.keyring, silent_for=silent_for)
+    log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard, indexed=moved, runs_aborted=aborted)
 
 
 class AuditChanged(Exception):

@@ -113,6 +113,8 @@ class Settings(BaseSettings):
     """How long a stopping service waits for the requests under way."""
     upkeep_every_s: float = Field(default=3600.0, gt=0)
     pruned_kept_days: int = Field(default=30, ge=0)
+    run_silent_s: float = Field(default=7200.0, gt=0)
+    """A run under way without a step for so long is ended as aborted, at the next upkeep; it may yet go on."""
     seal_every_s: float = Field(default=60.0, gt=0)
     """How often the chains of the audit are sealed with the installation's key."""
     train_every_s: float = Field(default=86_400.0, ge=0)

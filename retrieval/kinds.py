@@ -11,6 +11,8 @@ RunOutcome = Literal["success", "failure", "partial", "aborted", "unknown"]
 """How a finished run ended; ``unknown``: the backend cannot say."""
 FAILED: tuple[RunOutcome, ...] = ("failure", "aborted")
 """The outcomes of a run that says itself that it did not do what it was asked."""
+RunStatus = Literal["under_way", "retained", "aborted"]
+"""Of a run whose steps are told one by one: what became of it so far."""
 RewardSource = Literal["heuristic", "user", "judge", "metric"]
 """Who gave a reward; a heuristic is a guess by rule, the others are trusted."""
 

@@ -1,6 +1,6 @@
 """The statements behind the pages that show a bank: cases, profiles, the audit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array, dis
 
 from retrieval.database.rows import Rows
 from retrieval.kinds import QueryKind
-from retrieval.schema import audit, cases, decision_slots, procedure_reviews, procedures, profiles
+from retrieval.schema import audit, cases, decision_slots, procedure_reviews, procedures, profiles, run_steps, runs
 
 SHOWN = (
     "id",
@@ -65,6 +65,44 @@ def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | N
     statement = select(*(cases.c[name] for name in SHOWN), _referred_to()).where(cases.c.user_sub == user_sub)
     wanted = [cases.c[name] == value for name, value in only.items() if value is not None]
     return _page(statement.where(*wanted), cases, before, limit)
+
+
+_SHOWN_OF_RUN = (
+    "id",
+    "agent_key",
+    "status",
+    "words",
+    "retrieval_id",
+    "step_count",
+    "last_step_at",
+    "ended_at",
+    "case_id",
+    "created_at",
+)
+"""The columns of a run under way that are shown."""
+
+
+def one_run(user_sub: str, run_id: UUID) -> Rows:
+    """Returns the statement for a run under way, or one that was."""
+    shown = (runs.c[name] for name in _SHOWN_OF_RUN)
+    return select(*shown).where(runs.c.user_sub == user_sub, runs.c.id == run_id)
+
+
+def page_of_runs(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
+    """Returns the statement for ``limit`` runs whose id is below ``before``, falling; ``only`` as for cases."""
+    statement = select(*(runs.c[name] for name in _SHOWN_OF_RUN)).where(runs.c.user_sub == user_sub)
+    wanted = [runs.c[name] == value for name, value in only.items() if value is not None]
+    return _page(statement.where(*wanted), runs, before, limit)
+
+
+def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = None) -> Select[int, bytes]:
+    """Returns the statement for the steps of a run in their order, or for those of these numbers alone."""
+    steps = select(run_steps.c.number, run_steps.c.payload).where(
+        run_steps.c.user_sub == user_sub, run_steps.c.run_id == run_id
+    )
+    if numbers is not None:
+        steps = steps.where(run_steps.c.number.in_(numbers))
+    return steps.order_by(run_steps.c.number)
 
 
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:

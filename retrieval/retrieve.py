@@ -121,9 +121,7 @@ class Reader:
                     rows, search = await self._candidates(connection, search, degraded)
                     rows = await self._to_be_opened(connection, rows)
                 with stage("retrieve.rank"):
-                    procedures = await self._procedures(connection, search, rows, question.min_similarity)
-                    floor = self._calibrations.floor(search.model)
-                    found = SearchResult(rows, degraded, procedures, await unrelated(connection, search, rows, floor))
+                    found = await self._found(connection, replace(question, search=search), rows, degraded)
                     seen = await self._pool(connection, search, found)
                     arms = await self._policies.arms(connection, search.agent_key, found.settings)
                     asked = replace(question, search=search)
@@ -135,6 +133,16 @@ class Reader:
                     await self._log(connection, entry)
         _count(answered, entry.arm)
         return answered
+
+    async def _found(
+        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: list[str]
+    ) -> SearchResult:
+        if not question.memory:
+            return SearchResult(rows, degraded, wanted=False)
+        search = question.search
+        procedures = await self._procedures(connection, search, rows, question.min_similarity)
+        floor = self._calibrations.floor(search.model)
+        return SearchResult(rows, degraded, procedures, await unrelated(connection, search, rows, floor))
 
     async def _to_be_opened(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
         """Returns the rows, those with sealed words as such that open when they are read."""
@@ -217,7 +225,7 @@ class Reader:
 
     async def _rewrite(self, asker: Asker, question: Question) -> tuple[Question, list[str]]:
         """Returns the question with what is to be searched for, and what was missing for it."""
-        if self.rewriting is None:
+        if self.rewriting is None or not question.memory:
             return question, []
         original = question.search.query
         rewritten = await self.rewriting.rewrite(asker, original, question.rewrite)

@@ -5,6 +5,7 @@ CasebankError
 ├── IdempotencyConflict   the key came before, with another body
 ├── NotJoined             the run did not begin with the retrieval that is named beside it
 ├── LeaseLost             the worker was too slow: the case went to another worker, or away
+├── RunEnded              the run was retained: it takes no more steps
 ├── SecretInName          what should name an agent looks like a secret
 ├── SourceNotAllowed      a reward claims a source that its author may not speak for
 └── UnknownReference      the run refers to what the user does not have, or to another agent's retrieval
@@ -35,6 +36,10 @@ class SourceNotAllowed(CasebankError):
 
 class UnknownReference(CasebankError):
     """The run refers to a case that the user does not have, or to a retrieval of another agent."""
+
+
+class RunEnded(CasebankError):
+    """The run is not under way any more: what it did is in its case."""
 
 
 class LeaseLost(CasebankError):

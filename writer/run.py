@@ -211,6 +211,11 @@ class FinishedRun(Strict):
     )
     prompt_snapshot: Payload = None
     procedure: LearnedProcedure | None = None
+    run_id: UUID | None = Field(
+        default=None,
+        description="of a run whose steps were told while it was under way: it ends here, and they are its tool "
+        "traces. tool_traces that come with this count in their place; tool calls in turns do not",
+    )
 
     @model_validator(mode="after")
     def _subtasks_have_parents(self) -> Self:
@@ -221,6 +226,6 @@ class FinishedRun(Strict):
     @model_validator(mode="after")
     def _calls_in_turns(self) -> Self:
         """Takes the tool calls from the conversation, where nobody said what they were."""
-        if not self.tool_traces and any(turn.tool_calls for turn in self.turns):
+        if not self.tool_traces and self.run_id is None and any(turn.tool_calls for turn in self.turns):
             self.tool_traces = [ToolTrace.model_validate(trace) for trace in tool_traces(self.turns)]
         return self

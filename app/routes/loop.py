@@ -125,7 +125,13 @@ def _question(asked: RetrieveIn) -> Question:
         rrf_k=asked.rrf_k,
     )
     return Question(
-        search, asked.k, asked.token_budget, asked.min_similarity, tool_memory=asked.tool_memory, rewrite=asked.rewrite
+        search,
+        asked.k,
+        asked.token_budget,
+        asked.min_similarity,
+        memory=asked.memory,
+        tool_memory=asked.tool_memory,
+        rewrite=asked.rewrite,
     )
 
 

@@ -67,6 +67,11 @@ class RetrieveIn(Strict):
     filters: FiltersIn = Field(default_factory=FiltersIn)
     min_similarity: Similarity | None = None
     explain: bool = False
+    memory: bool = Field(
+        default=True,
+        description="false: answer without memory. No case, procedure or text is told; the decision is logged with "
+        "mode `off`, so that its reward can be compared with those of answers with memory",
+    )
     tool_memory: bool = Field(default=False, description="tell in the context which tools fail, and what puts it right")
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
@@ -143,9 +148,9 @@ class RetrieveOut(BaseModel):
     degraded: list[str]
     rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
     why_empty: str | None = Field(
-        description="why there is no case: there is none; none is related to the query (its similarity is below what "
-        "the embedding model calls unrelated, and it shares no rare word); or none is expected to help. null where "
-        "there is one"
+        description="why there is no case: memory is off, for the agent or for this request; there is none; none is "
+        "related to the query (its similarity is below what the embedding model calls unrelated, and it shares no rare "
+        "word); or none is expected to help. null where there is one"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Generic, Self, TypeVar
 
 import asyncpg
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import ClauseElement
 
 Answer = TypeVar("Answer")
@@ -55,6 +56,12 @@ class FastConnection:
     driver: asyncpg.Connection
     user_sub: str
     authorised_at: datetime
+
+    @classmethod
+    async def within(cls, connection: AsyncConnection, user_sub: str, authorised_at: datetime) -> Self:
+        """Returns a connection whose statements belong to the transaction that is open on the other one."""
+        raw = await connection.get_raw_connection()
+        return cls(raw.driver_connection, user_sub, authorised_at)
 
     async def all(self, statement: FastStatement[Answer], parameters: Mapping[str, object]) -> Sequence[Answer]:
         """Returns every row of the answer."""

@@ -17,7 +17,7 @@ from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
 
 Mode = Literal["hybrid", "keyword", "off", "empty"]
-"""What carried the search; off: the profile's memory is, empty: there was nothing to find."""
+"""What carried the search; off: memory is, for the profile or the request; empty: there was nothing to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Question:
     k: int | None = None
     token_budget: int = 1500
     min_similarity: float | None = None
+    memory: bool = True
+    """Whether anything is to be told; if not, the answer is empty and the decision logged as one without memory."""
     tool_memory: bool = False
     """Whether the context says which tools of its cases fail often, and what put that right."""
     rewrite: Rewrite | None = None
@@ -45,6 +47,8 @@ class SearchResult:
     procedures: ProceduresFound = field(default_factory=ProceduresFound)
     unrelated: frozenset[UUID] = frozenset()
     """Of the candidates, those that have nothing to do with the query."""
+    wanted: bool = True
+    """Whether the request wants to be told anything."""
 
     @property
     def settings(self) -> ProfileSettings | None:
@@ -52,9 +56,14 @@ class SearchResult:
         return self.rows[0] if self.rows else None
 
     @property
+    def is_off(self) -> bool:
+        """Whether memory is off, for the request or the profile."""
+        return not self.wanted or bool(self.rows and not self.rows[0].enabled)
+
+    @property
     def candidates(self) -> list[Candidate]:
-        """What was found; nothing of a profile without cases, or one whose memory is off."""
-        return [row for row in self.rows if is_candidate(row)] if self.rows and self.rows[0].enabled else []
+        """What was found; nothing of a profile without cases, or where memory is off."""
+        return [] if self.is_off else [row for row in self.rows if is_candidate(row)]
 
     @property
     def cases(self) -> list[Candidate]:

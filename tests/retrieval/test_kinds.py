@@ -13,6 +13,7 @@ COLUMNS = {
     "CaseKind": "cases.kind",
     "CaseStatus": "cases.status",
     "RunOutcome": "cases.outcome",
+    "RunStatus": "runs.status",
     "RewardSource": "rewards.source",
     "Arm": "decisions.arm",
     "PolicyStatus": "policies.status",

@@ -15,7 +15,7 @@ from retrieval.database.database import Database
 from retrieval.sealed import CaseWords, effects_of
 from retrieval.text import folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, seal, unseal
+from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, RUN_STEP, RUN_WORDS, Packed, seal, unseal
 
 TOKEN_BYTES = 12
 """Of a keyed hash: two different steps of one user share a token once in some 10^14 pairs of plans."""
@@ -87,6 +87,32 @@ class Words:
             return values
         said = unseal(row["words"], self.key.key, user_sub=self.user_sub, case_id=row["id"], of=DECISION_WORDS)
         return {**values, **said}
+
+    def seal_run(self, run_id: UUID, task: str) -> bytes:
+        """Returns the words of a run under way, sealed, whatever the setting: nobody searches them."""
+        return seal({"task": task}, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_WORDS)
+
+    def open_run(self, run_id: UUID, words: bytes) -> str:
+        """Returns the task of a run under way.
+
+        Raises:
+            SealBroken: the words belong to another run, user or key, or were changed.
+        """
+        return str(unseal(words, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_WORDS)["task"])
+
+    def seal_step(self, run_id: UUID, number: int, trace: Packed) -> bytes:
+        """Returns a step of a run under way, sealed for its place in it."""
+        return seal(trace, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_STEP + b"%d" % number)
+
+    def open_step(self, run_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
+        """Returns the tool trace of a step.
+
+        Raises:
+            SealBroken: it belongs to another place, run, user or key, or was changed.
+        """
+        of = RUN_STEP + b"%d" % number
+        trace: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
+        return trace
 
     def token(self, step: str) -> str:
         """Returns what stands for a step of a plan; steps that differ in case and white space alone share one."""

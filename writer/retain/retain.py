@@ -1,5 +1,6 @@
 """Retain: redact, seal, and insert one finished run; the row itself is the entry in the worker's queue."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import entered
-from retrieval.kinds import RewardSource
+from retrieval.errors import CasebankError
+from retrieval.kinds import RewardSource, RunStatus
 from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
 from retrieval.telemetry import REWARDS, origin, stage
 from retrieval.text import folded
@@ -29,7 +31,7 @@ from writer.analysis.run_counts import counted_by_status
 from writer.audit.changes import Change
 from writer.audit.signing import AuditKey, key_of
 from writer.author import Author
-from writer.errors import IdempotencyConflict, UnknownReference
+from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.names import nameable, unsecret
 from writer.privacy.redact import Redaction, redact
@@ -38,6 +40,7 @@ from writer.privacy.words import Words
 from writer.retain.heuristic import heuristic_reward
 from writer.retain.plan import CallMade, plan_of
 from writer.retain.references import wrong_reference
+from writer.retain.under_way import end, lock_run, traces_of
 from writer.run import FinishedRun
 
 ATTEMPTS = 4
@@ -69,6 +72,12 @@ class Draft:
     retrieval_id: UUID | None
     created_at: datetime | None = None
     """When the run was; None: now."""
+    run_id: UUID | None = None
+    """The run under way that ends with it."""
+    ends_as: RunStatus = "retained"
+    """What becomes of that one."""
+    redacted: "Redacted | None" = None
+    """What to make the draft of again, once the steps of that one are read; None where it has its own tool traces."""
 
     @property
     def reward_source(self) -> RewardSource | None:
@@ -96,7 +105,9 @@ async def retain(
 
     Raises:
         IdempotencyConflict: the key was used with another run.
-        UnknownReference: it names a parent or a used case that the user does not have, or another agent's retrieval.
+        UnknownReference: it names a parent, a used case or a run under way that the user does not have, or another
+            agent's retrieval or run.
+        RunEnded: the run under way that it names ended before, and not with this case.
         SecretInName: the agent's name looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or nobody can say whether it was; repeat with the same key.
@@ -113,6 +124,8 @@ async def retain_draft(
 ) -> Retained:
     """Stores a run that was made ready before; the rest is as in ``retain``."""
     key = None if idempotency_key is None else unsecret(idempotency_key)
+    if key is None and draft.run_id is not None and draft.ends_as == "retained":
+        key = f"run:{draft.run_id}"  # a run ends once
     draft = replace(draft, columns={**draft.columns, "idempotency_key": key})
     with stage("retain.insert"):
         for _ in range(ATTEMPTS):
@@ -133,12 +146,37 @@ def draft_of(run: FinishedRun) -> Draft:
         return _draft(run)
 
 
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A run, and what of it may be stored: its JSON without secrets."""
+
+    run: FinishedRun
+    clean: Mapping[str, Any]
+    redactions: list[Redaction]
+    request_hash: bytes
+
+
+def with_steps(draft: Draft, traces: Sequence[Mapping[str, Any]]) -> Draft:
+    """Returns the draft with these tool traces, which are redacted; one that has its own stays as it is."""
+    if draft.redacted is None:
+        return draft
+    made = _made(replace(draft.redacted, clean={**draft.redacted.clean, "tool_traces": traces}))
+    columns = {**made.columns, "idempotency_key": draft.columns["idempotency_key"]}
+    return replace(draft, columns=columns, payload=made.payload)
+
+
 def _draft(run: FinishedRun) -> Draft:
     raw = run.model_dump(mode="json")
     _drop_unsaid(raw)
     # not orjson: it writes no integer over 64 bits, which a tool's output may well have
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
-    clean, redactions = redact(raw)
+    redacted = Redacted(run, *redact(raw), request_hash)
+    draft = _made(redacted)
+    return replace(draft, redacted=None if run.run_id is None or run.tool_traces else redacted)
+
+
+def _made(redacted: Redacted) -> Draft:
+    run, clean = redacted.run, redacted.clean
     traces, plan = clean["tool_traces"], clean["plan"]
     tools = list(dict.fromkeys(trace["tool"] for trace in traces))
     # as far as the statuses tell: the worker looks at the outputs, and corrects these counts and the guessed reward
@@ -160,18 +198,18 @@ def _draft(run: FinishedRun) -> Draft:
         "outcome": run.outcome,
         "reward": guess if run.reward is None else run.reward,
         "reward_source": _reward_source(run, guess),
-        "step_count": len(run.tool_traces) or len(run.plan),
+        "step_count": len(traces) or len(run.plan),
         "error_count": counts.error_count,
         "used_case_ids": run.used_case_ids,
         "used_procedure_ids": run.used_procedure_ids,
         # not what was read off the calls: their arguments are sealed, and the index is not
         "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
         "message_hash": message_hash(clean["task"], plan),
-        "request_hash": request_hash,
+        "request_hash": redacted.request_hash,
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
     payload["origin"] = origin()  # for the worker's log and trace
-    return Draft(uuids.uuid7(), columns, pack(payload), redactions, run.retrieval_id)
+    return Draft(uuids.uuid7(), columns, pack(payload), redacted.redactions, run.retrieval_id, run_id=run.run_id)
 
 
 def _drop_unsaid(raw: dict[str, Any]) -> None:
@@ -179,8 +217,9 @@ def _drop_unsaid(raw: dict[str, Any]) -> None:
 
     So a repeat of an older retain is the same request, with the same hash.
     """
-    if raw["used_procedure_ids"] is None:
-        del raw["used_procedure_ids"]
+    for name in ("used_procedure_ids", "run_id"):
+        if raw[name] is None:
+            del raw[name]
     for turn in raw["turns"]:
         for name in ("name", "tool_calls", "tool_call_id", "refusal"):
             if turn[name] is None:
@@ -205,22 +244,63 @@ def message_hash(task: str, plan: list[str]) -> bytes:
 
 
 async def _insert(database: Database, keyring: Keyring, draft: Draft, author: Author) -> Retained:
-    key = keyring.remembered(author.user_sub) or await _key(database, keyring, author)
-    row = _row(draft, author, key, seals_words=keyring.seals_words)
-    async with database.fast(author.user_sub, author.authorised_at) as connection:
-        wrong = await _wrong(connection, row)
-        entry = _entry(row, author, key_of(database.engine))
-        case_id: UUID | None = None
-        if wrong is None:
-            case_id = await connection.value(insert_case(), {**row, **entry})
-    if case_id is not None:
+    # what is to be opened needs the key that the database has; of what is to be sealed the database refuses another
+    known = keyring.remembered(author.user_sub) if draft.run_id is None else None
+    key = known or await _key(database, keyring, author)
+    storing = _Storing(author, key, key_of(database.engine), keyring.seals_words)
+    if draft.run_id is None:
+        async with database.fast(author.user_sub, author.authorised_at) as fast:
+            refusal = await storing.store(fast, draft)
+    else:
+        async with database.as_user(author.user_sub, author.authorised_at) as connection:
+            draft, refusal = await storing.end_run(connection, draft, draft.run_id)
+    if refusal is None:
         REWARDS.labels(str(draft.columns["reward_source"])).inc()
-        return Retained(case_id, "pending", draft.redactions, draft.retrieval_id)
+        return Retained(draft.case_id, "pending", draft.redactions, draft.retrieval_id)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         first = await _first_with_that_key(connection, draft, author)
     if first is None:  # a repeat of what was acknowledged stays acknowledged, whatever was deleted since
-        raise UnknownReference(wrong)
+        raise refusal
     return first
+
+
+@dataclass(frozen=True, slots=True)
+class _Storing:
+    """Stores drafts of one author, with the keys that it takes."""
+
+    author: Author
+    key: UserKey
+    audit_key: AuditKey | None
+    seals_words: bool
+
+    async def store(self, connection: FastConnection, draft: Draft) -> CasebankError | None:
+        """Stores the case; returns why not, which of a known key is for the caller to look up."""
+        row = _row(draft, self.author, self.key, seals_words=self.seals_words)
+        wrong = await _wrong(connection, row)
+        if wrong is not None:
+            return UnknownReference(wrong)
+        entry = _entry(row, self.author, self.audit_key)
+        stored = await connection.value(insert_case(), {**row, **entry})
+        return None if stored is not None else IdempotencyConflict("this Idempotency-Key was used before")
+
+    async def end_run(
+        self, connection: AsyncConnection, draft: Draft, run_id: UUID
+    ) -> tuple[Draft, CasebankError | None]:
+        """Stores the case of a run under way, and ends that, in one transaction; returns the draft as it was stored."""
+        words = Words(self.author.user_sub, self.key)
+        run = await lock_run(connection, self.author.user_sub, run_id)
+        if run is None or run.agent_key != draft.columns["agent_key"]:
+            return draft, UnknownReference("run_id names no run of this agent")
+        if run.status in {"retained", draft.ends_as}:
+            return draft, RunEnded("this run ended before")
+        steps = await traces_of(connection, words, run_id) if draft.redacted is not None else []
+        draft = await asyncio.to_thread(with_steps, draft, steps)
+        draft = replace(draft, retrieval_id=draft.retrieval_id or run.known_retrieval_id)
+        fast = await FastConnection.within(connection, self.author.user_sub, self.author.authorised_at)
+        refusal = await self.store(fast, draft)
+        if refusal is None:
+            await end(connection, self.author, run, draft.case_id, draft.ends_as)
+        return draft, refusal
 
 
 async def _wrong(connection: FastConnection, row: Mapping[str, Any]) -> str | None:

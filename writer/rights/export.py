@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions
+from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, run_steps, runs
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
 from writer.privacy.words import Words
@@ -47,17 +47,27 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
         key = await keyring.find(connection, user_sub)
     for table in reversed(USER_TABLES):
         async for row in _rows(database, table, user_sub, began_at):
-            values: dict[str, object] = dict(row)
-            if table is cases and key is not None:
-                values = Words(user_sub, key).opened(row)
-                values["payload"] = unseal(row["payload"], key.key, user_sub=user_sub, case_id=row["id"])
-            if table is decisions and key is not None:
-                values = Words(user_sub, key).open_query(row)
+            values = dict(row) if key is None else _opened(Words(user_sub, key), table, row)
             yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
 
 
+def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
+    """Returns the row with what was sealed in it unsealed."""
+    if table is cases:
+        payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
+        return {**words.opened(row), "payload": payload}
+    if table is decisions:
+        return words.open_query(row)
+    if table is runs:
+        rest = {name: value for name, value in row.items() if name != "words"}
+        return {**rest, "task": words.open_run(row["id"], row["words"])}
+    if table is run_steps:
+        return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
+    return dict(row)
+
+
 async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[RowMapping]:
-    size = PAGE_OF_CASES if table is cases else PAGE
+    size = PAGE_OF_CASES if table in {cases, run_steps} else PAGE
     after: RowMapping | None = None
     while True:
         async with database.as_user(user_sub, began_at) as connection:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, and_, func, literal, select
 
-from retrieval.schema import cases, decisions, procedures, profiles
+from retrieval.schema import cases, decisions, procedures, profiles, runs
 
 BATCH = 1_000
 """Most rows that one transaction prunes."""
@@ -39,6 +39,16 @@ def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUI
         select(decisions.c.id)
         .where(decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.created_at < before)
         .order_by(decisions.c.created_at, decisions.c.id)
+        .limit(BATCH)
+    )
+
+
+def ended_runs(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
+    """Returns the statement for runs under way that ended before that time."""
+    return (
+        select(runs.c.id)
+        .where(runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.ended_at < before)
+        .order_by(runs.c.ended_at, runs.c.id)
         .limit(BATCH)
     )
 

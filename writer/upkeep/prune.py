@@ -11,11 +11,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.schema import cases, decisions, procedures
+from retrieval.schema import cases, decisions, procedures, runs
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_profile, lock_profile
-from writer.upkeep.expiry import BATCH, expired, expired_procedures, long_pruned, merged, old_decisions
+from writer.upkeep.expiry import (
+    BATCH,
+    ended_runs,
+    expired,
+    expired_procedures,
+    long_pruned,
+    merged,
+    old_decisions,
+)
 from writer.upkeep.retention import crowded_out, too_many_procedures
 
 KEPT = timedelta(days=30)
@@ -33,6 +41,7 @@ class Pruned:
     hard: int = 0
     decisions: int = 0
     procedures: int = 0
+    runs: int = 0
 
     def __add__(self, other: "Pruned") -> "Pruned":
         return Pruned(
@@ -40,6 +49,7 @@ class Pruned:
             self.hard + other.hard,
             self.decisions + other.decisions,
             self.procedures + other.procedures,
+            self.runs + other.runs,
         )
 
 
@@ -119,11 +129,15 @@ async def prune(
     log = _Sweep(
         old_decisions(user_sub, agent_key, now - DECISIONS_KEPT), lambda ids: delete_decisions(user_sub, ids), None
     )
+    ended = _Sweep(
+        ended_runs(user_sub, agent_key, now - kept), lambda ids: delete_runs(user_sub, ids), "ended", "prune_run"
+    )
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
         decisions=await _sweep(database, profile, log),
         procedures=sum([await _sweep(database, profile, sweep) for sweep in procedure_sweeps]),
+        runs=await _sweep(database, profile, ended),
     )
 
 
@@ -173,3 +187,8 @@ def delete_procedures(user_sub: str, procedure_ids: Sequence[UUID]) -> Delete:
 def delete_decisions(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
     """Returns the statement that deletes the decisions with their slots and rewards."""
     return delete(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(decision_ids))
+
+
+def delete_runs(user_sub: str, run_ids: Sequence[UUID]) -> Delete:
+    """Returns the statement that deletes runs that were under way once, with what steps they still have."""
+    return delete(runs).where(runs.c.user_sub == user_sub, runs.c.id.in_(run_ids))

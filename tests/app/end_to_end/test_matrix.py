@@ -27,6 +27,7 @@ class Things:
     agent: str
     tool: str
     procedure_id: str
+    run_id: str
 
 
 Body = Callable[[Things], dict[str, Any]]
@@ -56,6 +57,10 @@ def run(things: Things, **more: Any) -> dict[str, Any]:
     return {"agent": things.agent, "task": "tune a piano", "outcome": "success", **more}
 
 
+def steps(things: Things) -> dict[str, Any]:
+    return {"agent": things.agent, "task": "tune a piano", "steps": [{"number": 2, "tool": "tune"}]}
+
+
 CLOSED = [
     Endpoint("POST", "/v1/retain", 202, run),
     Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id)),
@@ -70,6 +75,9 @@ CLOSED = [
         200,
         lambda it: {"query": MARK, "agent": it.agent},
     ),
+    Endpoint("POST", "/v1/runs/{run_id}/steps", 200, steps),
+    Endpoint("GET", "/v1/runs", 200),
+    Endpoint("GET", "/v1/runs/{run_id}", 200, names="run"),
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
     Endpoint("PATCH", "/v1/cases/{case_id}", 200, lambda _: {"tags": ["seen"]}, names="case"),
@@ -117,11 +125,15 @@ async def hers(alice: User) -> Things:
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, agent, stored("serving"))
     (told,) = answer.json()["procedures"]
-    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"])
+    run_id = str(uuid4())
+    step = {"number": 1, "tool": tool, "output": MARK}
+    body = {"agent": agent, "task": f"tune a {MARK}", "steps": [step]}
+    assert (await alice.http.post(f"/v1/runs/{run_id}/steps", json=body)).status_code == 200
+    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"], run_id)
 
 
 def nobodys() -> Things:
-    return Things(str(uuid4()), str(uuid4()), f"agent-{uuid4()}", f"tool-{uuid4()}", str(uuid4()))
+    return Things(str(uuid4()), str(uuid4()), f"agent-{uuid4()}", f"tool-{uuid4()}", str(uuid4()), str(uuid4()))
 
 
 def test_every_route_of_the_service_is_in_the_matrix(service: Service):

@@ -2,6 +2,7 @@
 
 from contextlib import AsyncExitStack
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -96,6 +97,10 @@ COLUMNS = {
     "profiles.analyst": FIXED,
     "profiles.embedding_model": FIXED,
     "profiles.rewrite": FIXED,
+    "run_steps.user_sub": NAME,
+    "runs.agent_key": NAME,
+    "runs.status": FIXED,
+    "runs.user_sub": NAME,
     "rewards.actor": NAME,
     "rewards.source": FIXED,
     **{
@@ -162,6 +167,14 @@ async def _give_everywhere(user: User) -> None:
             procedure=procedure,
             retrieval_id=retrieved["retrieval_id"],
         )
+    run_id = uuid4()
+    steps = [{"number": number, **_trace("ok")} for number in (1, 2)]
+    body = {"agent": AGENT, "task": f"deploy with {SECRET}", "steps": steps}
+    told = await user.http.post(f"/v1/runs/{run_id}/steps", json=body)
+    assert told.status_code == 200, told.text
+    assert SECRET not in told.text + (await user.http.get(f"/v1/runs/{run_id}")).text
+    assert "hunter2x" not in (await user.http.get(f"/v1/runs/{run_id}")).text
+    await user.retain(f"deploy step by step with {SECRET}", run_id=str(run_id))
     await user.settle()
     await user.feedback(case_id=case, reward=1)
     answer = await user.http.patch(f"/v1/cases/{case}", json={"tags": [SECRET, "kept"]})

@@ -39,6 +39,8 @@ from retrieval.schema import (
     procedures,
     rate_limits,
     readmissions,
+    run_steps,
+    runs,
     token_revocations,
     user_keys,
 )
@@ -117,7 +119,11 @@ async def _fill(database: Database) -> None:
             await lifecycle.add(connection, user, "gardener", stored())
             learned = select(procedures.c.id).where(procedures.c.user_sub == user).limit(1)
             said = {"procedure_id": await connection.scalar(learned), "version": 1, "verdict": "good", "actor": user}
-            for table, row in {**others(user, kept.case_id), procedure_reviews: {"user_sub": user, **said}}.items():
+            key_id = await connection.scalar(select(user_keys.c.key_id).where(user_keys.c.user_sub == user))
+            under_way = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "words": b"s"}
+            step = {"user_sub": user, "run_id": kept.case_id, "number": 1, "payload": b"s"}
+            more = {procedure_reviews: {"user_sub": user, **said}, runs: under_way, run_steps: step}
+            for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
 
@@ -495,6 +501,8 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
     later = {
         "policies",
         "procedure_reviews",
+        "runs",
+        "run_steps",
         "case_tools",
         "llm_usage",
         "rate_limits",

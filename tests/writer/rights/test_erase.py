@@ -32,6 +32,8 @@ from retrieval.schema import (
     procedures,
     rate_limits,
     rewards,
+    run_steps,
+    runs,
     user_keys,
 )
 from tests.policies import stored
@@ -99,6 +101,11 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(case_tools).values({**mine, **used}))
         await connection.execute(insert(llm_usage).values({**mine, **told, "day": datetime.now(UTC).date()}))
         await connection.execute(insert(rewards).values(reward))
+        run_id = uuids.uuid7()
+        key_id = await connection.scalar(select(user_keys.c.key_id).where(user_keys.c.user_sub == user))
+        await connection.execute(insert(runs).values({**mine, "id": run_id, "key_id": key_id, "words": b"sealed"}))
+        step = {"user_sub": user, "run_id": run_id, "number": 1, "payload": b"sealed"}
+        await connection.execute(insert(run_steps).values(step))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))

@@ -1,0 +1,232 @@
+"""Steps of a run under way: redacted, sealed, and on disk before the agent takes the next one."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import CoreSchema, core_schema
+from sqlalchemy import func, insert, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.database.fast_path import FastConnection
+from retrieval.kinds import RunStatus
+from retrieval.listing import steps_of_run
+from retrieval.schema import profiles, run_steps, runs
+from writer.audit import Change, note
+from writer.author import Author
+from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
+from writer.privacy.keys import Keyring
+from writer.privacy.names import nameable
+from writer.privacy.redact import Redaction, redact
+from writer.privacy.seal import Packed, PayloadTooLarge, pack
+from writer.privacy.words import Words
+from writer.retain.references import wrong_reference
+from writer.retain.under_way import UnderWay, lock_run, take_back
+from writer.run import AgentKey, Strict, TaskText, ToolTrace
+
+MOST_STEPS = 10_000
+"""Of one run: as many as a retain may have tool traces."""
+MOST_AT_ONCE = 200
+MOST_BYTES = 16 << 20
+"""Of all steps of one run as JSON, so that its case can be unsealed."""
+
+
+class Step(ToolTrace):
+    """A tool trace with its place in the run."""
+
+    number: int = Field(
+        ge=1, le=MOST_STEPS, description="1-based place in the run; the same number again is the same step"
+    )
+
+
+class StepsTaken(Strict):
+    """What an agent did since it was last heard of. The first call for an id begins the run."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "agent": "db-operator",
+                    "task": "Add a last_name column to the users table",
+                    "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
+                    "steps": [
+                        {
+                            "number": 1,
+                            "tool": "sql",
+                            "input": {"statement": "ALTER TABLE users ADD COLUMN last_name;"},
+                            "output": 'syntax error at or near ";"',
+                            "status": "error",
+                        }
+                    ],
+                }
+            ]
+        },
+    )
+
+    agent: AgentKey
+    task: TaskText = Field(description="of the whole run; the call that begins it counts")
+    retrieval_id: UUID | None = Field(
+        default=None, description="the retrieval that the run began with; the call that begins it counts"
+    )
+    steps: list[Step] = Field(min_length=1, max_length=MOST_AT_ONCE)
+
+    @model_validator(mode="after")
+    def _numbers_differ(self) -> Self:
+        if len({step.number for step in self.steps}) < len(self.steps):
+            raise ValueError("two steps have the same number")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedStep:
+    """A step made ready: its trace without secrets, packed, and how many bytes that has as JSON."""
+
+    number: int
+    trace: Mapping[str, Any]
+    packed: Packed
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepsDraft:
+    """Steps made ready: redacted and packed, but for the user's key.
+
+    Pydantic makes it of their JSON, so that a process of its own can do that for large ones.
+    """
+
+    agent_key: str
+    task: str
+    retrieval_id: UUID | None
+    steps: Sequence[DraftedStep]
+    redactions: list[Redaction]
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns the schema of steps, whose outcome is the draft; a draft passes as it is."""
+        taken = handler.generate_schema(StepsTaken)
+        return core_schema.no_info_wrap_validator_function(_drafted, taken)
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append is answered with: the run as it is now."""
+
+    status: RunStatus
+    step_count: int
+    redactions: list[Redaction]
+
+
+def _drafted(given: object, validated: Callable[[object], StepsTaken]) -> StepsDraft:
+    return given if isinstance(given, StepsDraft) else draft_of_steps(validated(given))
+
+
+def draft_of_steps(taken: StepsTaken) -> StepsDraft:
+    """Returns the steps made ready, which takes the longer the more there is to redact."""
+    clean, redactions = redact(taken.model_dump(mode="json"))
+    steps = []
+    for step, trace in zip(taken.steps, clean["steps"], strict=True):
+        del trace["number"]
+        steps.append(DraftedStep(step.number, trace, pack(trace), len(json.dumps(trace))))
+    return StepsDraft(taken.agent, clean["task"], taken.retrieval_id, steps, redactions)
+
+
+async def append_steps(
+    database: Database, keyring: Keyring, run_id: UUID, draft: StepsDraft, author: Author
+) -> Appended:
+    """Adds the steps to the run and returns how it stands, once they are on disk; the first ones begin it.
+
+    A step that is there already is not added again. A run that was taken for dead goes on.
+
+    Raises:
+        IdempotencyConflict: a number was used before, for another step; none is added.
+        RunEnded: the run was retained.
+        UnknownReference: it is another agent's run, or began with another agent's retrieval.
+        PayloadTooLarge: it would have more than MOST_BYTES.
+        SecretInName: the agent's name looks like a secret.
+        UserErased: the user was erased after the author was authorised.
+        DatabaseUnavailable: nothing was added, or nobody can say whether it was; repeat.
+    """
+    nameable(draft.agent_key)
+    async with database.as_user(author.user_sub, author.authorised_at) as connection:
+        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        begins = await _begin(connection, words, run_id, draft, author)
+        run = await lock_run(connection, author.user_sub, run_id)
+        if run is None:
+            raise AssertionError("the run that was just begun is not visible: the transaction is not this user's")
+        if run.agent_key != draft.agent_key:
+            raise UnknownReference("this is a run of another agent")
+        if run.status == "retained":
+            raise RunEnded("this run was retained: it takes no more steps")
+        fresh = await _fresh(connection, words, run_id, draft.steps)
+        step_count = run.step_count + len(fresh)
+        if fresh:
+            await take_back(connection, author, run)
+            await _add(connection, words, run, fresh)
+            numbers = [step.number for step in fresh]
+            action = "begin_run" if begins else "append_steps"
+            owner = author.user_sub, draft.agent_key
+            await note(connection, Change.of(owner, author.actor, action, run_id, steps=numbers))
+    return Appended("under_way" if fresh else run.status, step_count, draft.redactions)
+
+
+async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, draft: StepsDraft, author: Author) -> bool:
+    """Makes the run, and its profile, unless it is there; returns whether it was made."""
+    profile = {"user_sub": author.user_sub, "agent_key": draft.agent_key}
+    await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
+    row = {
+        **profile,
+        "id": run_id,
+        "key_id": words.key_id,
+        "words": words.seal_run(run_id, draft.task),
+        "retrieval_id": draft.retrieval_id,
+    }
+    made = upsert(runs).values(row).on_conflict_do_nothing(index_elements=["user_sub", "id"]).returning(runs.c.id)
+    if await connection.scalar(made) is None:
+        return False
+    fast = await FastConnection.within(connection, author.user_sub, author.authorised_at)
+    wrong = await wrong_reference(fast, draft.agent_key, draft.retrieval_id, None, None)
+    if wrong is not None:
+        raise UnknownReference(wrong)
+    return True
+
+
+async def _fresh(
+    connection: AsyncConnection, words: Words, run_id: UUID, steps: Sequence[DraftedStep]
+) -> Sequence[DraftedStep]:
+    """Returns the steps that are not there yet.
+
+    Raises:
+        IdempotencyConflict: another step has one of their numbers.
+    """
+    rows = await connection.execute(steps_of_run(words.user_sub, run_id, [step.number for step in steps]))
+    there = {row.number: words.open_step(run_id, row.number, row.payload) for row in rows}
+    for step in steps:
+        if step.number in there and there[step.number] != step.trace:
+            raise IdempotencyConflict(f"step {step.number} was told before, and it was another one")
+    return [step for step in steps if step.number not in there]
+
+
+async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[DraftedStep]) -> None:
+    size = run.step_bytes + sum(step.size for step in steps)
+    if size > MOST_BYTES:
+        raise PayloadTooLarge(f"the run's steps have {size} bytes, over {MOST_BYTES}")
+    rows = [
+        {
+            "user_sub": words.user_sub,
+            "run_id": run.id,
+            "number": step.number,
+            "payload": words.seal_step(run.id, step.number, step.packed),
+        }
+        for step in steps
+    ]
+    await connection.execute(insert(run_steps), rows)
+    now = {"status": "under_way", "ended_at": None, "case_id": None, "last_step_at": func.now()}
+    counts = {"step_count": run.step_count + len(steps), "step_bytes": size}
+    mine = runs.c.user_sub == words.user_sub, runs.c.id == run.id
+    await connection.execute(update(runs).where(*mine).values({**now, **counts}))

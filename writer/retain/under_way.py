@@ -1,0 +1,94 @@
+"""Runs under way: their steps come one by one, and what ends them makes a case of them.
+
+One that nobody ends is ended as aborted after a time (``writer.upkeep.abandoned``). If it goes on after all, that
+case is taken back.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+from uuid import UUID
+
+from prometheus_client import Counter
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.rows import Rows
+from retrieval.kinds import RunStatus
+from retrieval.listing import steps_of_run
+from retrieval.schema import cases, decisions, run_steps, runs
+from writer.audit import Change, note
+from writer.author import Author
+from writer.privacy.words import Words
+
+ENDED = Counter("casebank_runs_ended_total", "Runs whose steps were told under way, by how they ended", ["status"])
+
+
+class UnderWay(Protocol):
+    """The row of a run, as ``lock_run`` reads it.
+
+    Attributes:
+        known_retrieval_id: the retrieval that it began with, if the log has it.
+    """
+
+    id: UUID
+    agent_key: str
+    status: RunStatus
+    step_count: int
+    step_bytes: int
+    case_id: UUID | None
+    known_retrieval_id: UUID | None
+
+
+async def lock_run(connection: AsyncConnection, user_sub: str, run_id: UUID) -> UnderWay | None:
+    """Returns the run, which nobody else changes until the transaction ends; None: the user has none such."""
+    row = (await connection.execute(run_to_change(user_sub, run_id))).one_or_none()
+    return cast("UnderWay | None", row)
+
+
+def run_to_change(user_sub: str, run_id: UUID) -> Rows:
+    """Returns the statement that reads and locks a run."""
+    known = (
+        select(decisions.c.id)
+        .where(
+            decisions.c.user_sub == user_sub,
+            decisions.c.id == runs.c.retrieval_id,
+            decisions.c.agent_key == runs.c.agent_key,
+        )
+        .scalar_subquery()
+        .label("known_retrieval_id")
+    )
+    names = ("id", "agent_key", "status", "step_count", "step_bytes", "case_id")
+    shown = (runs.c[name] for name in names)
+    return select(*shown, known).where(runs.c.user_sub == user_sub, runs.c.id == run_id).with_for_update(of=runs)
+
+
+async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> Sequence[dict[str, Any]]:
+    """Returns the tool traces of the run's steps, in their order.
+
+    Raises:
+        SealBroken: one was sealed with another key, or was changed.
+    """
+    rows = await connection.execute(steps_of_run(words.user_sub, run_id))
+    return [words.open_step(run_id, row.number, row.payload) for row in rows]
+
+
+async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) -> None:
+    """Deletes the case that the run became when it was given up, for it was not over."""
+    if run.status != "aborted" or run.case_id is None:
+        return
+    await connection.execute(delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == run.case_id))
+    owner = author.user_sub, run.agent_key
+    await note(connection, Change.of(owner, author.actor, "delete_case", run.case_id, why="its run goes on"))
+
+
+async def end(connection: AsyncConnection, author: Author, run: UnderWay, case_id: UUID, status: RunStatus) -> None:
+    """Ends the run as this case. Its steps are there from now on; those of an aborted one stay, for it may go on."""
+    await take_back(connection, author, run)
+    mine = runs.c.user_sub == author.user_sub, runs.c.id == run.id
+    await connection.execute(update(runs).where(*mine).values(status=status, case_id=case_id, ended_at=func.now()))
+    if status == "retained":
+        steps = run_steps.c.user_sub == author.user_sub, run_steps.c.run_id == run.id
+        await connection.execute(delete(run_steps).where(*steps))
+    owner = author.user_sub, run.agent_key
+    await note(connection, Change.of(owner, author.actor, "end_run", run.id, status=status, case_id=str(case_id)))
+    ENDED.labels(status).inc()

@@ -1,0 +1,85 @@
+"""Abandoned runs: a run under way of which nothing was heard for long is ended as aborted.
+
+It becomes a case like any other, which teaches nothing and credits nobody; the bank shows it only to who asks for it.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import Select, func, select
+
+from retrieval.database.database import Database
+from retrieval.errors import UserErased
+from retrieval.listing import one_run
+from retrieval.schema import runs
+from retrieval.telemetry import log
+from writer.author import Author
+from writer.errors import RunEnded, UnknownReference
+from writer.privacy.keys import Keyring
+from writer.privacy.seal import PayloadTooLarge, SealBroken
+from writer.privacy.words import Words
+from writer.profiles import Profile, each_profile
+from writer.retain.retain import draft_of, retain_draft
+from writer.run import FinishedRun
+from writer.upkeep.expiry import BATCH
+
+ACTOR = "upkeep"
+"""Who ends it, in the audit and as the source of its case."""
+
+
+async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedelta) -> int:
+    """Ends every run of which nothing was heard for so long, and returns how many.
+
+    Raises:
+        DatabaseUnavailable: what was ended so far stays ended.
+    """
+    total = 0
+    async for profile in each_profile(database):
+        with suppress(UserErased):
+            total += await _abort(database, keyring, profile, silent_for)
+    return total
+
+
+async def _abort(database: Database, keyring: Keyring, profile: Profile, silent_for: timedelta) -> int:
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        run_ids = (await connection.scalars(abandoned(profile.user_sub, profile.agent_key, silent_for))).all()
+    done = 0
+    for run_id in run_ids:
+        try:
+            await _abort_one(database, keyring, profile, run_id)
+        except (RunEnded, UnknownReference):
+            continue  # somebody else ended it meanwhile, or deleted it
+        except (PayloadTooLarge, SealBroken) as error:  # one user's broken key is a matter of that user
+            log.warning("upkeep.run_not_ended", error=type(error).__name__)
+            continue
+        done += 1
+    return done
+
+
+def abandoned(user_sub: str, agent_key: str, silent_for: timedelta) -> Select[UUID]:
+    """Returns the statement for runs under way without a step for that long, the oldest first."""
+    return (
+        select(runs.c.id)
+        .where(
+            runs.c.user_sub == user_sub,
+            runs.c.agent_key == agent_key,
+            runs.c.status == "under_way",
+            runs.c.last_step_at < func.now() - silent_for,
+        )
+        .order_by(runs.c.last_step_at, runs.c.id)
+        .limit(BATCH)
+    )
+
+
+async def _abort_one(database: Database, keyring: Keyring, profile: Profile, run_id: UUID) -> None:
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
+        key = await keyring.find(connection, profile.user_sub)
+    if run is None or key is None:
+        raise UnknownReference("the run is gone")
+    task = Words(profile.user_sub, key).open_run(run_id, run.words)
+    finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
+    draft = replace(draft_of(finished), ends_as="aborted", created_at=run.last_step_at)
+    await retain_draft(database, keyring, draft, Author(profile.user_sub, ACTOR, profile.seen_at))
