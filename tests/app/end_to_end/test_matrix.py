@@ -92,6 +92,7 @@ CLOSED = [
     Endpoint("GET", "/v1/tools/{name}/memory", 200, query="?agent={agent}", names="tool"),
     Endpoint("POST", "/v1/rewrite", 200, lambda it: {"agent": it.agent, "query": "tune a piano"}),
     Endpoint("GET", "/v1/profiles/{agent}/usage", 200),
+    Endpoint("GET", "/v1/profiles/{agent}/statistics", 200, names="profile"),
     Endpoint("POST", "/v1/procedures/search", 200, lambda it: {"agent": it.agent, "trigger": MARK}),
     Endpoint("GET", "/v1/procedures", 200),
     Endpoint("GET", "/v1/procedures/sample", 200),
