@@ -7,7 +7,6 @@ from typing import TypeVar, cast
 
 import numpy as np
 from cachetools import LRUCache
-from prometheus_client import Counter
 
 from retrieval.context import with_tools
 from retrieval.database.database import Database
@@ -20,6 +19,7 @@ from retrieval.procedures.found import Procedure, ProceduresFound, as_alternativ
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import answer
 from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
+from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
 from retrieval.ranking.slate import Question, Retrieved, SearchResult
@@ -38,15 +38,6 @@ from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.search.unrelated import unrelated
 from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
-
-RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
-DECISIONS = Counter(
-    "casebank_decisions_total",
-    "Decisions by whose order they followed: default, serving or candidate",
-    ["policy"],
-)
-HITS = Counter("casebank_retrieval_hits_total", "Retrievals that returned at least one case")
-CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to prompts by memory_context")
 
 Row = TypeVar("Row")
 """A row of one of the statements that read cases."""
@@ -124,14 +115,15 @@ class Reader:
                     found = await self._found(connection, replace(question, search=search), rows, degraded)
                     seen = await self._pool(connection, search, found)
                     arms = await self._policies.arms(connection, search.agent_key, found.settings)
+                with stage("reuse"):
                     asked = replace(question, search=search)
                     answered, entry = answer(asked, found, seen, arms, explore=self.explore)
-                if question.tool_memory and answered.context.text:
-                    answered = await _with_tools(connection, answered, question)
-                    entry = replace(entry, tokens=answered.context.tokens)
+                    if question.tool_memory and answered.context.text:
+                        answered = await _with_tools(connection, answered, question)
+                        entry = replace(entry, tokens=answered.context.tokens)
                 with stage("retrieve.log"):
                     await self._log(connection, entry)
-        _count(answered, entry.arm)
+        count_answer(answered, entry.arm)
         return answered
 
     async def _found(
@@ -310,10 +302,3 @@ async def _with_tools(connection: FastConnection, answered: Retrieved, question:
     with stage("retrieve.tools"):
         rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in answered.choices]))
         return replace(answered, context=with_tools(answered.context, lines(rows), question.token_budget))
-
-
-def _count(answered: Retrieved, arm: str) -> None:
-    DECISIONS.labels(arm).inc()
-    RETRIEVALS.labels(answered.mode).inc()
-    HITS.inc(bool(answered.choices))
-    CONTEXT_TOKENS.inc(answered.context.tokens)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from uuid import UUID
 
 import uuid_utils.compat as uuids
+from prometheus_client import Counter
 from pydantic import JsonValue
 from sqlalchemy import Update, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -19,6 +20,8 @@ from writer.procedures.duplicates import find_duplicate
 from writer.procedures.learn_from_run import UsedVersion
 from writer.procedures.ports import Draft, Source
 from writer.run import ProcedureData, ScriptData
+
+LEARNED = Counter("casebank_procedures_learned_total", "New procedures and revisions, repeats left out", ["kind"])
 
 MOST_SOURCES = 200
 MEASURES = ("query_kind", "success_score", "duration_ms")
@@ -50,6 +53,7 @@ async def add(connection: AsyncConnection, source: Source, draft: Draft, vector:
         procedure_id = uuids.uuid7()
         await _insert(connection, source, draft, vector, {"id": procedure_id, "version": 1})
         await note(connection, Change.of(source.owner, _ACTOR, "add_procedure", procedure_id, kind=draft.kind))
+        LEARNED.labels(draft.kind).inc()
         return
     sources = case(
         (func.cardinality(procedures.c.source_case_ids) >= MOST_SOURCES, procedures.c.source_case_ids),
@@ -77,6 +81,7 @@ async def revise(
     inherited = {"source_case_ids": [*parent.source_case_ids[: MOST_SOURCES - 1], source.case_id]}
     await _insert(connection, source, draft, vector, {**key, **inherited})
     await note(connection, Change.of(source.owner, _ACTOR, "revise_procedure", used.id, version=key["version"]))
+    LEARNED.labels(draft.kind).inc()
 
 
 async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> list[StoredVersion]:

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.errors import NotFound
 from retrieval.kinds import FAILED_BELOW, RewardSource, is_trusted
 from retrieval.schema import cases, decision_slots, decisions
+from retrieval.telemetry import stage
 from writer.errors import NotJoined
 from writer.procedures.withdrawal import withdraw_learned
 from writer.profiles import lock_profile
@@ -51,6 +52,11 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
         NotFound: the user has no such case or retrieval.
         NotJoined: both were named, and the run did not begin with that retrieval.
     """
+    with stage("evaluate"):
+        return await _evaluate(connection, user_sub, actor, feedback)
+
+
+async def _evaluate(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Reached:
     agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
     await lock_profile(connection, user_sub, agent_key)  # the worker that finishes a run holds it, too
     subjects = [Given(feedback.reward, feedback.source, case_id=each) for each in case_ids]
@@ -125,7 +131,8 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
     await _remember_used(connection, user_sub, finished.retrieval_id, finished)
     if finished.reward is not None:
         given = Given(finished.reward, finished.reward_source or "heuristic", decision_id=finished.retrieval_id)
-        await add_reward(connection, user_sub, actor, given)
+        with stage("evaluate"):
+            await add_reward(connection, user_sub, actor, given)
 
 
 async def _remember_used(connection: AsyncConnection, user_sub: str, decision_id: UUID, finished: FinishedCase) -> None:

@@ -13,6 +13,7 @@ from retrieval.kinds import RewardSource, is_trusted
 from retrieval.schema import cases, decisions, rewards
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
+from writer.rewards.judged import count_judged
 from writer.rewards.proof import WITH_THE_RUN, prove
 from writer.rewards.repeats import judged_again
 
@@ -67,6 +68,8 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
         counts = replace(given, reward=row.reward, source=row.reward_source)
     else:
         counts = await _settle(connection, user_sub, given)
+    if given.decision_id and row.reward is None:
+        await count_judged(connection, user_sub, given.decision_id, counts.reward)
     if given.case_id:
         await prove(connection, user_sub, [given.case_id])
     payload = {"reward": given.reward, "source": given.source}

@@ -1,0 +1,52 @@
+"""What the metrics and the log know of an answer: how it was made, what it told, and at what cost; never for whom."""
+
+from prometheus_client import Counter
+
+from retrieval.ranking.slate import Retrieved
+from retrieval.telemetry import log
+
+RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
+DECISIONS = Counter(
+    "casebank_decisions_total",
+    "Decisions by whose order they followed: default, serving or candidate",
+    ["policy"],
+)
+BY_VERSION = Counter(
+    "casebank_policy_version_decisions_total",
+    "Decisions by the version of the policy: the default's, or how often the profile's was trained",
+    ["version"],
+)
+HITS = Counter("casebank_retrieval_hits_total", "Retrievals that returned at least one case")
+SHOWN = Counter("casebank_cases_shown_total", "Cases on slates, each place counted")
+PROCEDURES_SHOWN = Counter("casebank_procedures_shown_total", "Procedures told beside slates")
+CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to prompts by memory_context")
+
+LAST_VERSION = 50
+"""The last version with a label of its own: a profile that is trained every night has one more each day."""
+LATER = f"q-{LAST_VERSION + 1}+"
+
+
+def count_answer(answered: Retrieved, arm: str) -> None:
+    """Counts the answer, and logs what it was made of."""
+    DECISIONS.labels(arm).inc()
+    BY_VERSION.labels(version_label(answered.policy_version)).inc()
+    RETRIEVALS.labels(answered.mode).inc()
+    HITS.inc(bool(answered.choices))
+    SHOWN.inc(len(answered.choices))
+    PROCEDURES_SHOWN.inc(len(answered.procedures))
+    CONTEXT_TOKENS.inc(answered.context.tokens)
+    log.debug(
+        "retrieve.answered",
+        policy=arm,
+        policy_version=answered.policy_version,
+        mode=answered.mode,
+        cases=len(answered.choices),
+        procedures=len(answered.procedures),
+        tokens=answered.context.tokens,
+    )
+
+
+def version_label(version: str) -> str:
+    """Returns the version as a label, of which there are LAST_VERSION and a few in all."""
+    kind, _, number = version.partition("-")
+    return LATER if kind == "q" and number.isdigit() and int(number) > LAST_VERSION else version
