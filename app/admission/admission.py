@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from prometheus_client import Counter
 
-from app.admission.backlog import Backlog
+from app.admission.backlog import IN_ALL, PER_USER, Backlog
 from app.admission.buckets import Buckets
 from app.admission.errors import NotNow, RateExceeded
 from app.admission.quotas import Kind, Quota, Scope, Standing
-from app.admission.turns import Turns
+from app.admission.turns import AT_ONCE, Turns
 from retrieval.errors import UserErased
 from writer.author import Author
 
 REFUSED = Counter("casebank_refused_total", "Requests that were not let in, by the limit that they ran into", ["limit"])
+for _limit in (AT_ONCE, PER_USER, IN_ALL):
+    REFUSED.labels(_limit)  # so that an increase is seen from the first
 READING_POSTS = frozenset(
     {"/v1/retrieve", "/v1/rewrite", "/v1/procedures/search", "/functions/v1/hybrid-search-context-eng"}
 )

@@ -21,6 +21,8 @@ from writer.author import Author
 from writer.privacy.words import Words
 
 ENDED = Counter("casebank_runs_ended_total", "Runs whose steps were told under way, by how they ended", ["status"])
+for _status in ("retained", "aborted"):
+    ENDED.labels(_status)  # so that an increase is seen from the first
 
 
 class UnderWay(Protocol):

@@ -1,0 +1,105 @@
+"""The alerts ask for metrics, labels and values that a running service has, and for nothing else."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.admission.backlog import IN_ALL, PER_USER
+from app.job_records import JobRecords
+from tests.app.conftest import AGENT, Service, User
+from tests.paths import ROOT
+
+RULES: list[dict[str, Any]] = [
+    rule for group in yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())["groups"] for rule in group["rules"]
+]
+OPERATING = (ROOT / "docs" / "operating.md").read_text()
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A metric that an expression asks for, and its matchers: (label, operator, value)."""
+
+    metric: str
+    matchers: tuple[tuple[str, str, str], ...]
+
+
+def selectors(expression: str) -> list[Selector]:
+    """Every selector of the expression; the names of the service's metrics all begin alike."""
+    found = re.findall(r"(casebank_\w+)(?:\{([^}]*)\})?", expression)
+    return [Selector(metric, tuple(re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', matchers))) for metric, matchers in found]
+
+
+def grouped_by(expression: str) -> set[str]:
+    """The labels that the expression keeps."""
+    return {label.strip() for names in re.findall(r"\bby \(([^)]*)\)", expression) for label in names.split(",")}
+
+
+Known = Mapping[str, list[Mapping[str, str]]]
+"""The labels of each sample, by the sample's name."""
+
+
+@pytest.fixture
+async def known(service: Service, alice: User) -> Known:
+    """What a service tells that was asked, told, and asked by a stranger."""
+    await alice.retain("feed the cat")
+    await alice.settle()
+    asked = await alice.retrieve("feed the cat")
+    await alice.retain("feed the cat again", retrieval_id=asked["retrieval_id"], reward=1.0)
+    await alice.settle()
+    await (await service.http("no token")).get("/v1/cases")
+    await alice.http.post("/v1/retrieve", json={"agent": AGENT, "query": "feed the dog"})
+    for job in ("upkeep", "training", "worker"):
+        await JobRecords(service.runtime.database).succeeded(job)
+    page = (await (await service.http(None)).get("/metrics")).text
+    samples = [each for family in text_string_to_metric_families(page) for each in family.samples]
+    known: dict[str, list[Mapping[str, str]]] = {}
+    for each in samples:
+        known.setdefault(each.name, []).append(each.labels)
+    return known
+
+
+def test_the_rules_are_named_once_and_say_what_to_do():
+    names = [rule["alert"] for rule in RULES]
+    assert len(names) == len(set(names)) > 10
+    for rule in RULES:
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}, rule["alert"]
+        assert rule["annotations"].keys() == {"summary", "action"}, rule["alert"]
+        assert selectors(rule["expr"]), rule["alert"]
+
+
+async def test_each_metric_label_and_value_of_the_rules_is_one_of_a_running_service(known: Known):
+    for rule in RULES:
+        kept = grouped_by(rule["expr"])
+        for asked in selectors(rule["expr"]):
+            assert asked.metric in known, (rule["alert"], asked)
+            for label, operator, value in asked.matchers:
+                values = {labels.get(label) for labels in known[asked.metric]}
+                assert None not in values, (rule["alert"], asked.metric, label)
+                if operator == "=":
+                    assert value in values, (rule["alert"], asked.metric, label, value)
+        labels = {label for asked in selectors(rule["expr"]) for of in known[asked.metric] for label in of}
+        assert kept <= labels, rule["alert"]
+
+
+async def test_each_route_that_a_rule_asks_for_is_one_of_the_service(service: Service):
+    paths = set(service.app.openapi()["paths"])
+    for rule in RULES:
+        for asked in selectors(rule["expr"]):
+            for label, _, value in asked.matchers:
+                if label == "route":
+                    assert [path for path in paths if re.fullmatch(value, path)], (rule["alert"], value)
+
+
+async def test_each_limit_that_a_rule_asks_for_is_one_of_the_service():
+    limits = {PER_USER, IN_ALL}
+    asked = [each for rule in RULES for each in selectors(rule["expr"]) if each.metric == "casebank_refused_total"]
+    assert {value for each in asked for _, _, values in each.matchers for value in values.split("|")} == limits
+
+
+def test_the_alerts_are_documented():
+    assert "deploy/alerts.yaml" in OPERATING
