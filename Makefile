@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo demo-learning serve test check bench bench-learning clean
+.PHONY: help setup demo demo-learning serve test check bench bench-cost bench-learning clean
 help:           ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -45,6 +45,9 @@ check: setup    ## formatting, lint, types and layering
 
 bench: setup    ## measure speed and memory, as ratios within one run
 	$(BIN)/casebank bench all
+
+bench-cost: setup ## compare what a case costs with the last release
+	$(BIN)/casebank bench cost
 
 bench-learning: setup ## measure what the policy learns (six minutes; data: see CASEBANK_DATA)
 	$(BIN)/casebank bench learning

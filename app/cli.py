@@ -6,6 +6,7 @@ import sys
 from collections.abc import Coroutine, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,19 @@ from app import logs
 from app.audit_commands import commands as audit_commands
 from app.backup import backup as make_backup
 from app.backup import restore as restore_backup
+from app.bench import cost
 from app.bench.faults.victims import VICTIMS
-from app.bench.main import BENCHMARKS, FAULTS, LEARNING, as_table, missed, run_benchmarks, run_faults, run_learning
+from app.bench.main import (
+    BENCHMARKS,
+    COST,
+    FAULTS,
+    LEARNING,
+    as_table,
+    fails,
+    run_benchmarks,
+    run_faults,
+    run_learning,
+)
 from app.command_line import Agent, MaybeUser, User, named
 from app.command_line import checked as _checked
 from app.command_line import parts as _parts
@@ -460,8 +472,14 @@ def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     only: Annotated[
         list[str] | None, typer.Option(help=f"with {FAULTS}: kill this alone, may be repeated; {', '.join(VICTIMS)}")
     ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, help=f"with {COST}: percent by which a size may have grown since the last release")
+    ] = cost.TOLERANCE,
+    keep: Annotated[bool, typer.Option("--keep", help=f"with {COST}: make these the figures of the release")] = False,
 ) -> None:
     """Measure speed and memory, as ratios within one run.
+
+    What a case costs is compared with the last release: with `cost` alone the exit status is 1 if it costs more.
 
     Not part of all, for they take minutes: what the policy learns, and what kill -9 of one process after another loses
     and how long it takes to come back. That one exits with 1 if anything was lost, doubled, stuck or too slow.
@@ -475,10 +493,13 @@ def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         measured = _run(run_faults(kills, seed, _victims(only or [])))
     else:
         measured = _run(run_benchmarks(list(BENCHMARKS) if name == "all" else [name], data))
+    if name == COST and keep:
+        cost.keep(measured, version("casebank"))
+    measured = cost.against(measured, cost.figures(), tolerance)
     out.print(as_table(measured))
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(measurement) for measurement in measured], indent=2) + "\n")
-    if name == FAULTS and missed(measured):
+    if fails(name, measured):
         raise typer.Exit(1)
 
 

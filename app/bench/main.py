@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app import postgres
+from app.bench.cost import cost
 from app.bench.fairness import fairness
 from app.bench.faults.main import faults
 from app.bench.faults.victims import VICTIMS
@@ -26,6 +27,8 @@ from app.bench.secrets.main import secrets
 from app.bench.write import retain
 from app.own_module import OWN_MODULE
 
+COST = "cost"
+"""Compares with the last release: its exit status says whether something became worse."""
 LESSONS = "lessons"
 """Reads runs from a folder of data, as learning does."""
 
@@ -41,6 +44,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "flood": flood,
     "fairness": fairness,
     "poison": poison,
+    COST: cost,
     LESSONS: lessons,
 }
 
@@ -97,6 +101,11 @@ async def run_faults(kills: int, seed: int, only: Collection[str]) -> list[Measu
 def missed(measured: Sequence[Measurement]) -> bool:
     """Returns whether an aim was missed."""
     return any(item.reached is False for item in measured)
+
+
+def fails(name: str, measured: Sequence[Measurement]) -> bool:
+    """Returns whether the benchmark of that name ends with a status that says that something is wrong."""
+    return name in {FAULTS, COST} and missed(measured)
 
 
 def as_table(measured: Sequence[Measurement]) -> Table:

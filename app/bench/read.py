@@ -24,28 +24,33 @@ SMALL, MIDDLE, LARGE = 50, 500, 2_000
 async def retrieve(home: Path) -> list[Measurement]:
     """Measures retrieve in the process against the same statement through bare asyncpg, in 100,000 cases."""
     async with filled(home, MIDDLE, sealed=True) as bank:
-        queries = list(tasks(2, ROUNDS + WARM_UP))
-        vectors = await bank.reader.embedder.embed(queries)
+        return [await latency(bank)]
 
-        async def whole(number: int) -> None:
-            search = Search(AGENT, queries[number])
-            author = Author(_user(bank, number), "bench", bank.now)
-            async with bank.admission.admitted(author, Wanted("reads")):
-                await bank.admission.of_agent(author, "reads", AGENT)
-                await bank.reader.retrieve(author.user_sub, bank.now, Question(search))
 
-        async def bare_statement(number: int) -> None:
-            search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
-            statement, parameters = candidates(search)
-            # another user, so that the cache is cold for both
-            who = {"user_sub": _user(bank, number + bank.users // 2), "authorised_at": bank.now}
-            await bank.bare.fetch(statement.sql, *statement.arguments(parameters | who))
+async def latency(bank: Bank) -> Measurement:
+    """Measures retrieve in the process against its bare statement on this bank."""
+    queries = list(tasks(2, ROUNDS + WARM_UP))
+    vectors = await bank.reader.embedder.embed(queries)
 
-        await interleaved(WARM_UP, whole, bare_statement)
-        ours, bare = await interleaved(ROUNDS, whole, bare_statement)
+    async def whole(number: int) -> None:
+        search = Search(AGENT, queries[number])
+        author = Author(_user(bank, number), "bench", bank.now)
+        async with bank.admission.admitted(author, Wanted("reads")):
+            await bank.admission.of_agent(author, "reads", AGENT)
+            await bank.reader.retrieve(author.user_sub, bank.now, Question(search))
+
+    async def bare_statement(number: int) -> None:
+        search = Search(AGENT, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
+        statement, parameters = candidates(search)
+        # another user, so that the cache is cold for both
+        who = {"user_sub": _user(bank, number + bank.users // 2), "authorised_at": bank.now}
+        await bank.bare.fetch(statement.sql, *statement.arguments(parameters | who))
+
+    await interleaved(WARM_UP, whole, bare_statement)
+    ours, bare = await interleaved(ROUNDS, whole, bare_statement)
     ratio = p50(ours) / p50(bare)
-    detail = f"p50 {p50(ours):.2f} ms against {p50(bare):.2f} ms, {MIDDLE * 200:,} cases of {MIDDLE} profiles"
-    return [Measurement("retrieve in-process / bare statement", ratio, "x", detail, aim=1.5)]
+    detail = f"p50 {p50(ours):.2f} ms against {p50(bare):.2f} ms, {bank.users * 200:,} cases of {bank.users} profiles"
+    return Measurement("retrieve in-process / bare statement", ratio, "x", detail, aim=1.5)
 
 
 def _user(bank: Bank, number: int) -> str:

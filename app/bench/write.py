@@ -3,7 +3,8 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,11 +34,23 @@ _BARE = f"INSERT INTO cases ({_COLUMNS}) VALUES ({', '.join(f'${n + 1}' for n in
 
 async def retain(home: Path) -> list[Measurement]:
     """Measures how long a retain takes, and how many a second are acknowledged, against bare inserts."""
-    async with filled(home, users=50) as bank, service_database(bank.url, pool_size=CLIENTS) as database:
+    async with filled(home, users=50) as bank, _writing(bank) as writing:
+        return [await _latency(writing), await _throughput(writing)]
+
+
+async def latency(bank: Bank) -> Measurement:
+    """Measures how long a retain takes on this bank, against a bare insert."""
+    async with _writing(bank) as writing:
+        return await _latency(writing)
+
+
+@asynccontextmanager
+async def _writing(bank: Bank) -> AsyncIterator["_Writing"]:
+    async with service_database(bank.url, pool_size=CLIENTS) as database:
         writing = _Writing(bank, database, list(tasks(5, 10_000)))
         await writing.ours(0)  # makes the profile and the key, and the row that the bare insert copies
         await writing.prepare()
-        return [await _latency(writing), await _throughput(writing)]
+        yield writing
 
 
 class _Writing:
