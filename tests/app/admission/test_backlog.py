@@ -89,7 +89,7 @@ async def test_what_is_taken_while_the_database_looks_counts_as_well(bank: Bank,
     async with owner.transaction():
         await owner.execute("LOCK TABLE cases IN ACCESS EXCLUSIVE MODE")
         looking = asyncio.create_task(known.look())
-        while not await owner.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+        while not await owner.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - the database tells nobody
             await asyncio.sleep(0.01)
         for _ in range(PER_USER - 2):
             known.took(user)
