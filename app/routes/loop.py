@@ -23,7 +23,8 @@ from retrieval.ranking.slate import Choice, Question, Retrieved
 from retrieval.search.candidates import Filters, Search
 from retrieval.telemetry import REWARDS
 from writer.privacy.names import nameable
-from writer.retain.retain import Draft, retain_draft
+from writer.retain.draft import Draft
+from writer.retain.retain import retain_draft
 from writer.rewards.feedback import Feedback, give_feedback
 
 router = APIRouter(responses=DOCUMENTED, route_class=BodyRoute)

@@ -21,8 +21,9 @@ from writer.author import Author
 from writer.errors import IdempotencyConflict, SecretInName, UnknownReference
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
+from writer.retain.draft import draft_of
 from writer.retain.plan import CallMade, plan_of
-from writer.retain.retain import draft_of, retain_draft
+from writer.retain.retain import retain_draft
 from writer.run import FinishedRun
 
 CHUNK_LINES = 64

@@ -15,7 +15,7 @@ from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
-from writer.retain.retain import search_text
+from writer.retain.draft import search_text
 
 
 async def set_tags(

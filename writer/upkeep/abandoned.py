@@ -21,7 +21,8 @@ from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge, SealBroken
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile
-from writer.retain.retain import draft_of, retain_draft
+from writer.retain.draft import draft_of
+from writer.retain.retain import retain_draft
 from writer.run import FinishedRun
 from writer.upkeep.expiry import BATCH
 
