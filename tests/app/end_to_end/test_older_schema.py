@@ -51,5 +51,6 @@ async def test_what_is_noted_once_it_was_migrated_is_signed_without_a_restart(ol
         while (answer := await alice.http.post("/v1/retain", json=run)).status_code == 503:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
     assert answer.status_code == 202, answer.text
+    await alice.settle()  # the worker writes the entry
     ((signed,),) = await alice.rows("SELECT bool_and(mac IS NOT NULL) FROM audit WHERE user_sub = :user_sub")
     assert signed
