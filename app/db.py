@@ -43,6 +43,7 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
         max_overflow=0,
         pool_pre_ping=False,  # a broken connection is reported as such; the pool drops it and the client tries again
         pool_timeout=timeout_s,
+        hide_parameters=True,  # an error that is printed somewhere quotes nobody's name or words
         connect_args=options,
     )
     pool = asyncpg.create_pool(dsn(url), min_size=0, max_size=pool_size, reset=_as_it_is, **options)

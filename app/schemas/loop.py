@@ -143,9 +143,9 @@ class RetrieveOut(BaseModel):
     degraded: list[str]
     rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
     why_empty: str | None = Field(
-        description="why there is no case: there is none; none is related to the query (its similarity is below what "
-        "the embedding model calls unrelated, and it shares no rare word); or none is expected to help. null where "
-        "there is one"
+        description="why there is no case: memory is off; there is none; none is related to the query (its similarity "
+        "is below what the embedding model calls unrelated, and it shares no rare word); or none is expected to help. "
+        "null where there is one"
     )
 
 

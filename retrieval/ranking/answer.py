@@ -105,6 +105,8 @@ def _why_empty(found: SearchResult, decision: Decision) -> str | None:
     """Returns why there is no case on the slate; None where there is one."""
     if decision.slate:
         return None
+    if _is_off(found):
+        return "memory is switched off for this agent"
     if found.candidates and not found.cases:
         return "no case is related to the query: none is near it, and none shares a rare word with it"
     if not decision.allowed:
@@ -142,8 +144,12 @@ def _choice(row: Candidate, place: int, pool: Pool, decision: Decision) -> Choic
     )
 
 
+def _is_off(found: SearchResult) -> bool:
+    return bool(found.rows) and not found.rows[0].enabled
+
+
 def _mode(found: SearchResult, degraded: list[str]) -> Mode:
-    if found.rows and not found.rows[0].enabled:
+    if _is_off(found):
         return "off"
     if not found.candidates and not found.procedures.found:
         return "empty"
