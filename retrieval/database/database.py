@@ -145,6 +145,11 @@ class Database:
 _LOST_COUNT = asyncpg.InternalClientError
 """What asyncpg raises for a request that it sends just while the connection dies under it."""
 
+_REFUSED = {
+    "28": "the database refuses the login: check the user and the password of DATABASE_URL",
+    "3D": "there is no such database: check its name in DATABASE_URL",
+}
+"""Classes of SQLSTATE that only whoever set the URL can mend."""
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a table, a column and a function that are not there."""
 
@@ -191,6 +196,8 @@ def _translate(error: Exception, state: str) -> None:
         raise UserErased(_ERASED, _detail(error)) from error
     if state in _MISSING:
         raise SchemaOutdated("the database's schema is not the one of this version: run casebank migrate") from error
+    if refused := _REFUSED.get(state[:2]):
+        raise DatabaseUnavailable(refused) from error
     if "unsupported startup parameter" in str(error):
         raise DatabaseUnavailable(
             "a pooler before the database refuses what casebank asks of a session: if it pools transactions, add"

@@ -223,7 +223,7 @@ class Worker:
         """Tries each case by itself, then without its triggers; what has no vector even then goes without, or waits.
 
         A text that is refused would be refused again, so its case is found by its words; `casebank reembed` brings
-        the vector once somebody can make one. A wrong answer is tried again, as often as any case is.
+        the vector once somebody can make one. A wrong answer is tried again.
         """
         one_text = all(len(work.texts) == 1 for work in found) or not triggers
         if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and not (len(found) == 1 and one_text):
@@ -231,10 +231,8 @@ class Worker:
                 await self._embed([each], triggers=len(found) > 1)
             return
         for work in found:
-            if isinstance(error, EmbedderRefused) or (
-                isinstance(error, EmbedderMisbehaved) and work.held.attempts >= self.pace.max_attempts
-            ):
-                log.warning("work.no_vector", error=type(error).__name__, case_id=str(work.held.case_id))
+            if isinstance(error, EmbedderRefused):
+                log.warning("work.no_vector", case_id=str(work.held.case_id))
                 await self._store(work, [])
                 continue
             with caused_by(work.origin, "work.case"):
