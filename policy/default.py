@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from policy.features import Features, column
 
-VERSION = "default-2"
+VERSION = "default-3"
 
 PRIOR_SUCCESSES = 1.0
 PRIOR_FAILURES = 1.0
 """Beta(1, 1): a case of which nothing is known is as likely to help as not."""
-REUSES = 12.0
-"""How many reuses weigh as much as what was known before: the outcome of a slate says little of one of its cases."""
+REUSES = 2.0
+"""How many reuses on queries like the present one weigh as much as what was known before; on others none counts."""
 PROBABILITY_MARGIN = 0.02
 """How near to 0 and to 1 the expected reward may come."""
 LEAST = 1e-9
@@ -21,16 +21,16 @@ LEAST = 1e-9
 def posterior_mean(features: Features) -> NDArray[np.float32]:
     """Returns the expected reward of each case, (n,), within (0, 1).
 
-    The mean of a Beta(1, 1) prior updated with the case's own reward, and moved by what its reuses earned more, or
-    less, than was to be expected (shrinkage: James & Stein 1961): of the case, or of the profile's decisions where
-    those usually earn less. Else a case would lose by being shown for hard queries, and those that nobody ever tried
-    would win.
+    The mean of a Beta(1, 1) prior updated with the case's own reward, and moved by what its reuses on queries like this
+    one earned more, or less, than was to be expected (shrinkage: James & Stein 1961): of the case, or of the profile's
+    decisions where those usually earn less. Else a case would lose by being shown for hard queries, or for those that
+    it has nothing to do with, and cases that nobody ever tried would win.
     """
     own = column(features, "reward")
     seen = np.isfinite(own)
     alone = (PRIOR_SUCCESSES + np.where(seen, own, 0)) / (PRIOR_SUCCESSES + PRIOR_FAILURES + seen)
-    expected, count = np.fmin(counted(features, "usual_reward", np.inf), alone), counted(features, "reuse_count")
-    gained = counted(features, "reuse_reward") - count * expected
+    expected, count = np.fmin(counted(features, "usual_reward", np.inf), alone), counted(features, "near_count")
+    gained = counted(features, "near_reward") - count * expected
     return np.clip(alone + gained / (REUSES + count), PROBABILITY_MARGIN, 1 - PROBABILITY_MARGIN).astype(np.float32)
 
 

@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 
 from policy.evidence import TINY, Cases, Matrix, Vector, agreement, known_or_zero
 
+RECORD = (
+    "near_count",  # uses of the case itself on near states, each by its credit and how near it was
+    "near_reward",  # sum of what these earned
+)
+"""The case's record on queries like this one: what came of it on others says nothing here."""
 NAMES = (
     "past_vote",  # -1 to 1: near candidates of the same plan, and past decisions for and against it
     "past_vote_wide",  # the same with a wider kernel
@@ -21,6 +26,7 @@ NAMES = (
     "past_odds_wide",
     "past_mass",  # log(1 + weight of the past decisions that used the plan)
     "past_odds_case",  # log odds of success of the case itself on near states
+    *RECORD,
 )
 
 NEAR, WIDE = 16.0, 8.0
@@ -73,6 +79,9 @@ def features(candidates: Cases, history: ReuseHistory) -> NDArray[np.float32]:
         if power == NEAR:
             columns["past_mass"] = np.log1p(won + lost)
             columns["past_odds_case"] = _log_odds(*_of_the_case_itself(history, outcomes, len(near)))
+        else:
+            earned, missed = _of_the_case_itself(history, outcomes, len(near))
+            columns["near_count"], columns["near_reward"] = earned + missed, earned
     return np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
 
 

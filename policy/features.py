@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from policy import evidence, experience
 
-VERSION = 4
+VERSION = 5
 
 OWN = (
     "semantic_rank",  # 1-based; NaN: not in the vector half

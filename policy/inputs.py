@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from policy import default
 from policy.evidence import NAMES as EVIDENCE
 from policy.experience import NAMES as EXPERIENCE
+from policy.experience import RECORD
 from policy.features import COLUMN, Features
 from policy.network import Head, untrained
 
@@ -34,7 +35,7 @@ CASE = (
     "whole_task",
     "reward_unknown",
     *_KEPT,
-    *EXPERIENCE,
+    *(name for name in EXPERIENCE if name not in RECORD),  # the posterior has these
 )
 FIRST = 4
 """How many of the default's first candidates say what a query is like."""

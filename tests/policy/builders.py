@@ -36,7 +36,8 @@ def pool(rng: np.random.Generator, size: int | None = None) -> features.Features
         "rrf": 1 / (60 + np.nan_to_num(semantic, nan=65)) + 1 / (60 + np.nan_to_num(keyword, nan=65)),
         "reward": rng.choice([0, 0.5, 1, np.nan], n),
         "reuse_count": count,
-        "reuse_reward": count * rng.choice([0, 0.5, 1], n),
+        "near_count": count,
+        "near_reward": count * rng.choice([0, 0.5, 1], n),
         "usual_reward": rng.choice([0, 0.5, 1, np.nan]),
         "unknown": rng.random(),  # the query's, so all have the same
     }

@@ -28,11 +28,11 @@ def ordered(scores: np.ndarray) -> list[int]:
         ({"reward": 1.0}, 2 / 3),
         ({"reward": 0.0}, 1 / 3),
         ({"reward": 0.5}, 1 / 2),
-        ({"reuse_count": 3.0, "reuse_reward": 2.0, "usual_reward": np.nan}, 1 / 2 + 0.5 / 15),
-        ({"reuse_count": 3.0, "reuse_reward": 2.0, "usual_reward": 0.2}, 1 / 2 + 1.4 / 15),
-        ({"reward": 1.0, "reuse_count": 4.0, "reuse_reward": 0.0, "usual_reward": 0.25}, 2 / 3 - 1 / 16),
-        ({"reward": 1.0, "reuse_count": 0.25, "reuse_reward": 0.25, "usual_reward": 0.0}, 2 / 3 + 0.25 / 12.25),
-        ({"reward": 1.0, "reuse_count": 99.0, "reuse_reward": 99.0, "usual_reward": 0.0}, 0.98),
+        ({"near_count": 3.0, "near_reward": 2.0, "usual_reward": np.nan}, 1 / 2 + 0.5 / 5),
+        ({"near_count": 3.0, "near_reward": 2.0, "usual_reward": 0.2}, 1 / 2 + 1.4 / 5),
+        ({"reward": 1.0, "near_count": 4.0, "near_reward": 0.0, "usual_reward": 0.25}, 2 / 3 - 1 / 6),
+        ({"reward": 1.0, "near_count": 0.25, "near_reward": 0.25, "usual_reward": 0.0}, 2 / 3 + 0.25 / 2.25),
+        ({"reward": 1.0, "near_count": 99.0, "near_reward": 99.0, "usual_reward": 0.0}, 0.98),
     ],
 )
 def test_the_posterior_counts_the_cases_own_reward_and_those_of_its_reuses(known: dict[str, float], expected: float):
@@ -41,13 +41,18 @@ def test_the_posterior_counts_the_cases_own_reward_and_those_of_its_reuses(known
 
 @pytest.mark.parametrize("usual", [0.0, 0.3, 0.6])
 def test_where_little_is_usual_a_case_that_earns_as_much_stands_where_one_stands_that_nobody_tried(usual: float):
-    tried = candidate(reward=1.0, reuse_count=50.0, reuse_reward=50.0 * usual, usual_reward=usual)
+    tried = candidate(reward=1.0, near_count=50.0, near_reward=50.0 * usual, usual_reward=usual)
     assert default.posterior_mean(tried) == pytest.approx(default.posterior_mean(candidate(reward=1.0)))
 
 
 def test_where_much_is_usual_a_case_that_always_helps_gains_all_the_same():
-    tried = candidate(reward=1.0, reuse_count=50.0, reuse_reward=50.0, usual_reward=1.0)
+    tried = candidate(reward=1.0, near_count=50.0, near_reward=50.0, usual_reward=1.0)
     assert default.posterior_mean(tried) > 0.9
+
+
+def test_what_came_of_a_case_on_other_queries_moves_nothing():
+    blamed = candidate(reward=1.0, reuse_count=50.0, reuse_reward=0.0, usual_reward=0.9)
+    assert default.posterior_mean(blamed) == default.posterior_mean(candidate(reward=1.0))
 
 
 def test_a_missing_reward_is_not_a_failure():
@@ -58,7 +63,7 @@ def test_a_missing_reward_is_not_a_failure():
 @unhurried
 @given(st.floats(0, 1), st.floats(0, 100), st.floats(0, 1), st.floats(0, 1))
 def test_the_posterior_mean_lies_between_zero_and_one(reward: float, count: float, share: float, usual: float):
-    known = {"reward": reward, "reuse_count": count, "reuse_reward": count * share, "usual_reward": usual}
+    known = {"reward": reward, "near_count": count, "near_reward": count * share, "usual_reward": usual}
     mean = default.posterior_mean(candidate(**known))
     assert 0 < mean[0] < 1
 

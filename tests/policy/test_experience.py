@@ -102,6 +102,14 @@ def test_the_farther_the_past_the_less_it_says(name: str, reward: float):
     assert said[0] > said[1] > said[2] > said[3] == said[4] == 0
 
 
+def test_a_case_has_its_record_on_queries_like_this_one_alone():
+    past = uses(0, 0, 1, similarity=[0.6, 0.6, 0.0], reward=[1.0, 0.0, 0.0], credit=[1.0, 0.5, 1.0])
+    assert told(past, "near_count") == pytest.approx([1.5, 0])
+    assert told(past, "near_reward") == pytest.approx([1, 0])
+    farther = uses(0, similarity=0.3)
+    assert 0 < told(farther, "near_count")[0] == told(farther, "near_reward")[0] < 0.01
+
+
 def test_a_wider_kernel_listens_farther():
     past = uses(0, similarity=0.4)
     assert told(past, "past_odds_wide")[0] > told(past, "past_odds")[0] > 0

@@ -1,4 +1,4 @@
-"""Runs the benchmark of learning, all five parts, in processes of its own: ``python -m app.bench.learning.main``."""
+"""Runs the benchmark of learning, all parts, in processes of its own: ``python -m app.bench.learning.main``."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.bench.learning import banking, gate, poison, reuse, runs, speed, tau
+from app.bench.learning import banking, gate, poison, reuse, runs, speed, tau, use
 from app.bench.main import as_table
 from app.bench.measure import Measurement
 from app.providers.wordllama import WordLlamaEmbedder
@@ -42,10 +42,14 @@ async def _reuse(data: Path, say: Say) -> list[Measurement]:
 
 
 async def _runs(domain: str, data: Path, say: Say) -> list[Measurement]:
-    folder = data / "tau" / domain
-    if not (folder / "runs.jsonl").exists():
-        raise DataMissing(folder)
-    return runs.run(domain, await tau.read(folder, WordLlamaEmbedder()), say)
+    return runs.run(domain, await _domain(data, domain), say)
+
+
+async def _use(data: Path, _say: Say) -> list[Measurement]:
+    found = use.on_reuse(await _banking(data), banking.Scenario(), use.SEEDS)
+    for domain in (*DOMAINS, "telecom"):
+        found += use.on_runs(domain, await _domain(data, domain))
+    return found
 
 
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
@@ -66,10 +70,18 @@ PARTS: dict[str, Part] = {
     ALONE: _speed,
     **{f"runs {domain}": partial(_runs, domain) for domain in DOMAINS},
     "reuse": _reuse,
+    "use": _use,
     "poison": _poison,
     "gate": _gate,
 }
 """The longest of the others first, so that they end at about the same time."""
+
+
+async def _domain(data: Path, name: str) -> tau.Domain:
+    folder = data / "tau" / name
+    if not (folder / "runs.jsonl").exists():
+        raise DataMissing(folder)
+    return await tau.read(folder, WordLlamaEmbedder())
 
 
 async def _banking(data: Path) -> banking.Corpus:

@@ -63,9 +63,9 @@ class Stage:
     test: list[Scene] = field(repr=False)
 
     def outcome(self, now: int, slate: Slate) -> float:
-        """Returns the feedback on a decision of the stream, flips included; an empty slate helps nobody."""
+        """Returns the feedback on a decision of the stream, flips included; one case that helps is enough."""
         pool = self.world.pools.case[now]
-        helps = bool(slate) and self.world.bank.answers[pool[slate[0]]] == self.world.asked.intents[now]
+        helps = any(self.world.bank.answers[pool[place]] == self.world.asked.intents[now] for place in slate)
         return float(helps != self.world.flipped[now])
 
 
