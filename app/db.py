@@ -4,9 +4,11 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qsl, quote, urlencode
+from uuid import uuid4
 
 import asyncpg
 import certifi
+from sqlalchemy import Connection, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from retrieval.database.database import Database
@@ -23,6 +25,15 @@ LIBPQ_ONLY = {
 """Parameters of a URL that are another driver's own; ours would pass them on to the server, which refuses them."""
 SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disable"}
 """What other drivers take for ``ssl=``, as ``sslmode`` has it."""
+POOLED = "pgbouncer"
+"""The parameter of a URL that says that a pooler gives each transaction another session, as clouds spell it."""
+_AS_SERVICE = f"SET LOCAL ROLE {SERVICE_ROLE}"
+_NAMELESS: dict[str, object] = {
+    "statement_cache_size": 0,
+    "prepared_statement_cache_size": 0,
+    "prepared_statement_name_func": lambda: f"casebank_{uuid4().hex}",  # no two sessions' may meet
+}
+"""For sessions that are not ours: nothing is prepared in one transaction to be used in another."""
 
 
 @asynccontextmanager
@@ -32,23 +43,25 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
     Up to ``pool_size`` connections for transactions and as many for fast statements are opened as they are
     needed, none before; ``timeout_s`` limits every wait: for a connection, and for the answer to a statement.
     """
-    options: dict[str, object] = {
-        "command_timeout": timeout_s,
-        "timeout": timeout_s,
-        "server_settings": {"role": SERVICE_ROLE, "application_name": "casebank", "jit": "off"},
-    }
+    pooled = is_pooled(url)
+    session = {"application_name": "casebank"} | ({} if pooled else {"role": SERVICE_ROLE, "jit": "off"})
+    options: dict[str, object] = {"command_timeout": timeout_s, "timeout": timeout_s, "server_settings": session}
     engine = engine_of(
         url,
         pool_size=pool_size,
         max_overflow=0,
         pool_pre_ping=False,  # a broken connection is reported as such; the pool drops it and the client tries again
         pool_timeout=timeout_s,
+        hide_parameters=True,  # an error that is printed somewhere quotes nobody's name or words
         connect_args=options,
     )
+    if pooled:
+        event.listen(engine.sync_engine, "begin", _act_as_service)
+        options["statement_cache_size"] = 0
     pool = asyncpg.create_pool(dsn(url), min_size=0, max_size=pool_size, reset=_as_it_is, **options)
     try:
         async with pool:
-            yield Database(engine, pool)
+            yield Database(engine, pool, fast_begins_with=_AS_SERVICE if pooled else None)
     finally:
         await engine.dispose()
 
@@ -57,9 +70,14 @@ async def _as_it_is(_connection: asyncpg.Connection) -> None:
     """Spares a fast connection the round trip that would reset its session: its statements leave nothing behind."""
 
 
+def _act_as_service(connection: Connection) -> None:
+    """Makes a transaction that begins the service's own, where no session belongs to it."""
+    connection.exec_driver_sql(_AS_SERVICE)
+
+
 def engine_of(url: str, *, connect_args: dict[str, object] | None = None, **options: object) -> AsyncEngine:
     """Returns an engine whose connections asyncpg opens by the URL itself, so that one reader decides what it means."""
-    arguments = {"dsn": dsn(url), **(connect_args or {})}
+    arguments = {"dsn": dsn(url), **(_NAMELESS if is_pooled(url) else {}), **(connect_args or {})}
     return create_async_engine("postgresql+asyncpg://", connect_args=arguments, **options)
 
 
@@ -74,8 +92,13 @@ def dsn(url: str) -> str:
         raise ValueError("DATABASE_URL must begin with postgresql://")
     address, _, query = _encoded(rest).partition("?")
     parameters = [_translated(name, value) for name, value in parse_qsl(query, keep_blank_values=True)]
-    kept = [(name, value) for name, value in parameters if name not in LIBPQ_ONLY]
+    kept = [(name, value) for name, value in parameters if name not in {*LIBPQ_ONLY, POOLED}]
     return f"postgresql://{address}" + (f"?{urlencode(kept, quote_via=quote)}" if kept else "")
+
+
+def is_pooled(url: str) -> bool:
+    """Returns whether the URL says that a pooler in transaction mode stands before the database."""
+    return dict(parse_qsl(url.rpartition("?")[2])).get(POOLED, "").lower() in {"true", "1"}
 
 
 def _encoded(rest: str) -> str:

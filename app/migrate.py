@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from alembic import command
 from app.db import engine_of
+from app.migration_rights import missing_rights
 from retrieval.database.database import sqlstate
 from retrieval.errors import CasebankError, DatabaseUnavailable
 
@@ -39,6 +40,8 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
     """
 
     def move(connection: Connection, config: Config) -> None:
+        if lacking := missing_rights(connection, pgvector=pgvector):
+            raise MigrationRefused(f"the login may not migrate as it is: {'; '.join(lacking)}")
         # a revision below the current one is a downgrade; alembic wants to be told which
         go = command.downgrade if _is_below(connection, config, revision) else command.upgrade
         go(config, revision)

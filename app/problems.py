@@ -15,7 +15,7 @@ from app.admission.errors import BacklogFull, NotNow, QueueFull, RateExceeded, T
 from app.admission.quotas import fields
 from app.auth import LEEWAY_S, KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
 from app.erasure.scrub import ScrubRefused
-from app.intake.errors import BodyIncomplete, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
+from app.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
 from app.migrate import MigrationRefused
 from app.postgres import EmbeddedPostgresFailed
 from app.requests import with_problem
@@ -96,6 +96,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     IdempotencyConflict: Kind("idempotency-conflict", HTTPStatus.CONFLICT),
     NotJoined: Kind("not-joined", HTTPStatus.CONFLICT),
     RunEnded: Kind("run-ended", HTTPStatus.CONFLICT),
+    BodyNotJson: Kind("body-not-json", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     BodyTooLarge: Kind("body-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     BodyTooComplex: Kind("body-too-complex", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     BodyTooCostly: Kind("body-too-costly", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import text
 
@@ -226,12 +226,18 @@ def make_embedder(settings: Settings) -> Embedder:
         api_key=settings.openai_api_key.get_secret_value(),
         model=settings.openai_embedding_model,
         dimension=settings.openai_embedding_dimension,
-        ask_dimension=settings.openai_ask_dimension,
+        ask_dimension=_ask_dimension(settings),
         max_chars=settings.openai_max_chars,
     )
     return OpenAIEmbedder(
         endpoint, Patience(timeout_s=settings.embedder_timeout_s, budget_s=settings.embedder_budget_s)
     )
+
+
+def _ask_dimension(settings: Settings) -> bool | Literal["try"]:
+    if settings.openai_ask_dimension is not None:
+        return settings.openai_ask_dimension
+    return "try" if "openai_embedding_dimension" in settings.model_fields_set else False
 
 
 def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIModel":

@@ -72,8 +72,8 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr = SecretStr("")
     openai_embedding_model: str = "text-embedding-3-small"
     openai_embedding_dimension: int = Field(default=1536, ge=1, le=16000)
-    openai_ask_dimension: bool = False
-    """``true``: the server is asked for vectors of that length; many models cannot shorten theirs, and refuse."""
+    openai_ask_dimension: bool | None = None
+    """Whether the server is asked for vectors of that length; unset: if one is set, until the server refuses."""
     openai_max_chars: int = Field(default=8_192, ge=1)
     """What is sent of a text; longer ones are cut."""
     embedder_timeout_s: float = Field(default=2.0, gt=0)

@@ -18,7 +18,7 @@ class Trace:
     """One step: which tool, what went in, what came out."""
 
     tool: str
-    input: str
+    input: str | Mapping[str, str]
     output: str
     status: str
     duration_ms: float
@@ -35,10 +35,21 @@ class RememberedCase:
 
 
 @dataclass(frozen=True)
+class RememberedProcedure:
+    """One learned procedure that fits the task, in the version that is told."""
+
+    procedure_id: str
+    version: int
+    kind: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class RetrievedCases:
-    """What memory answered: cases best first, and what the answer cost."""
+    """What memory answered: cases and procedures best first, and what the answer cost."""
 
     cases: tuple[RememberedCase, ...] = ()
+    procedures: tuple[RememberedProcedure, ...] = ()
     retrieval_id: str | None = None
     tokens: int = 0
     latency_ms: float | None = None
@@ -55,6 +66,7 @@ class AgentRun:
     success: bool
     first_try: bool
     used_case_ids: tuple[str, ...] = field(default=())
+    used_procedure_ids: tuple[str, ...] = field(default=())
 
 
 class Memory(Protocol):
@@ -74,10 +86,18 @@ class _RetrievedCase(BaseModel):
     outcome: str
 
 
+class _ToldProcedure(BaseModel):
+    id: str
+    version: int
+    kind: str
+    steps: Sequence[str]
+
+
 class _RetrieveAnswer(BaseModel):
     """What is used of the answer of POST /v1/retrieve."""
 
     cases: Sequence[_RetrievedCase]
+    procedures: Sequence[_ToldProcedure] = ()
     retrieval_id: str | None = None
     tokens: int | None = None
     degraded: Sequence[str] | None = None
@@ -117,7 +137,7 @@ class HttpMemory:
         min_similarity: float | None = None,
     ) -> None:
         self._client = client
-        self._agent = agent
+        self.agent = agent
         self._options = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
         self.errors: list[str] = []  # what went wrong with memory; the report shows it
 
@@ -136,7 +156,7 @@ class HttpMemory:
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
         """The id of the case made of `run`, once it is ready to be retrieved or the wait for that is over."""
         body = {
-            "agent": self._agent,
+            "agent": self.agent,
             "task": run.task,
             "plan": run.plan,
             "tool_traces": [asdict(trace) for trace in run.traces],
@@ -146,7 +166,8 @@ class HttpMemory:
             "tags": ["demo"],
         }
         if slate.retrieval_id is not None:
-            body |= {"retrieval_id": slate.retrieval_id, "used_case_ids": run.used_case_ids}
+            body |= {"retrieval_id": slate.retrieval_id}
+            body |= {"used_case_ids": run.used_case_ids, "used_procedure_ids": run.used_procedure_ids}
         case_id = None
         try:
             answer = await self._post("/v1/retain", body, {"Idempotency-Key": str(uuid.uuid4())})
@@ -174,6 +195,9 @@ def _cases(answer: _RetrieveAnswer, latency_ms: float) -> RetrievedCases:
     return RetrievedCases(
         cases=tuple(
             RememberedCase(case.case_id, case.task, tuple(case.plan or ()), case.outcome) for case in answer.cases
+        ),
+        procedures=tuple(
+            RememberedProcedure(each.id, each.version, each.kind, tuple(each.steps)) for each in answer.procedures
         ),
         retrieval_id=answer.retrieval_id,
         tokens=answer.tokens or 0,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from app.agents.memory import AgentRun, RetrievedCases, Trace
 
@@ -140,3 +140,11 @@ class Adapter(Protocol):
 
     async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
         """The agent's run of one task, to its end or to where it gives up."""
+
+
+@runtime_checkable
+class ChangingAdapter(Adapter, Protocol):
+    """An adapter whose world can change its rules, so that what was learned before fails."""
+
+    async def changed_tasks(self, environment: Own, family: str, size: Size) -> Tasks:
+        """Tasks of a family under the new rules; no text is one of those that ``tasks`` gives."""

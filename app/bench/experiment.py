@@ -63,6 +63,13 @@ def rows_of(report: Report) -> list[Measurement]:
             practised,
         ),
     ]
+    if report.reflected:
+        kept, revised = (summary(episodes) for episodes in zip(*report.reflected, strict=True))
+        steps = f"after a change of the rules, revisions on against off; {_steps(kept, revised)}"
+        rows += [
+            _row(f"{name}: success won by revisions", _share(report.reflection_success), _success(kept, revised), 0.10),
+            _row(f"{name}: change of steps by revisions", report.reflection_steps, steps, -0.10, at_least=False),
+        ]
     if report.experts:
         expert = summary(report.experts)
         detail = _success(before, expert) + "; an expert's solutions in the bank, for comparison"

@@ -42,6 +42,18 @@ CHECKS: tuple[Check, ...] = (
 )
 """What is asked once there is a connection, in the order of the report."""
 
+ANY_SCHEMA: frozenset[Check] = frozenset(
+    {
+        database.postgres,
+        database.pgvector,
+        database.schema,
+        database.clock,
+        memory.embedder,
+        memory.language_model,
+    }
+)
+"""What can be judged before `casebank migrate`; the rest would find what it mends anyway."""
+
 
 async def examine(settings: Settings) -> list[Finding]:
     """Returns the findings of every check, in a fixed order; a check that breaks is a finding, too."""
@@ -49,30 +61,46 @@ async def examine(settings: Settings) -> list[Finding]:
     try:
         async with opened(settings) as installation:
             findings.append(Finding("connection", ok=True, detail=_where(settings)))
-            findings += [await _guarded(check, installation) for check in CHECKS]
+            findings += await _asked(installation)
     except Exception as error:  # noqa: BLE001 - whatever it was, the report must come out
         advice = "is the database running, and DATABASE_URL right? see postgres.log in the home folder"
         findings.append(Finding("connection", ok=False, detail=f"{_where(settings)}: {said(error)}", advice=advice))
     return findings
 
 
+async def _asked(installation: Installation) -> list[Finding]:
+    """Returns the findings in their order; while the schema is another, those that hang on it wait for it."""
+    migrated = (await _guarded(database.schema, installation)).ok
+    return [
+        await _guarded(check, installation) if migrated or check in ANY_SCHEMA else _put_off(check) for check in CHECKS
+    ]
+
+
+def _put_off(check: Check) -> Finding:
+    return Finding(_name(check), ok=None, detail="can be judged after casebank migrate")
+
+
+def _name(check: Check | Look) -> str:
+    return check.__name__.replace("_", " ")
+
+
 def _looked(look: Look, settings: Settings) -> Finding:
     try:
         return look(settings)
     except Exception as error:  # noqa: BLE001 - as above
-        return _broken(look.__name__, error)
+        return _broken(look, error)
 
 
 async def _guarded(check: Check, installation: Installation) -> Finding:
     try:
         return await check(installation)
     except Exception as error:  # noqa: BLE001 - as above
-        return _broken(check.__name__, error)
+        return _broken(check, error)
 
 
-def _broken(check: str, error: Exception) -> Finding:
+def _broken(check: Check | Look, error: Exception) -> Finding:
     advice = "the check itself failed: look at the ones before it, and at the settings"
-    return Finding(check.replace("_", " "), ok=False, detail=said(error), advice=advice)
+    return Finding(_name(check), ok=False, detail=said(error), advice=advice)
 
 
 def _where(settings: Settings) -> str:

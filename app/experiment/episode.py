@@ -32,7 +32,7 @@ class Episode:
     injected: int
     """Cases on the slate."""
     reused: Sequence[str]
-    """Ids of the cases whose plan the agent tried."""
+    """Ids of the cases and procedures that the agent followed."""
     tokens_added: int
     """Of the injected text."""
     tokens_spent: int
@@ -126,7 +126,7 @@ async def play(
     Where memory has nothing, the run would be the one without memory again: ``alone`` then stands for it.
     """
     slate = await memory.retrieve(task.text)
-    if alone is not None and not slate.cases:
+    if alone is not None and not slate.cases and not slate.procedures:
         waited = slate.latency_ms or 0.0
         same = replace(alone, retrieve_ms=slate.latency_ms, wall_ms=alone.wall_ms + waited)
         return EpisodeOutcome(same, task, None, slate)
@@ -147,9 +147,9 @@ async def play(
         reward=world.reward,
         steps=len(traces),
         injected=len(slate.cases),
-        reused=() if run is None else run.used_case_ids,
+        reused=() if run is None else (*run.used_case_ids, *run.used_procedure_ids),
         tokens_added=slate.tokens,
-        tokens_spent=sum(count_tokens(trace.input) + count_tokens(trace.output) for trace in traces),
+        tokens_spent=sum(count_tokens(str(trace.input)) + count_tokens(trace.output) for trace in traces),
         retrieve_ms=slate.latency_ms,
         wall_ms=wall_ms + (slate.latency_ms or 0.0),
         error=error,

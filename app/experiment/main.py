@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 from rich.console import Console
 
+from app.agents.clerk.environment import ClerksOffice
 from app.agents.operator.environment import DatabaseOperator
 from app.agents.scienceworld.environment import ScienceWorld
 from app.agents.world import Adapter
@@ -22,6 +23,7 @@ from app.settings import Settings
 
 ENVIRONMENTS: dict[str, Callable[[str], Adapter]] = {
     "operator": DatabaseOperator,
+    "office": lambda _dsn: ClerksOffice(),
     "scienceworld": lambda _dsn: ScienceWorld(),
 }
 """By name: what makes the adapter; each is given a database where scratch databases may be made."""

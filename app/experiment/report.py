@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 from statistics import fmean
@@ -12,9 +12,11 @@ from app.agents.world import Adapter, Size
 from app.experiment.episode import Episode
 from app.experiment.paired import Difference, Pair, break_even, paired, running_balance, steps_change, success_points
 from app.experiment.prediction import Prediction
+from app.experiment.reflection import Reflection
 
 _WITHOUT = ("practice without", "test, K = 0")
 """The arms without memory, of practice and of the test."""
+KEPT = "new rules, kept"
 
 Matrix = Mapping[str, Sequence[Episode]]
 """Of each family's bank: the episodes of all test tasks."""
@@ -70,6 +72,8 @@ class Report:
     experts: Sequence[Episode]
     """The test on a bank of an expert's runs; empty where the environment brings none."""
     memory_errors: Sequence[str]
+    reflection: Reflection = field(default_factory=Reflection)
+    """After a change of the rules; empty where the environment has none."""
 
     @cached_property
     def tested(self) -> list[Pair]:
@@ -105,13 +109,28 @@ class Report:
         """The points of success won with memory of a wrong family."""
         return success_points(self.wrong_family, self.size.seed)
 
+    @cached_property
+    def reflected(self) -> list[Pair]:
+        """The test after the change, with procedures as they were and with revised ones."""
+        return paired(self.reflection.kept, self.reflection.revised)
+
+    @cached_property
+    def reflection_success(self) -> Difference:
+        """The points of success won by revising."""
+        return success_points(self.reflected, self.size.seed)
+
+    @cached_property
+    def reflection_steps(self) -> Difference:
+        """The change of steps by revising."""
+        return self.steps_changed(self.reflected)
+
     def steps_changed(self, pairs: Sequence[Pair]) -> Difference:
         """The change of steps in these pairs."""
         return steps_change(pairs, self.adapter.budget, self.size.seed)
 
     @property
     def most_reused(self) -> int:
-        """On how many test tasks that succeeded the most useful case was tried."""
+        """On how many test tasks that succeeded the most useful case or procedure was followed."""
         uses = Counter(case for _, after in self.tested if after.success for case in set(after.reused))
         return max(uses.values(), default=0)
 
@@ -124,12 +143,15 @@ class Report:
             "wrong_family": self.wrong_success.value,
             "reuse": self.most_reused,
             "break_even": break_even(self.balance),
+            "reflection": self.reflection_success.value,
+            "reflection_steps": self.reflection_steps.value,
         }
 
     @property
     def crashes(self) -> list[Episode]:
         """The episodes in which the environment failed; their pairs count nowhere."""
         runs = [*self.practice, *self.sweep.values(), *self.matrix.values(), self.experts]
+        runs += [self.reflection.kept, self.reflection.revised]
         return [episode for run in runs for episode in run if episode.error]
 
     def cell(self, bank: str, family: str) -> Cell:
@@ -160,6 +182,8 @@ class Report:
                 "success_points": _interval(self.success),
                 "wrong_family_success_points": _interval(self.wrong_success),
                 "wrong_family_steps_change": _interval(self.steps_changed(self.wrong_family)),
+                "reflection_success_points": _interval(self.reflection_success),
+                "reflection_steps_change": _interval(self.reflection_steps),
             },
             "price": self.price(),
             "running_balance_tokens": self.balance,
@@ -190,6 +214,8 @@ class Report:
         named |= {f"test, K = {k}": episodes for k, episodes in self.sweep.items()}
         if self.experts:
             named["test, expert's bank"] = self.experts
+        if self.reflection.kept:
+            named |= {KEPT: self.reflection.kept, "new rules, revised": self.reflection.revised}
         return [*named.items(), *((f"test, bank of {family}", each) for family, each in self.matrix.items())]
 
 
@@ -212,7 +238,13 @@ def summary(episodes: Sequence[Episode]) -> ArmSummary:
 def _tokens_net(name: str, arm: ArmSummary, arms: Mapping[str, ArmSummary]) -> float | None:
     """Returns the tokens that an arm with memory saved a task, less those it added; None where one cannot tell."""
     alone = arms[_WITHOUT[name.startswith("test")]]
-    if name in _WITHOUT or alone.tokens_spent is None or arm.tokens_spent is None or arm.tokens_added is None:
+    if (
+        name in _WITHOUT
+        or name.startswith("new rules")
+        or alone.tokens_spent is None
+        or arm.tokens_spent is None
+        or arm.tokens_added is None
+    ):
         return None
     return alone.tokens_spent - arm.tokens_spent - arm.tokens_added
 

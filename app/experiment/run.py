@@ -1,86 +1,18 @@
 """The experiment itself: practice, then the same test tasks without memory and with several banks."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import httpx
 from rich.console import Console
-from rich.progress import track
 
-from app.agents.memory import AgentRun, HttpMemory, Memory, NoMemory, RetrievedCases
-from app.agents.world import Adapter, MemoryUnusable, Size, Task
-from app.experiment.episode import BudgetedEnvironment, Episode, EpisodeOutcome, play
+from app.agents.memory import AgentRun, NoMemory, RetrievedCases
+from app.agents.world import Adapter, Size
+from app.experiment.episode import BudgetedEnvironment, Episode, EpisodeOutcome
+from app.experiment.harness import Harness, TestTasks, fill
 from app.experiment.prediction import Prediction, predictions
+from app.experiment.reflection import reflect
 from app.experiment.report import Matrix, Report
-
-TOKEN_BUDGET = 8000
-"""All of a slate is shown and paid for, however large K is."""
-
-
-@dataclass(frozen=True, slots=True)
-class TestTasks:
-    """The test tasks and, once that is known, what became of each without memory."""
-
-    tasks: Sequence[Task]
-    alone: Mapping[str, Episode] = field(default_factory=dict)
-
-
-class Harness:
-    """One adapter's environment beside one user's memory, which should be empty."""
-
-    def __init__(
-        self, adapter: Adapter, world: BudgetedEnvironment, client: httpx.AsyncClient, console: Console | None
-    ) -> None:
-        self._adapter = adapter
-        self._world = world
-        self._client = client
-        self._console = console
-        self.errors: list[str] = []
-        """What went wrong with memory."""
-
-    async def bank(self, name: str, k: int) -> HttpMemory:
-        """Returns the memory of that name; it explores nothing, so that a slate depends on the bank alone.
-
-        Raises:
-            MemoryUnusable: the service cannot be reached, or refuses.
-        """
-        agent = f"experiment-{self._adapter.name}-{name}"
-        try:
-            settings = await self._client.put(f"/v1/profiles/{agent}", json={"explore": 0.0, "canary": 0.0})
-            settings.raise_for_status()
-        except httpx.HTTPError as error:
-            raise MemoryUnusable(f"no memory to experiment with: {error!r}") from error
-        nearest = self._adapter.min_similarity
-        memory = HttpMemory(self._client, agent=agent, k=k, token_budget=TOKEN_BUDGET, min_similarity=nearest)
-        memory.errors = self.errors
-        return memory
-
-    async def practise(self, name: str, memory: Memory, tasks: Sequence[Task]) -> list[EpisodeOutcome]:
-        """Returns what became of the tasks, in their order; each is retained before the next."""
-        outcomes = []
-        for task in self._watch(tasks, name):
-            outcomes.append(await play(self._adapter, self._world, task, memory))
-            await fill(memory, outcomes[-1:])
-        return outcomes
-
-    async def test(self, name: str, memory: Memory, tested: TestTasks) -> list[Episode]:
-        """Returns what became of the tasks with a memory that stays as it is."""
-        return [
-            (await play(self._adapter, self._world, task, memory, tested.alone.get(task.id))).episode
-            for task in self._watch(tested.tasks, name)
-        ]
-
-    def _watch(self, tasks: Sequence[Task], name: str) -> Iterable[Task]:
-        quiet = self._console is None or not self._console.is_terminal
-        return track(tasks, name, console=self._console, disable=quiet, transient=True)
-
-
-async def fill(memory: Memory, outcomes: Iterable[EpisodeOutcome]) -> None:
-    """Retains the runs, each ready before the next."""
-    for outcome in outcomes:
-        if outcome.run is not None:
-            await memory.retain(outcome.run, outcome.slate)
 
 
 async def run_experiment(
@@ -90,7 +22,8 @@ async def run_experiment(
 
     The agent practises on some tasks without memory, and on the same tasks with a memory that it fills as it goes.
     That memory then stays as it is while other tasks of the same families are tested: without memory, with it
-    for each K, and with banks that hold the practice of a single family.
+    for each K, and with banks that hold the practice of a single family. Where the environment can change its rules,
+    two banks of that practice meet the new ones: in one of them failed runs revise procedures.
 
     Raises:
         EnvironmentMissing: this machine lacks what the environment needs.
@@ -117,6 +50,7 @@ async def run_experiment(
             sweep={0: without} | await _sweep(harness, tested, size),
             matrix=await _transfer(harness, practised, tested, size.k),
             experts=await _expert(harness, shown, tested, size.k),
+            reflection=await reflect(harness, environment, learning, size),
             memory_errors=harness.errors,
         )
 

@@ -25,6 +25,7 @@ def print_report(report: Report, console: Console) -> None:
 
 def _verdicts(report: Report) -> Table:
     intervals = {"steps": report.steps, "success": report.success, "wrong_family": report.wrong_success}
+    intervals |= {"reflection": report.reflection_success, "reflection_steps": report.reflection_steps}
     title = f"{report.adapter.name}: {len(report.tested)} test tasks in pairs, seed {report.size.seed}"
     columns = ("claim", "predicted", "limit", "measured", "95 %, by task", "verdict")
     table = Table(*columns, title=title, title_justify="left")

@@ -1,6 +1,7 @@
 """Why a body is not taken in.
 
 CasebankError
+├── BodyNotJson       it does not say that it is JSON
 ├── BodyTooLarge      it has more bytes than a request may have
 ├── BodyTooComplex    it has more values, fields or levels than a request may have
 ├── BodyTooCostly     to check and redact it took more than the time there is for one
@@ -9,6 +10,10 @@ CasebankError
 """
 
 from retrieval.errors import CasebankError
+
+
+class BodyNotJson(CasebankError):
+    """The body's ``Content-Type`` is another one than JSON's; nothing of it was parsed."""
 
 
 class BodyTooLarge(CasebankError):

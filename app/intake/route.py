@@ -15,6 +15,7 @@ from app import deps
 from app.intake.aside import Aside
 from app.intake.body import announced, read_body
 from app.intake.counts import DOCUMENTED, check_counts
+from app.intake.errors import BodyNotJson
 from app.intake.reading import take
 from app.intake.room import Room
 from app.settings import Settings
@@ -137,11 +138,14 @@ async def _checked(aside: Aside, user_sub: str, kind: type[Any], request: _Whole
 
     Raises:
         RequestValidationError: the large one is not what the route takes.
+        BodyNotJson: it does not say that it is JSON.
         BodyTooComplex, BodyTooCostly, Busy: see ``take`` and ``Aside``.
     """
+    if body and not _says_json(request.headers.get("content-type", "")):
+        raise BodyNotJson("send the body as JSON, with the header Content-Type: application/json")
     if len(body) <= INLINE_BYTES:
         check_counts(body)
-    elif _says_json(request.headers.get("content-type", "")):
+    else:
         taken = await aside.run(user_sub, take, kind, body, origin())
         if taken.faults:
             raise RequestValidationError(taken.faults)
@@ -150,7 +154,7 @@ async def _checked(aside: Aside, user_sub: str, kind: type[Any], request: _Whole
 
 
 def _says_json(content_type: str) -> bool:
-    """Returns whether FastAPI would parse such a body; one of another type it refuses without a look."""
+    """Returns whether the body says that it is JSON, as far as FastAPI would believe it."""
     group, _, name = content_type.partition(";")[0].strip().lower().partition("/")
     return group == "application" and (name == "json" or name.endswith("+json"))
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import openai
@@ -35,7 +36,8 @@ class Endpoint:
         base_url: up to and with the version, as in http://localhost:8000/v1.
         model: the name that the server knows.
         dimension: length of the vectors; any other length is an error.
-        ask_dimension: whether to ask the server for vectors of that length; many models cannot shorten theirs.
+        ask_dimension: whether to ask the server for vectors of that length; many models cannot shorten theirs, and
+            with "try" are no longer asked once they have refused.
         api_key: empty for a local server.
         batch_size: texts in one request.
         max_chars: what is sent of a text; longer ones are cut.
@@ -44,7 +46,7 @@ class Endpoint:
     base_url: str
     model: str
     dimension: int
-    ask_dimension: bool = False
+    ask_dimension: bool | Literal["try"] = False
     api_key: str = field(default="", repr=False)
     batch_size: int = 128
     max_chars: int = 8_192
@@ -64,6 +66,7 @@ class OpenAIEmbedder:
         self._patience = patience or Patience()
         self._breaker = Breaker(self._patience, clock, EmbedderUnavailable, "embedder")
         self._client = client(endpoint.base_url, endpoint.api_key, self._patience)
+        self._ask_dimension = bool(endpoint.ask_dimension)
 
     @property
     def model(self) -> str:
@@ -104,7 +107,17 @@ class OpenAIEmbedder:
         async def asked() -> Vectors:
             return _vectors(await self._request(inputs), len(inputs), self.dimension)
 
-        return await with_retries(asked, self._patience)
+        try:
+            return await with_retries(asked, self._patience)
+        except EmbedderRefused:
+            if not self._ask_dimension or self._endpoint.ask_dimension != "try":
+                raise
+        self._ask_dimension = False  # it may be this that was refused
+        try:
+            return await with_retries(asked, self._patience)
+        except EmbedderError:
+            self._ask_dimension = True  # it was not, or not alone
+            raise
 
     async def _request(self, inputs: list[str]) -> bytes:
         """Returns the body of one answer.
@@ -117,7 +130,7 @@ class OpenAIEmbedder:
                     model=self._endpoint.model,
                     input=inputs,
                     encoding_format="float",
-                    dimensions=self.dimension if self._endpoint.ask_dimension else openai.omit,
+                    dimensions=self.dimension if self._ask_dimension else openai.omit,
                 )
         except openai.APIStatusError as error:
             raise self._refusal(error) from None

@@ -1,9 +1,13 @@
-"""Trainings: processes of their own, one at a time; of those that the API starts, one a user."""
+"""Trainings: processes of their own, one at a time; of those that the API starts, one a user.
+
+home/training.log     what the last one printed, for its owner alone
+"""
 
 import asyncio
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from prometheus_client import Counter
@@ -43,13 +47,17 @@ class Trainings:
             TrainingFailed: the process that trains did not end well.
         """
         if status := await self._run():
-            raise TrainingFailed(f"it ended with status {status}; `casebank train` shows why")
+            raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
 
     async def close(self) -> None:
         """Ends every training; what had not been stored is as if it had never begun."""
         for task in list(self._running.values()):
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    @property
+    def _log(self) -> Path:
+        return self.settings.home / "training.log"
 
     async def _train(self, user_sub: str, agent_key: str) -> None:
         await self._run(json.dumps({"user": user_sub, "agent": agent_key}), "--profile-from-stdin")
@@ -59,21 +67,26 @@ class Trainings:
 
         What it is given comes by standard input: everybody on the machine can read a process's arguments.
         """
-        quiet, piped = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+        piped = asyncio.subprocess.PIPE
+        self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         async with self._turn:
-            process = await asyncio.create_subprocess_exec(
-                *(*OWN_MODULE, "app.training", "--outcomes", *options),
-                stdin=piped,
-                stdout=piped,
-                stderr=quiet,
-                env=self.settings.as_environment(),
-            )
+            self._log.touch(mode=0o600)
+            with self._log.open("wb") as said:
+                process = await asyncio.create_subprocess_exec(
+                    *(*OWN_MODULE, "app.training", "--outcomes", *options),
+                    stdin=piped,
+                    stdout=piped,
+                    stderr=said,
+                    env=self.settings.as_environment(),
+                )
             try:
                 printed, _ = await process.communicate(given.encode())
             except asyncio.CancelledError:
                 process.kill()
                 await process.wait()
                 raise
+            with self._log.open("ab") as said:
+                said.write(printed)
         status = process.returncode or 0
         outcomes = _counted(printed)
         for outcome, profiles in outcomes.items():

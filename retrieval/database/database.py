@@ -39,11 +39,13 @@ class Database:
     Attributes:
         engine: for transactions of several statements.
         pool: for fast statements, each of them a transaction of its own; see ``retrieval.database.fast_path``.
+        fast_begins_with: where no session is ours: what makes a transaction one of the plain role.
         outage: whether it answers, for the log.
     """
 
     engine: AsyncEngine
     pool: asyncpg.Pool
+    fast_begins_with: str | None = None
     outage: Outage = field(default_factory=lambda: Outage("database"))
 
     @asynccontextmanager
@@ -69,7 +71,8 @@ class Database:
     async def fast(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[FastConnection]:
         """Opens a connection for fast statements of this user, each of which enters and commits by itself.
 
-        See ``entered`` for how a statement enters; one that does not sees nothing.
+        Where no session is ours they commit together, at the end. See ``entered`` for how a statement enters; one that
+        does not sees nothing.
 
         Raises:
             UserErased: the user was erased at or after ``authorised_at``.
@@ -78,10 +81,20 @@ class Database:
         with _TranslatedErrors(self.outage):
             async with self.pool.acquire() as driver:
                 try:
-                    yield FastConnection(driver, user_sub, authorised_at)
+                    async with self._begun(driver):
+                        yield FastConnection(driver, user_sub, authorised_at)
                 except _LOST_COUNT:
                     driver.terminate()  # in an unknown state: it must not be used again
                     raise
+
+    @asynccontextmanager
+    async def _begun(self, driver: asyncpg.Connection) -> AsyncIterator[None]:
+        if self.fast_begins_with is None:
+            yield
+            return
+        async with driver.transaction():
+            await driver.execute(self.fast_begins_with)
+            yield
 
     @asynccontextmanager
     async def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> AsyncIterator[AsyncConnection]:
@@ -132,6 +145,11 @@ class Database:
 _LOST_COUNT = asyncpg.InternalClientError
 """What asyncpg raises for a request that it sends just while the connection dies under it."""
 
+_REFUSED = {
+    "28": "the database refuses the login: check the user and the password of DATABASE_URL",
+    "3D": "there is no such database: check its name in DATABASE_URL",
+}
+"""Classes of SQLSTATE that only whoever set the URL can mend."""
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a table, a column and a function that are not there."""
 
@@ -178,6 +196,13 @@ def _translate(error: Exception, state: str) -> None:
         raise UserErased(_ERASED, _detail(error)) from error
     if state in _MISSING:
         raise SchemaOutdated("the database's schema is not the one of this version: run casebank migrate") from error
+    if refused := _REFUSED.get(state[:2]):
+        raise DatabaseUnavailable(refused) from error
+    if "unsupported startup parameter" in str(error):
+        raise DatabaseUnavailable(
+            "a pooler before the database refuses what casebank asks of a session: if it pools transactions, add"
+            " pgbouncer=true to DATABASE_URL"
+        ) from error
     if _is_going_away(state):
         raise DatabaseUnavailable("the database connection broke") from error
 

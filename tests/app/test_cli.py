@@ -1,5 +1,6 @@
 """The commands: what they print, what they refuse, and an expected error as one line."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from app.auth import ACT_AS, TokenVerifier
 from app.cli import cli
+from app.postgres import EmbeddedPostgres
 from app.settings import Settings
 
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
@@ -66,6 +68,22 @@ def test_an_error_that_casebank_expects_is_one_line(home: Path, monkeypatch: pyt
     assert failed.exit_code == 1
     assert failed.stderr.startswith("casebank: ")
     assert "Traceback" not in failed.output
+
+
+@pytest.mark.parametrize("command", ["prune", "requeue --user alice", "worker --metrics-port 0", "export --user alice"])
+@pytest.mark.parametrize("wrong", ["login", "database"])
+async def test_a_wrong_login_and_a_wrong_database_are_one_line_that_says_so(
+    command: str, wrong: str, home: Path, postgres: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+):
+    url = postgres.url("postgres", "nobody_of_that_name") if wrong == "login" else postgres.url("nowhere")
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", "5" * 64)
+    failed = await asyncio.to_thread(casebank, *command.split())
+    assert failed.exit_code == 1
+    assert "Traceback" not in failed.output
+    said = [line for line in failed.stderr.splitlines() if line.startswith("casebank: ")]
+    assert len(said) == 1
+    assert ("refuses the login" if wrong == "login" else "no such database") in said[0]
 
 
 def test_a_user_is_not_erased_without_being_asked(home: Path, monkeypatch: pytest.MonkeyPatch):

@@ -84,13 +84,43 @@ async def test_a_login_without_rights_a_missing_database_and_an_unknown_revision
     await owner.close()
     weak = postgres.url((await database_of(url)), f"weak_{name}")
     for place, revision, words in (
-        (weak, "head", "permission denied"),
+        (weak, "head", "the login may not migrate"),
         (postgres.url("nowhere"), "head", 'database "nowhere" does not exist'),
         (url, "0999", "0999"),
     ):
         with pytest.raises(MigrationRefused, match=words) as caught:
             await migrate(place, revision)
         assert "\n" not in str(caught.value)
+
+
+async def test_a_login_that_is_no_superuser_is_told_all_that_it_lacks_and_migrates_once_it_has_it(
+    postgres: EmbeddedPostgres,
+):
+    name, login = f"t{uuid4().hex}", f"plain_{uuid4().hex}"
+    admin = await connected(postgres.url("postgres"))
+    await admin.execute(f"CREATE DATABASE {name}")
+    await admin.execute(f"CREATE ROLE {login} LOGIN")
+    await admin.close()
+    place, owner = postgres.url(name, login), await connected(postgres.url(name))
+    with pytest.raises(MigrationRefused) as caught:
+        await migrate(place)
+    _, _, lacking = str(caught.value).partition("the login may not migrate as it is: ")
+    statements = [each.partition(", in the database")[0] for each in lacking.split("; ")]
+    assert [each.split()[0] for each in statements] == ["GRANT", "GRANT", "CREATE"]
+    assert await owner.fetchval("SELECT count(*) FROM pg_class WHERE relname = 'alembic_version'") == 0
+    for statement in statements:
+        await owner.execute(statement)
+    await migrate(place, "0019")
+    with pytest.raises(MigrationRefused, match=f"log in as {login}"):
+        await migrate(postgres.url(name, await another(owner)))
+    await migrate(place)
+    assert await revision(owner) != "0019"
+    await owner.close()
+
+
+async def another(owner: asyncpg.Connection) -> str:
+    await owner.execute(f"CREATE ROLE {(name := f'plain_{uuid4().hex}')} LOGIN")
+    return name
 
 
 async def database_of(url: str) -> str:

@@ -7,7 +7,8 @@ import pytest
 
 from app.runtime import make_embedder, running
 from app.settings import Settings
-from tests.fakes.openai_server import OpenAIServer
+from retrieval.errors import EmbedderRefused
+from tests.fakes.openai_server import Fault, OpenAIServer, error
 
 
 def settings(home: Path, server: OpenAIServer, **more: Any) -> Settings:
@@ -28,6 +29,54 @@ async def test_every_kind_of_embedder_can_be_closed(tmp_path: Path):
     with OpenAIServer(dimension=8) as server:
         for kind in ("wordllama", "openai"):
             await make_embedder(settings(tmp_path, server, embedder=kind)).aclose()
+
+
+class OfOneWidth(OpenAIServer):
+    """Has a model that cannot shorten its vectors, as most have."""
+
+    def _embeddings(self, payload: dict[str, Any], fault: Any) -> Any:
+        return (
+            error(400, "does not support matryoshka")
+            if "dimensions" in payload
+            else super()._embeddings(payload, fault)
+        )
+
+
+async def test_a_dimension_that_is_set_is_asked_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with OpenAIServer(dimension=8) as server:
+        monkeypatch.setenv("CASEBANK_OPENAI_EMBEDDING_DIMENSION", "8")
+        embedder = make_embedder(Settings(home=tmp_path, embedder="openai", openai_base_url=server.base_url))
+        assert (await embedder.embed(["a text"])).shape == (1, 8)
+        await embedder.aclose()
+    assert [request.payload["dimensions"] for request in server.requests] == [8]
+
+
+async def test_one_that_nobody_set_is_not(tmp_path: Path):
+    with OpenAIServer(dimension=1536) as server:
+        embedder = make_embedder(Settings(home=tmp_path, embedder="openai", openai_base_url=server.base_url))
+        await embedder.embed(["a text"])
+        await embedder.aclose()
+    assert "dimensions" not in server.requests[0].payload
+
+
+async def test_a_model_that_cannot_shorten_its_vectors_is_asked_once(tmp_path: Path):
+    with OfOneWidth(dimension=8) as server:
+        embedder = make_embedder(settings(tmp_path, server))
+        for _ in range(2):
+            assert (await embedder.embed(["a text"])).shape == (1, 8)
+        await embedder.aclose()
+    assert ["dimensions" in request.payload for request in server.requests] == [True, False, False]
+
+
+async def test_a_text_that_is_refused_either_way_is_refused_and_the_width_asked_for_again(tmp_path: Path):
+    with OpenAIServer(dimension=8) as server:
+        embedder = make_embedder(settings(tmp_path, server))
+        server.script(Fault.STATUS_400, Fault.STATUS_400)
+        with pytest.raises(EmbedderRefused):
+            await embedder.embed(["a text"])
+        await embedder.embed(["a text"])
+        await embedder.aclose()
+    assert ["dimensions" in request.payload for request in server.requests] == [True, False, True]
 
 
 async def test_the_embedders_settings_reach_the_server(tmp_path: Path):

@@ -190,7 +190,7 @@ def parse(text: bytes, agent: str) -> OldRun:
         # without the input: a report must not quote what a user wrote
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise LineRefused(f"{where}: {first['msg']}") from error
+        raise LineRefused(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
     except KeyError as error:
         raise LineRefused(f"{error.args[0]}: Field required") from error
     except (TypeError, AttributeError) as error:

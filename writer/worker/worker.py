@@ -210,19 +210,31 @@ class Worker:
             await self._without_vectors(found, error, triggers=triggers)
             return
         for work, some in zip(found, texts, strict=True):
-            work.vector, *rest = islice(vectors, len(some))
-            work.trigger_vectors = rest or [None] * (len(work.texts) - 1)
-            with stage("work.finalise"):
-                await self._goes_on(work, self._finalise)
+            await self._store(work, list(islice(vectors, len(some))))
+
+    async def _store(self, work: Work, vectors: Sequence[Vector | None]) -> None:
+        """Finishes the case with the vectors of its texts; those that are left out have none."""
+        missing: list[Vector | None] = [None] * (len(work.texts) - len(vectors))
+        work.vector, *work.trigger_vectors = [*vectors, *missing]
+        with stage("work.finalise"):
+            await self._goes_on(work, self._finalise)
 
     async def _without_vectors(self, found: Sequence[Work], error: CasebankError, *, triggers: bool) -> None:
-        """Tries each case by itself, then without its triggers; what has no vector even then is handed back."""
+        """Tries each case by itself, then without its triggers; what has no vector even then goes without, or waits.
+
+        A text that is refused would be refused again, so its case is found by its words; `casebank reembed` brings
+        the vector once somebody can make one. A wrong answer is tried again.
+        """
         one_text = all(len(work.texts) == 1 for work in found) or not triggers
         if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and not (len(found) == 1 and one_text):
             for each in found:  # the fault may be one text's, and must not be the others'
                 await self._embed([each], triggers=len(found) > 1)
             return
         for work in found:
+            if isinstance(error, EmbedderRefused):
+                log.warning("work.no_vector", case_id=str(work.held.case_id))
+                await self._store(work, [])
+                continue
             with caused_by(work.origin, "work.case"):
                 await self._hand_back(work.held, error)
 

@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from app.agents.memory import HttpMemory, NoMemory
+from app.agents.memory import HttpMemory, NoMemory, RememberedProcedure
 from app.agents.operator.scratch import Scratch
 from app.demo.run import Stream, run_arm
 
@@ -34,12 +34,17 @@ async def test_the_http_memory_speaks_the_api(scratch: Scratch):
             return httpx.Response(202, json={"case_id": "c1", "status": "pending", "redactions": []})
         plan = ["apply repair: append a data type to ADD COLUMN"]
         slate = [{"case_id": "c0", "task": "t", "plan": plan, "outcome": "success"}]
-        return httpx.Response(200, json={"retrieval_id": "r1", "cases": slate, "tokens": 12, "degraded": []})
+        told = [{"id": "p0", "version": 2, "kind": "revision", "steps": ["Call sql with `SELECT 1`."], "uses": 1.5}]
+        answer = {"retrieval_id": "r1", "cases": slate, "procedures": told, "tokens": 12, "degraded": []}
+        return httpx.Response(200, json=answer)
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(service), base_url="http://memory") as client:
-        arm = await run_arm("with", HttpMemory(client, agent="a"), Stream(1, 1), scratch)
-    (_, asked), (_, kept) = seen
+        memory = HttpMemory(client, agent="a")
+        arm = await run_arm("with", memory, Stream(1, 1), scratch)
+        (procedure,) = (await memory.retrieve("a task")).procedures
+    (_, asked), (_, kept), _ = seen
+    assert procedure == RememberedProcedure("p0", 2, "revision", ("Call sql with `SELECT 1`.",))
     assert asked["query"] == kept["task"] == "Add a last_name column to the users table"
     assert kept["outcome"] == "success"
-    assert (kept["retrieval_id"], kept["used_case_ids"]) == ("r1", ["c0"])
+    assert (kept["retrieval_id"], kept["used_case_ids"], kept["used_procedure_ids"]) == ("r1", ["c0"], [])
     assert (arm.records[0].first_try, arm.records[0].steps, arm.records[0].tokens) == (True, 3, 12)

@@ -89,10 +89,13 @@ async def test_what_is_not_json_is_refused(name: str, alice: User):
     await queue_moves(alice)
 
 
-async def test_a_body_that_does_not_say_it_is_json_is_refused(alice: User):
-    answer = await send(alice, "/v1/retain", raw(run()), **{"Content-Type": "text/plain"})
-    assert answer.status_code == 422
-    is_problem(answer)
+@pytest.mark.parametrize("size", [1, 40_000])
+async def test_a_body_that_does_not_say_it_is_json_is_a_415(size: int, alice: User):
+    body = raw(run(plan=["step"] * (size // 200), prompt_snapshot="x" * size))
+    answer = await send(alice, "/v1/retain", body, **{"Content-Type": "text/plain"})
+    assert answer.status_code == 415
+    assert is_problem(answer)["type"] == "urn:casebank:problem:body-not-json"
+    assert "application/json" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("depth", [100, 200, 240, 250, 260, 300, 500, 900, 1_500, 20_000])

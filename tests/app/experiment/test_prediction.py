@@ -13,4 +13,5 @@ def test_a_verdict_is_graded_by_the_limit_that_was_named_before():
         "FALSIFIED",
         "not measured",
     ]
-    assert predictions(40)[-1].verdict(inf) == "FALSIFIED"
+    break_even = next(each for each in predictions(40) if each.key == "break_even")
+    assert break_even.verdict(inf) == "FALSIFIED"

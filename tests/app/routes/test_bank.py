@@ -116,6 +116,17 @@ async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(
     assert (await alice.case(plain))["procedure"] == {"status": "no_failure_detected"}
 
 
+async def test_secrets_within_a_plan_are_taken_out_of_what_is_read_and_told(alice: User):
+    plan = ["mysql -psecret123 -u root shop", "look for the SSN 078-05-1120"]
+    case_id = await alice.retain("water the garden", plan=plan)
+    await alice.settle()
+    clean = ["mysql -p[REDACTED:password] -u root shop", "look for the SSN [REDACTED:ssn]"]
+    assert (await alice.case(case_id))["plan"] == clean
+    answer = await alice.retrieve("water the garden")
+    assert answer["cases"][0]["plan"] == clean
+    assert not {"secret123", "078-05-1120"} & set(answer["memory_context"].replace('"', " ").split())
+
+
 async def test_numbers_come_out_as_they_were_sent(alice: User):
     await alice.retain("water the garden", reward=0.05)
     (case,) = await alice.cases(status="any")

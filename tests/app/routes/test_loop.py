@@ -227,6 +227,7 @@ async def test_a_profile_that_is_switched_off_answers_nothing_until_it_is_on_aga
     await alice.http.put(f"/v1/profiles/{AGENT}", json={"enabled": False})
     answer = await alice.retrieve("water")
     assert (answer["mode"], answer["cases"], answer["memory_context"], answer["tokens"]) == ("off", [], "", 0)
+    assert answer["why_empty"] == "memory is switched off for this agent"
     await alice.http.put(f"/v1/profiles/{AGENT}", json={"enabled": True})
     assert ids(await alice.retrieve("water")) == [case_id]
 

@@ -207,6 +207,9 @@ async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(ali
     assert (first.returncode, first.stdout) == (0, "q-1 serves no more\n")
     assert (second.returncode, second.stderr) == (1, "casebank: no policy of this profile serves\n")
     assert [row.status for row in await rows(alice)] == ["rolled_back"]
+    entries = (await alice.http.get("/v1/audit")).json()["entries"]
+    actors = [entry["actor"] for entry in entries if entry["action"] == "decide_policy"]
+    assert actors == ["casebank policy rollback"]
 
 
 # Cut off

@@ -40,5 +40,16 @@ async def test_a_training_of_every_profile_counts_and_tells_what_came_of_them(da
 
 
 async def test_a_training_that_cannot_reach_the_bank_says_that_it_failed(tmp_path: Path):
-    with pytest.raises(TrainingFailed, match="casebank train"):
+    with pytest.raises(TrainingFailed, match=r"training\.log says why"):
         await trainings(tmp_path, "postgresql://127.0.0.1:1/nowhere").train_all()
+
+
+async def test_what_the_last_training_printed_is_kept_for_its_owner_alone(database_url: str, tmp_path: Path):
+    home, log = tmp_path / "home", tmp_path / "home" / "training.log"
+    with pytest.raises(TrainingFailed):
+        await trainings(home, "postgresql://127.0.0.1:1/nowhere").train_all()
+    assert "casebank: " in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+    await trainings(home, database_url).train_all()
+    assert "too few decisions" in log.read_text()
+    assert "casebank: " not in log.read_text()

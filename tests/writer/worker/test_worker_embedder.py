@@ -6,7 +6,7 @@ from contextlib import suppress
 import asyncpg
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from retrieval.schema import case_embeddings, cases, procedures
 from tests.fakes.openai_server import Fault, OpenAIServer, vector
@@ -104,7 +104,7 @@ async def test_a_task_that_has_no_vector_is_ready_all_the_same(
     assert (await bank.counts(user))["case_embeddings"] == 1
 
 
-async def test_a_text_that_the_embedder_refuses_takes_no_other_case_down(
+async def test_a_text_with_no_right_answer_takes_no_other_case_down(
     bank: Bank, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
 ):
     with Picky(DIMENSION) as server:
@@ -121,6 +121,19 @@ async def test_a_text_that_the_embedder_refuses_takes_no_other_case_down(
     rows = {row.task: row.status for row in await states(bank, user)}
     assert rows.pop("pour the poison") == "dead"
     assert set(rows.values()) == {"ready"}
+
+
+async def test_a_text_that_the_embedder_refuses_is_kept_at_once_and_found_by_its_words(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
+):
+    case_id = await keep(bank, user, "pour the poison")
+    server.fault = Fault.STATUS_400
+    assert await worker_on(server).run_once() == 1
+    (row,) = await states(bank, user)
+    assert (row.status, row.last_error) == ("ready", None)
+    assert (await bank.counts(user))["case_embeddings"] == 0
+    words = select(cases.c.id).where(cases.c.search_vector.op("@@")(func.plainto_tsquery("english", "poison")))
+    assert [tuple(each) for each in await bank.read(user, words)] == [(case_id,)]
 
 
 async def test_a_trigger_that_the_embedder_refuses_costs_its_own_vector_alone(

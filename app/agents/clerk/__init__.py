@@ -1,0 +1,1 @@
+"""A scripted clerk, and an office that changes its rules."""
