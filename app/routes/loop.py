@@ -104,9 +104,7 @@ async def feedback(given: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackO
     "/functions/v1/hybrid-search-context-eng",
     responses={200: {"headers": {RETRIEVAL_ID: {"schema": {"type": "string", "format": "uuid"}}}}},
 )
-async def hybrid_search(
-    asked: HybridSearchIn, parts: Parts, caller: Caller, response: Response
-) -> list[Memory]:
+async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller, response: Response) -> list[Memory]:
     """Returns the top memories for the query, by the path and body that existing flows already call.
 
     Without an `agent` it searches those of all the user's agents. The header `X-Casebank-Retrieval-Id` names the

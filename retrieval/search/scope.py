@@ -30,7 +30,9 @@ def in_scope(scope: Scope, agent_key: ColumnElement[str], *profile: ColumnElemen
     """Returns whether a row's agent is the one that is named, or one whose memory is on and whose ``profile`` is so."""
     if scope is Scope.ONE_AGENT:
         return agent_key == AGENT_KEY
-    return agent_key.in_(select(profiles.c.agent_key).where(profiles.c.user_sub == USER_SUB, profiles.c.enabled, *profile))
+    return agent_key.in_(
+        select(profiles.c.agent_key).where(profiles.c.user_sub == USER_SUB, profiles.c.enabled, *profile)
+    )
 
 
 def ready(scope: Scope = Scope.ONE_AGENT) -> tuple[ColumnElement[bool], ...]:

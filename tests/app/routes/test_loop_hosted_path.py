@@ -106,9 +106,7 @@ async def test_a_procedure_that_was_taken_out_of_use_is_not_answered_any_more(al
 
 
 async def test_a_reward_for_the_receipt_reaches_the_memories_of_every_agent_and_their_procedures(alice: User):
-    (lesson,) = await fill(
-        alice, ["Add a last_name column to the users table"], agent="one", tool_traces=FAILED_ONCE
-    )
+    (lesson,) = await fill(alice, ["Add a last_name column to the users table"], agent="one", tool_traces=FAILED_ONCE)
     (other,) = await fill(alice, ["Add a first_name column to the orders table"], agent="two")
     memories, receipt = await search(alice, "add a column to the table")
     assert found(memories) == {lesson, other}
