@@ -12,6 +12,7 @@ from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
     HybridSearchIn,
+    LessonOut,
     Memory,
     RedactionOut,
     RetainOut,
@@ -119,7 +120,7 @@ async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller, res
         Memory(
             id=choice.row.id,
             content=choice.row.task,
-            metadata=lesson_of(slate.lessons.get(choice.row.id), choice.row.error_count),
+            metadata=LessonOut.model_validate(lesson_of(slate.lessons.get(choice.row.id), choice.row.error_count)),
             created_dt=choice.row.created_at,
             agent=choice.row.agent_key,
             plan=choice.row.plan,
