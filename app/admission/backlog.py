@@ -51,8 +51,8 @@ class Backlog:
     """Cases that waited when it last looked."""
     _users: int = 0
     _pending: Counter[str] = field(default_factory=Counter)
-    _taken: int = 0
-    """What this process took in since the last look."""
+    _taken: Counter[str] = field(default_factory=Counter)
+    """What this process took in since the last look, by user."""
     _looked_at: float = 0.0
 
     def check(self, user_sub: str) -> None:
@@ -75,7 +75,7 @@ class Backlog:
     def took(self, user_sub: str) -> None:
         """Counts a run that was taken in."""
         self.in_all += 1
-        self._taken += 1
+        self._taken[user_sub] += 1
         self._pending[user_sub] += 1
 
     async def look(self) -> None:
@@ -86,19 +86,19 @@ class Backlog:
         """
         if not self.in_all and not self._taken and self._looked_at:
             return
-        taken = self._taken
+        taken = self._taken.copy()
         async with self.database.as_worker() as connection:
             statement = queue.backlog(self.bounds.per_user, max(1, round(NAMED_FROM * self.bounds.per_user)))
             found = (await connection.execute(statement)).one()
         now = self.clock()
-        if self._looked_at and self._waited + taken:
-            finished = max(0, self._waited + taken - found.waiting) / max(0.001, now - self._looked_at)
+        if self._looked_at and self._waited + taken.total():
+            finished = max(0, self._waited + taken.total() - found.waiting) / max(0.001, now - self._looked_at)
             self.rate = FORGETS * self.rate + (1 - FORGETS) * finished if self.rate else finished
         # what came while the database looked may be counted twice, until the next look
         self._taken -= taken
         self._waited, self._users, self._looked_at = found.waiting, found.users, now
-        self.in_all = found.bounded + self._taken
-        self._pending = Counter(dict(zip(found.names or [], found.numbers or [], strict=True)))
+        self.in_all = found.bounded + self._taken.total()
+        self._pending = Counter(dict(zip(found.names or [], found.numbers or [], strict=True))) + self._taken
 
     def _wait_s(self, over: float, users: int | None = None) -> float:
         """Returns the seconds in which the workers finish so many cases, the users taking turns."""

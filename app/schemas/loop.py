@@ -209,8 +209,8 @@ class LessonOut(BaseModel):
     """What a run taught, in the wrapping of the learned-procedure record."""
 
     status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"] | None = Field(
-        description="failure_lesson: a failure that was never put right; null: calls failed, and nobody knows why, or what "
-        "was learned is out of use"
+        description="failure_lesson: a failure that was never put right; null: calls failed, and nobody knows why, or "
+        "what was learned is out of use"
     )
     data: dict[str, Any] | None = Field(description="the record; null where there is none")
 

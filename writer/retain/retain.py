@@ -13,21 +13,19 @@ import asyncpg
 import uuid_utils.compat as uuids
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
-from sqlalchemy import CTE, LargeBinary, Text, Uuid, bindparam, func, literal, select
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy import CTE, bindparam, func, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import entered
 from retrieval.kinds import RewardSource
-from retrieval.schema import MAX_SEARCH_TEXT_CHARS, audit, cases, profiles
+from retrieval.schema import MAX_SEARCH_TEXT_CHARS, cases, profiles
 from retrieval.telemetry import REWARDS, origin, stage
 from retrieval.text import folded
 from writer.analysis.call_status import failed_by_status
 from writer.analysis.run_counts import counted_by_status
-from writer.audit.changes import Change
-from writer.audit.signing import AuditKey, key_of
 from writer.author import Author
 from writer.errors import IdempotencyConflict, UnknownReference
 from writer.privacy.keys import Keyring, UserKey
@@ -209,10 +207,9 @@ async def _insert(database: Database, keyring: Keyring, draft: Draft, author: Au
     row = _row(draft, author, key, seals_words=keyring.seals_words)
     async with database.fast(author.user_sub, author.authorised_at) as connection:
         wrong = await _wrong(connection, row)
-        entry = _entry(row, author, key_of(database.engine))
         case_id: UUID | None = None
         if wrong is None:
-            case_id = await connection.value(insert_case(), {**row, **entry})
+            case_id = await connection.value(insert_case(), row)
     if case_id is not None:
         REWARDS.labels(str(draft.columns["reward_source"])).inc()
         return Retained(case_id, "pending", draft.redactions, draft.retrieval_id)
@@ -256,19 +253,6 @@ def _row(draft: Draft, author: Author, key: UserKey, *, seals_words: bool) -> di
     }
 
 
-def _entry(row: Mapping[str, object], author: Author, key: AuditKey | None) -> dict[str, object]:
-    """The parameters of ``insert_case`` that only its audit entry needs."""
-    owner, case_id = (author.user_sub, str(row["agent_key"])), row["id"]
-    details = {"outcome": row["outcome"], "reward": row["reward"]}
-    entry = Change.of(owner, author.actor, "insert_case", UUID(str(case_id)), **details).entry(key)
-    return {
-        "audit_id": entry["id"],
-        "actor": author.actor,
-        "audit_payload": json.dumps(details),
-        "mac": entry["mac"],
-    }
-
-
 INSERTED = (
     "user_sub",
     "id",
@@ -303,10 +287,10 @@ INSERTED = (
 
 @cache
 def insert_case() -> FastStatement[UUID]:
-    """Returns the statement that inserts a case and its audit entry; it answers the id, or nothing on a known key.
+    """Returns the statement that inserts a case; it answers the id, or nothing on a known key.
 
-    Besides the INSERTED columns it takes ``created_at`` (None: now), ``authorised_at``, ``audit_id``, ``actor``,
-    ``audit_payload`` and ``mac``.
+    Besides the INSERTED columns it takes ``created_at`` (None: now) and ``authorised_at``. There is no entry in the
+    audit yet: the worker writes it in the transaction in which the case joins the bank.
     """
     enter = entered()
     created_at = func.coalesce(bindparam("created_at", type_=cases.c.created_at.type), func.now())
@@ -316,22 +300,10 @@ def insert_case() -> FastStatement[UUID]:
         insert(cases)
         .from_select([*INSERTED, "created_at"], values)
         .on_conflict_do_nothing(index_elements=["user_sub", "idempotency_key"])
-        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key)
+        .returning(cases.c.id)
         .cte("inserted")
     )
-    entry = select(
-        inserted.c.user_sub,
-        bindparam("audit_id", type_=Uuid),
-        inserted.c.agent_key,
-        bindparam("actor", type_=Text),
-        literal("insert_case"),
-        inserted.c.id,
-        bindparam("audit_payload", type_=JSONB),
-        bindparam("mac", type_=LargeBinary),
-    )
-    names = ["user_sub", "id", "agent_key", "actor", "action", "subject_id", "payload", "mac"]
-    noted = insert(audit).from_select(names, entry).returning(audit.c.subject_id).cte("noted")
-    return FastStatement.of(select(noted.c.subject_id))
+    return FastStatement.of(select(inserted.c.id))
 
 
 async def _first_with_that_key(connection: AsyncConnection, draft: Draft, author: Author) -> Retained | None:

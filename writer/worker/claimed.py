@@ -29,6 +29,7 @@ class ClaimedCase:
     Attributes:
         words: sealed: task and plan; None: they stand in their columns, else ``plan`` has a token for each step.
         payload: sealed: tool traces, turns, prompt snapshot, and the procedure that the run brought.
+        source: who retained it.
         analyst, abstraction, least_success: the profile's.
     """
 
@@ -49,6 +50,7 @@ class ClaimedCase:
     used_case_ids: list[UUID] | None
     used_procedure_ids: list[UUID] | None
     payload: bytes
+    source: str
     analyst: AnalystChoice
     abstraction: Abstraction
     least_success: float

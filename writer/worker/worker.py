@@ -295,10 +295,14 @@ class Worker:
         return key
 
     async def _finalise(self, work: Work) -> str:
-        """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost."""
+        """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost.
+
+        The audit says that it was inserted from here on, by whoever retained it: a retain writes the case alone.
+        """
         held, vector = work.held, work.vector
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_loop(connection, held.user_sub, held.agent_key, work.case.retrieval_id)
+            await note(connection, _inserted(held, work.case))
             case = await corrected(connection, held, work.case, work.counts)
             case = await earlier_feedback(connection, held.user_sub, case)
             near = vector.tolist() if vector is not None and self.pgvector else None
@@ -364,6 +368,11 @@ def _failed(case: ClaimedCase) -> bool:
 
 def _look_at_calls(run: StoredRun) -> tuple[list[ToolUse], Recount, list[str]]:
     return tools_used(run), recount(run), error_signatures(run)
+
+
+def _inserted(held: Claim, case: ClaimedCase) -> Change:
+    owner, details = (held.user_sub, held.agent_key), {"outcome": case.outcome, "reward": case.reward}
+    return Change.of(owner, case.source, "insert_case", held.case_id, **details)
 
 
 def _merged(held: Claim, kept: UUID) -> Change:

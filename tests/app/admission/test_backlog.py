@@ -1,5 +1,6 @@
 """The bound on the queue: each has a part of it, and who is refused is told when to come back."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -78,6 +79,24 @@ async def test_what_this_process_took_since_it_looked_counts_as_well(bank: Bank)
         known.check(user)
     await known.look()  # the process took none after all, as far as the database knows
     known.check(user)
+
+
+async def test_what_is_taken_while_the_database_looks_counts_as_well(bank: Bank, database_url: str):
+    (user,) = await pile_up(bank, 2)
+    known = backlog(bank.database)
+    await known.look()
+    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE cases IN ACCESS EXCLUSIVE MODE")
+        looking = asyncio.create_task(known.look())
+        while not await owner.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110 - the database tells nobody
+            await asyncio.sleep(0.01)
+        for _ in range(PER_USER - 2):
+            known.took(user)
+    await looking
+    await owner.close()
+    with pytest.raises(BacklogFull):
+        known.check(user)
 
 
 async def test_as_the_queue_fills_those_who_filled_it_are_refused_first(bank: Bank):

@@ -238,7 +238,7 @@ async def test_the_analyst_says_that_no_failure_was_detected(alice: User, replay
 
 @pytest.mark.parametrize("run", [{"agent": AGENT}, {"agent": AGENT, "task": "x" * 20_001}])
 async def test_a_run_that_casebank_refuses_ends_the_analyst_with_the_reason(alice: User, replay: Replays, run: Item):
-    with pytest.raises(FlowFailed, match="casebank refused the run: .*task"):
+    with pytest.raises(FlowFailed, match=r"casebank refused the run: .*task"):
         await replay(alice).run(FLOWS["analyst"], {"run": run})
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -42,14 +42,12 @@ async def vector_of(service: Service, text: str) -> str:
 
 
 async def search(user: User, query: str, *, vector: str | None = "", count: int = 4, more: str = "") -> list[Any]:
+    """What the function answers to the query and its own vector, or to the one that is given."""
     given = await vector_of(user.service, query) if vector == "" else vector
     kind = "vector" if user.service.runtime.reader.pgvector else "real[]"
-    call = f"SELECT * FROM {SEARCH}(:query, CAST(CAST(:vector AS text) AS {kind}), :count{more})"
-    return await user.rows(call.replace(":vector", "NULL") if given is None else call, **named(query, given, count))
-
-
-def named(query: str, vector: str | None, count: int) -> dict[str, Any]:
-    return {"query": query, "count": count} | ({} if vector is None else {"vector": vector})
+    embedding = f"CAST(CAST(:embedding AS text) AS {kind})"
+    call = f"SELECT * FROM {SEARCH}(:query, {embedding}, :count{more})"  # noqa: S608 - our own words
+    return await user.rows(call, query=query, embedding=given, count=count)
 
 
 async def filled(user: User, *tasks: str, **more: Any) -> list[UUID]:
@@ -60,8 +58,9 @@ async def filled(user: User, *tasks: str, **more: Any) -> list[UUID]:
 
 async def test_it_has_the_name_the_arguments_and_the_columns_that_flows_know(service: Service, alice: User):
     (row,) = await alice.rows(
-        f"SELECT pg_get_function_arguments(oid) AS arguments, pg_get_function_result(oid) AS result, prosecdef"
-        f" FROM pg_proc WHERE proname = '{SEARCH}'"
+        "SELECT pg_get_function_arguments(oid) AS arguments, pg_get_function_result(oid) AS result, prosecdef"
+        " FROM pg_proc WHERE proname = :name",
+        name=SEARCH,
     )
     assert row.arguments == (
         "query_text text, query_embedding vector, match_count integer, full_text_weight double precision DEFAULT 1,"
@@ -172,7 +171,7 @@ async def test_nobody_sees_anothers_memories_whatever_the_role(plain: Service, d
     assert plain.settings.database_url is not None
     owner = await asyncpg.connect(dsn(plain.settings.database_url))  # a superuser, whom no policy binds
     try:
-        call = f"SELECT id FROM {SEARCH}('water the garden', NULL, 50)"
+        call = f"SELECT id FROM {SEARCH}('water the garden', NULL, 50)"  # noqa: S608 - our own words
         assert await owner.fetch(call) == []
         async with owner.transaction():
             await owner.execute("SELECT set_config('app.user_sub', $1, true)", bob.name)
@@ -189,12 +188,11 @@ async def test_nobody_sees_anothers_memories_whatever_the_role(plain: Service, d
 async def test_after_a_downgrade_it_is_gone_and_comes_back(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
     connection = await asyncpg.connect(dsn(url))
-    count = f"SELECT count(*) FROM pg_proc WHERE proname = '{SEARCH}'"
     try:
-        assert await connection.fetchval(count) == 1
+        assert await connection.fetchval("SELECT count(*) FROM pg_proc WHERE proname = $1", SEARCH) == 1
         await migrate(url, "0020")
-        assert await connection.fetchval(count) == 0
+        assert await connection.fetchval("SELECT count(*) FROM pg_proc WHERE proname = $1", SEARCH) == 0
         await migrate(url)
-        assert await connection.fetchval(count) == 1
+        assert await connection.fetchval("SELECT count(*) FROM pg_proc WHERE proname = $1", SEARCH) == 1
     finally:
         await connection.close()

@@ -45,6 +45,7 @@ async def test_cases_are_listed_by_agent_and_status(alice: User):
 
 async def test_every_change_is_in_the_audit_with_its_actor(alice: User):
     case_id = await alice.retain("water the garden")
+    await alice.settle()
     await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["green"]})
     await alice.feedback(case_id=case_id, thumb="up")
     await alice.http.put(f"/v1/profiles/{AGENT}", json={"k": 2})

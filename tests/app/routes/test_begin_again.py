@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from app.auth import ACT_AS, LEEWAY_S
-from tests.app.conftest import Service
+from tests.app.conftest import Service, User
 from writer.rights.erase import erase
 
 RUN = {"agent": "a", "task": "water the plants", "outcome": "success"}
@@ -51,6 +51,7 @@ async def test_a_service_begins_again_by_saying_which_erasure_it_knows_of(servic
     begun = await client.post("/v1/users/begin-again", json={"erased_at": receipt.erased_at.isoformat()})
     assert begun.status_code == 200
     assert (await client.post("/v1/retain", json=RUN)).status_code == 202
+    await User(user, service, client).settle()
     actions = [entry["action"] for entry in (await client.get("/v1/audit")).json()["entries"]]
     assert actions == ["insert_case", "begin_again"]
     assert (await other.get("/v1/cases")).status_code == 410

@@ -12,7 +12,8 @@ import asyncpg
 import pytest
 
 from app.runtime import signed
-from tests.writer.conftest import AGENT, Bank, keep
+from tests.fakes.openai_server import OpenAIServer
+from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep
 from writer.audit import Change, note
 from writer.audit.sealing import prune_audit, seal_all
 from writer.audit.verify import Verified, tombstones, verify_user
@@ -51,8 +52,9 @@ async def write(bank: Bank, user: str, entries: int = 5) -> None:
             await note(connection, Change.of((user, AGENT), "bob", "do", number=number, text='ü\n"\x7f'))
 
 
-async def test_what_nobody_touched_holds(kept: Bank, user: str):
+async def test_what_nobody_touched_holds(kept: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str):
     await keep(kept, user, reward=0.123456789)
+    await drain(replace(worker_on(server), database=kept.database))
     await write(kept, user)
     async with kept.database.as_user(user, datetime.now(UTC)) as connection:
         await set_profile(connection, kept.author(user), AGENT, {"explore": 0.05, "window_size": 10**6})
@@ -218,7 +220,7 @@ async def test_any_run_of_random_edits_is_found(kept: Bank, forger: asyncpg.Conn
 async def test_transactions_at_the_same_time_make_one_chain(kept: Bank, user: str):
     async def some(number: int) -> None:
         for _ in range(10):
-            await (write(kept, user, 2) if number % 2 else keep(kept, user))
+            await write(kept, user, 1 + number % 2)
 
     await asyncio.gather(*(some(number) for number in range(8)))
     found = await verified(kept, user)

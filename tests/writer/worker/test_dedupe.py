@@ -45,6 +45,7 @@ def repeat(reward: float | None, source: RewardSource | None) -> ClaimedCase:
         used_case_ids=None,
         used_procedure_ids=None,
         payload=b"",
+        source="ada",
         analyst="rules",
         abstraction="hybrid",
         least_success=0.7,
