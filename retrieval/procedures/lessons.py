@@ -6,7 +6,7 @@ from uuid import UUID
 
 import orjson
 from sqlalchemy import Text, Uuid, any_, bindparam, cast, column, func, literal_column, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
@@ -53,7 +53,7 @@ def _lessons() -> FastStatement[Lesson]:
     return FastStatement.of(
         select(given.label("case_id"), procedures.c.id, procedures.c.version, procedures.c.kind, record)
         .join_from(cases, procedures, or_(own, given == any_(procedures.c.source_case_ids)))
-        .distinct(given)
+        .ext(distinct_on(given))
         .where(
             may_enter(),
             procedures.c.user_sub == USER_SUB,

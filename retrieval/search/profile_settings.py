@@ -113,8 +113,8 @@ def settings_of_none() -> CTE:
         "enabled": func.bool_or(on),
         "embedding_model": case((first == last, first)),
         "learning": false(),
-        "explore": literal_column("0.0"),
-        "canary": literal_column("0.0"),
+        "explore": cast(literal_column("0"), Float),
+        "canary": cast(literal_column("0"), Float),
         "has_procedures": false(),
     }
     columns = [own.get(name, _default(name)).label(name) for name in SETTINGS if name not in OVERRIDES]

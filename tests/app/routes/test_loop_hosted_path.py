@@ -1,4 +1,4 @@
-"""The path and body of the hosted-Postgres flow: all agents where none is named, the procedure, and the receipt."""
+"""The path and body of the hosted-Postgres flow: all agents where none is named, the procedure, and the id of the retrieval."""
 
 import asyncio
 from typing import Any
@@ -79,10 +79,10 @@ async def test_what_has_nothing_to_do_with_the_query_is_not_answered_whosever_it
     assert (await search(alice, "bake a chocolate cake"))[0] == []
 
 
-async def test_a_user_without_an_agent_gets_an_empty_list_and_a_receipt(alice: User):
-    memories, receipt = await search(alice, "water")
+async def test_a_user_without_an_agent_gets_an_empty_list_that_can_be_rewarded(alice: User):
+    memories, retrieval_id = await search(alice, "water")
     assert memories == []
-    assert (await alice.feedback(retrieval_id=receipt, reward=1))["retrieval_id"] == receipt
+    assert (await alice.feedback(retrieval_id=retrieval_id, reward=1))["retrieval_id"] == retrieval_id
 
 
 @pytest.mark.parametrize("named", [{}, {"agent": AGENT}])
@@ -104,12 +104,12 @@ async def test_a_procedure_that_was_taken_out_of_use_is_not_answered_any_more(al
 # Rewards
 
 
-async def test_a_reward_for_the_receipt_reaches_the_memories_of_every_agent_and_their_procedures(alice: User):
+async def test_a_reward_reaches_the_memories_of_every_agent_and_their_procedures(alice: User):
     (lesson,) = await fill(alice, ["Add a last_name column to the users table"], agent="one", tool_traces=FAILED_ONCE)
     (other,) = await fill(alice, ["Add a first_name column to the orders table"], agent="two")
-    memories, receipt = await search(alice, "add a column to the table")
+    memories, retrieval_id = await search(alice, "add a column to the table")
     assert found(memories) == {lesson, other}
-    await alice.feedback(retrieval_id=receipt, reward=0.25)
+    await alice.feedback(retrieval_id=retrieval_id, reward=0.25)
     assert await reuse(alice, lesson) == await reuse(alice, other) == (0.5, 0.125)
     used = "SELECT uses, use_reward FROM procedures WHERE user_sub = :user_sub AND level IS NULL"
     assert [tuple(row) for row in await alice.rows(used)] == [(1, 0.25)]
@@ -117,10 +117,10 @@ async def test_a_reward_for_the_receipt_reaches_the_memories_of_every_agent_and_
 
 async def test_a_run_of_any_agent_may_say_that_it_began_with_a_search_of_all(alice: User):
     (shown,) = await fill(alice, ["water the garden"], agent="gardener")
-    _, receipt = await search(alice, "water the plants")
-    run = await alice.retain("water the balcony", agent="butler", retrieval_id=receipt, reward=1.0)
+    _, retrieval_id = await search(alice, "water the plants")
+    run = await alice.retain("water the balcony", agent="butler", retrieval_id=retrieval_id, reward=1.0)
     await alice.settle()
-    assert (await alice.case(run))["retrieval_id"] == receipt
+    assert (await alice.case(run))["retrieval_id"] == retrieval_id
     assert await reuse(alice, shown) == (1, 1)
     await alice.feedback(case_id=run, thumb="down")
     assert await reuse(alice, shown) == (1, 0)
@@ -128,32 +128,32 @@ async def test_a_run_of_any_agent_may_say_that_it_began_with_a_search_of_all(ali
 
 async def test_rewards_of_two_searches_that_showed_one_memory_are_both_counted_at_once(alice: User):
     (shown,) = await fill(alice, ["water the garden"], agent="gardener")
-    receipts = [(await search(alice, "water the plants"))[1] for _ in range(6)]
-    receipts += [(await search(alice, "water the plants", agent="gardener"))[1] for _ in range(6)]
-    await asyncio.gather(*(alice.feedback(retrieval_id=each, reward=1) for each in receipts))
+    retrieval_ids = [(await search(alice, "water the plants"))[1] for _ in range(6)]
+    retrieval_ids += [(await search(alice, "water the plants", agent="gardener"))[1] for _ in range(6)]
+    await asyncio.gather(*(alice.feedback(retrieval_id=each, reward=1) for each in retrieval_ids))
     assert await reuse(alice, shown) == (12, 12)
 
 
 async def test_a_retrieval_of_another_agent_is_refused_all_the_same(alice: User):
     await fill(alice, ["water the garden"], agent="gardener")
-    _, receipt = await search(alice, "water the plants", agent="gardener")
-    body = {"agent": "butler", "task": "water", "outcome": "success", "retrieval_id": receipt}
+    _, retrieval_id = await search(alice, "water the plants", agent="gardener")
+    body = {"agent": "butler", "task": "water", "outcome": "success", "retrieval_id": retrieval_id}
     assert (await alice.http.post("/v1/retain", json=body)).status_code == 422
 
 
 async def test_the_audit_of_such_a_reward_names_no_agent(alice: User):
     await fill(alice, ["water the garden"])
-    _, receipt = await search(alice, "water the plants")
-    await alice.feedback(retrieval_id=receipt, reward=1)
+    _, retrieval_id = await search(alice, "water the plants")
+    await alice.feedback(retrieval_id=retrieval_id, reward=1)
     entries = (await alice.http.get("/v1/audit")).json()["entries"]
-    assert [entry["agent"] for entry in entries if entry["subject_id"] == receipt] == [None]
+    assert [entry["agent"] for entry in entries if entry["subject_id"] == retrieval_id] == [None]
 
 
 async def test_no_agents_policy_is_trained_on_a_search_of_all(alice: User):
     await fill(alice, ["water the garden"])
     for _ in range(3):
-        _, receipt = await search(alice, "water the plants")
-        await alice.feedback(retrieval_id=receipt, reward=1)
+        _, retrieval_id = await search(alice, "water the plants")
+        await alice.feedback(retrieval_id=retrieval_id, reward=1)
     policy = (await alice.http.get("/v1/policy", params={"agent": AGENT})).json()
     assert policy["rewarded_decisions"] == 0
     logged = await alice.rows("SELECT agent_key, policy_version, arm FROM decisions WHERE user_sub = :user_sub")
