@@ -3,13 +3,15 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 import httpx
+import jsonschema
 
+from tests.app.conftest import Service
 from tests.app.javascript import JavaScript
 from tests.paths import ROOT
 
@@ -38,6 +40,10 @@ def following(flow: Mapping[str, Any], name: str, output: int = 0) -> list[str]:
     return [wire["node"] for wire in outputs[output]] if output < len(outputs) else []
 
 
+def nodes(*kinds: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    return ((flow, node) for flow in FLOWS.values() for node in flow["nodes"] if kind(node) in kinds)
+
+
 class FlowFailed(Exception):
     """A node failed, and the flow with it."""
 
@@ -50,6 +56,22 @@ class Request:
     path: str
     body: Any
     headers: Mapping[str, str]
+
+
+def operation(service: Service, method: str, path: str) -> dict[str, Any] | None:
+    """What the service documents of the request; None of a path that it has not."""
+    for template, methods in service.app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\{[^}]+\}", "[^/]+", template), path):
+            return methods.get(method.lower())
+    return None
+
+
+def valid(service: Service, request: Request) -> None:
+    documented = operation(service, request.method, request.path)
+    assert documented is not None, request
+    if request.body is not None:
+        schema = documented["requestBody"]["content"]["application/json"]["schema"]
+        jsonschema.validate(request.body, {**schema, "components": service.app.openapi()["components"]})
 
 
 @dataclass

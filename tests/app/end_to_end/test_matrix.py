@@ -70,6 +70,7 @@ CLOSED = [
         200,
         lambda it: {"query": MARK, "agent": it.agent},
     ),
+    Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
     Endpoint("PATCH", "/v1/cases/{case_id}", 200, lambda _: {"tags": ["seen"]}, names="case"),

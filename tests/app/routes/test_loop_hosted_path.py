@@ -1,4 +1,4 @@
-"""The path and body of the hosted-Postgres flow: all agents where none is named, the procedure, and the id of the retrieval."""
+"""The path and body of the hosted-Postgres flow: all agents where none is named, procedures, and rewards."""
 
 import asyncio
 from typing import Any
