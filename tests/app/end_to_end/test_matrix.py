@@ -218,6 +218,7 @@ async def test_the_backend_is_the_actor_in_the_audit_of_the_user_it_acted_for(se
     backend = await service.http(service.token("backend", scope="casebank:act-as"))
     body = {"agent": AGENT, "task": "tune a piano", "outcome": "success"}
     retained = await backend.post("/v1/retain", json=body, headers={"X-Casebank-User": alice.name})
+    await alice.settle()  # the worker writes the entry
     (entry,) = (await alice.http.get("/v1/audit")).json()["entries"]
     assert (entry["actor"], entry["subject_id"]) == ("backend", retained.json()["case_id"])
     assert UUID(entry["id"])
