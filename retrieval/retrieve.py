@@ -16,6 +16,7 @@ from retrieval.listing import Measures
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.found import Procedure, ProceduresFound, as_alternatives
+from retrieval.procedures.lessons import lessons
 from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import answer
 from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
@@ -118,6 +119,8 @@ class Reader:
                 with stage("reuse"):
                     asked = replace(question, search=search)
                     answered, entry = answer(asked, found, seen, arms, explore=self.explore)
+                    if question.lessons:
+                        answered, entry = await _with_lessons(connection, answered, entry)
                     if question.tool_memory and answered.context.text:
                         answered = await _with_tools(connection, answered, question)
                         entry = replace(entry, tokens=answered.context.tokens)
@@ -132,7 +135,9 @@ class Reader:
         if not question.memory:
             return SearchResult(rows, degraded, wanted=False)
         search = question.search
-        procedures = await self._procedures(connection, search, rows, question.min_similarity)
+        procedures = ProceduresFound()
+        if not question.lessons:
+            procedures = await self._procedures(connection, search, rows, question.min_similarity)
         floor = self._calibrations.floor(search.model)
         return SearchResult(rows, degraded, procedures, await unrelated(connection, search, rows, floor))
 
@@ -296,6 +301,16 @@ async def _measure(connection: FastConnection, search: Search) -> Measured:
     bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
     distances = 1 - bank @ np.array(search.vector, dtype=np.float32)
     return Measured([row.case_id for row in rows], distances.tolist())
+
+
+async def _with_lessons(
+    connection: FastConnection, answered: Retrieved, entry: LoggedDecision
+) -> tuple[Retrieved, LoggedDecision]:
+    """Returns the answer with what its cases taught, and the entry with those as the procedures that were shown."""
+    found = await lessons(connection, entry.case_ids)
+    shown = {each.id: each.version for each in found.values()}
+    entry = replace(entry, procedure_ids=list(shown), procedure_versions=list(shown.values()))
+    return replace(answered, lessons=found), entry
 
 
 async def _with_tools(connection: FastConnection, answered: Retrieved, question: Question) -> Retrieved:

@@ -99,6 +99,10 @@ def _unit_interval(column: str) -> CheckConstraint:
 SHARED = ""
 """The ``user_sub`` and ``agent_key`` of the shared prior's row in ``policies``; no user is called so."""
 
+ALL_AGENTS = ""
+"""The ``agent_key`` of a search, and of its row in ``decisions``, that is about all of a user's agents; none is called
+so."""
+
 profiles = Table(
     "profiles",
     metadata,

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
-from sqlalchemy import ScalarSelect, Select, func, literal, select, text, tuple_
+from sqlalchemy import ScalarSelect, Select, func, literal, or_, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.schema import profiles
+from retrieval.schema import cases, decision_slots, profiles
 
 PAGE = 1_000
 
@@ -44,6 +45,22 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
 async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
     """Waits until this transaction alone makes cases of the profile ready, or merges, prunes or credits them."""
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
+
+
+async def lock_loop(connection: AsyncConnection, user_sub: str, agent_key: str, decision_id: UUID | None) -> None:
+    """Locks the profile of a run and those of all that its retrieval showed or that began with it, in one order.
+
+    They are the same but for a retrieval of all agents.
+    """
+    shown = select(decision_slots.c.case_id).where(
+        decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id == decision_id
+    )
+    agents = select(cases.c.agent_key).where(
+        cases.c.user_sub == user_sub, or_(cases.c.retrieval_id == decision_id, cases.c.id.in_(shown))
+    )
+    found = (await connection.scalars(agents.distinct())).all() if decision_id else []
+    for each in sorted({agent_key, *found}):
+        await lock_profile(connection, user_sub, each)
 
 
 def is_approximate(user_sub: str, agent_key: str) -> ScalarSelect[bool]:

@@ -25,6 +25,7 @@ from retrieval import listing
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.kinds import CaseStatus
+from retrieval.procedures.lessons import NO_FAILURE, wrapped
 from writer.author import Author
 from writer.privacy.keys import UserKey
 from writer.privacy.names import nameable
@@ -80,10 +81,9 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
 def _procedure(row: RowMapping, learned: AnyRow | None) -> dict[str, object] | None:
     """Returns what the run taught in its wrapping; None where it was not looked at yet, or nobody knows any more."""
     if learned is not None:
-        status = "failure_lesson" if learned.kind == "failure_lesson" else "procedure_learned"
-        return {"status": status, "data": learned.record}
+        return wrapped(learned.kind, learned.record)
     looked_at = row["status"] in {"ready", "merged", "pruned"}
-    return {"status": "no_failure_detected"} if looked_at and not row["error_count"] else None
+    return dict(NO_FAILURE) if looked_at and not row["error_count"] else None
 
 
 @router.patch("/cases/{case_id}")

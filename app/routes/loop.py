@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Response
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
@@ -12,6 +12,7 @@ from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
     HybridSearchIn,
+    LessonOut,
     Memory,
     RedactionOut,
     RetainOut,
@@ -19,7 +20,9 @@ from app.schemas.loop import (
     RetrieveOut,
     SlotOut,
 )
+from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.slate import Choice, Question, Retrieved
+from retrieval.schema import ALL_AGENTS
 from retrieval.search.candidates import Filters, Search
 from retrieval.telemetry import REWARDS
 from writer.privacy.names import nameable
@@ -28,6 +31,9 @@ from writer.retain.retain import retain_draft
 from writer.rewards.feedback import Feedback, give_feedback
 
 router = APIRouter(responses=DOCUMENTED, route_class=BodyRoute)
+
+RETRIEVAL_ID = "X-Casebank-Retrieval-Id"
+"""The header that names the retrieval where the body has no place for it."""
 
 IdempotencyKey = Annotated[
     str | None,
@@ -96,16 +102,28 @@ async def feedback(given: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackO
     )
 
 
-@router.post("/functions/v1/hybrid-search-context-eng")
-async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller) -> list[Memory]:
-    """Returns the top memories for the query, by the path and body that existing flows already call."""
-    await parts.admission.of_agent(caller, "reads", asked.agent)
-    question = RetrieveIn(agent=asked.agent, query=asked.query, k=asked.match_count)
-    slate: Retrieved = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
+@router.post(
+    "/functions/v1/hybrid-search-context-eng",
+    responses={200: {"headers": {RETRIEVAL_ID: {"schema": {"type": "string", "format": "uuid"}}}}},
+)
+async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller, response: Response) -> list[Memory]:
+    """Returns the top memories for the query, by the path and body that existing flows already call.
+
+    Without an `agent` it searches those of all the user's agents. The header `X-Casebank-Retrieval-Id` names the
+    retrieval, for the run's `retrieval_id` or for `/v1/feedback`: a reward reaches the memories that were answered.
+    """
+    agent_key = ALL_AGENTS if asked.agent is None else nameable(asked.agent)
+    await parts.admission.of_agent(caller, "reads", agent_key)
+    question = Question(Search(agent_key, asked.query), asked.match_count, token_budget=0, lessons=True)
+    slate: Retrieved = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, question)
+    response.headers[RETRIEVAL_ID] = str(slate.retrieval_id)
     return [
         Memory(
             id=choice.row.id,
             content=choice.row.task,
+            metadata=LessonOut.model_validate(lesson_of(slate.lessons.get(choice.row.id), choice.row.error_count)),
+            created_dt=choice.row.created_at,
+            agent=choice.row.agent_key,
             plan=choice.row.plan,
             outcome=choice.row.outcome,
             reward=choice.row.reward,

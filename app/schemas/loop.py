@@ -1,6 +1,7 @@
 """The bodies of the loop: retain, retrieve, feedback; each with an example for the documentation."""
 
-from typing import Literal, Self
+from datetime import datetime
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -205,8 +206,18 @@ class HybridSearchIn(Strict):
     )
 
     query: SearchText
-    agent: AgentKey = "default"
-    match_count: K | None = None
+    agent: AgentKey | None = Field(default=None, description="null or left out: all of the user's agents")
+    match_count: K | None = Field(default=None, description="unset: as many as the agent's profile says, or 4")
+
+
+class LessonOut(BaseModel):
+    """What a run taught, in the wrapping of the learned-procedure record."""
+
+    status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"] | None = Field(
+        description="failure_lesson: a failure that was never put right; null: calls failed, and nobody knows why, or "
+        "what was learned is out of use"
+    )
+    data: dict[str, Any] | None = Field(description="the record; null where there is none")
 
 
 class Memory(BaseModel):
@@ -214,6 +225,9 @@ class Memory(BaseModel):
 
     id: UUID
     content: str
+    metadata: LessonOut = Field(description="what the run taught: the learned-procedure record in its wrapping")
+    created_dt: datetime
+    agent: str
     plan: list[str]
     outcome: str
     reward: Real | None

@@ -1,6 +1,6 @@
 """What is asked and what is answered: a question, the rows that a search found, and the slate with its reasons."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Literal
@@ -12,6 +12,7 @@ from policy.features import Features
 from retrieval.context import MemoryContext
 from retrieval.kinds import Rewrite
 from retrieval.procedures.found import Procedure, ProceduresFound
+from retrieval.procedures.lessons import Lesson
 from retrieval.procedures.threshold import Threshold
 from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
@@ -36,6 +37,8 @@ class Question:
     """Who turns the query into what is searched for; None: whoever the profile says."""
     original_query: str | None = None
     """The query as it came, where ``search`` has another in its place."""
+    lessons: bool = False
+    """Whether each case comes with what it taught, in the place of procedures that fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +119,5 @@ class Retrieved:
     """What was searched for in place of the query; None: the query itself."""
     why_empty: str | None = None
     """Of a slate without a case; None where there is one."""
+    lessons: Mapping[UUID, Lesson] = field(default_factory=dict)
+    """What the cases of the slate taught, by case, where that was asked for."""

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     Float,
+    FromClause,
     Select,
     Text,
     Uuid,
@@ -38,7 +39,9 @@ from retrieval.schema import (
     SEARCH_CONFIGURATION,
     case_embeddings,
     cases,
+    profiles,
 )
+from retrieval.search.scope import Scope, in_scope, ready
 
 _FINISHED = cases.c.outcome != literal_column("'aborted'")
 """A run that was broken off shows nothing: it is found where the request asks for such runs, and nowhere else."""
@@ -62,15 +65,15 @@ class Nearness(Enum):
     UNKNOWN = auto()
 
 
-def bank(nearness: Nearness, profile: CTE) -> CTE:
-    """Returns the profile's ready cases that pass the filters, each with its distance and its keyword relevance."""
+def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
+    """Returns the ready cases that pass the filters, each with its distance and its keyword relevance."""
     words = _words()
-    near = _NEAR[nearness](profile)
+    near = _NEAR[nearness](profile, scope)
     return (
         select(cases.c.id, proven().label("proven"), _relevance(words).label("relevance"), near.c.distance)
         .select_from(cases.join(words, true()).outerjoin(near, near.c.case_id == cases.c.id))
         .where(
-            *ready(),
+            *ready(scope),
             _passes("tags", cases.c.tags.contains(_texts("tags"))),
             _passes("kinds", cases.c.kind == any_(_texts("kinds"))),
             _passes("outcomes", cases.c.outcome == any_(_texts("outcomes"))),
@@ -112,15 +115,6 @@ def _relevance(words: CTE) -> ColumnElement[float]:
     return case((_matches(words), func.ts_rank(_EVEN, cases.c.search_vector, words.c.words) / length))
 
 
-def ready() -> tuple[ColumnElement[bool], ...]:
-    """Returns what holds for the cases of the profile that can be found."""
-    return (
-        cases.c.user_sub == USER_SUB,
-        cases.c.agent_key == AGENT_KEY,
-        cases.c.status == literal_column("'ready'"),
-    )
-
-
 def failed() -> ColumnElement[bool]:
     """Returns whether the run says itself that it failed."""
     outcomes: list[ColumnElement[str]] = [literal_column(f"'{outcome}'") for outcome in FAILED]
@@ -147,7 +141,7 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
     ``bank``. Among them the first of either half have the ranks that they have in the whole bank, so that the fusion
     is the same.
     """
-    words, near = _words(), _near_in_database(profile)
+    words, near = _words(), _near_in_database(profile, Scope.ONE_AGENT)
     depth: ColumnElement[int] = literal_column(str(half))
     function = func.casebank_nearest(USER_SUB, AGENT_KEY, MODEL, vector(), profile.c.approximate, depth)
     indexed = function.table_valued(column("id", Uuid), name="indexed").render_derived().lateral()
@@ -184,18 +178,21 @@ def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[b
     return select(found.c.id)
 
 
-def _near_in_database(profile: CTE) -> CTE:
+def _near_in_database(profile: CTE, scope: Scope) -> CTE:
     """Distances by pgvector.
 
     A bank that is being re-embedded has vectors of two spaces: only the one that the profile has chosen counts.
     """
     distance = case_embeddings.c.embedding.op("<=>")(cast(vector(), Vector))
+    embeddings: FromClause = case_embeddings
+    if scope is Scope.ONE_AGENT:
+        embeddings = case_embeddings.join(profile, profile.c.embedding_model == MODEL)
     return (
         select(case_embeddings.c.case_id, distance.label("distance"))
-        .select_from(case_embeddings.join(profile, profile.c.embedding_model == MODEL))
+        .select_from(embeddings)
         .where(
             case_embeddings.c.user_sub == USER_SUB,
-            case_embeddings.c.agent_key == AGENT_KEY,
+            in_scope(scope, case_embeddings.c.agent_key, profiles.c.embedding_model == MODEL),
             case_embeddings.c.model == MODEL,
             func.vector_dims(case_embeddings.c.embedding) == func.cardinality(vector()),  # or the one spoils them all
         )
@@ -203,7 +200,7 @@ def _near_in_database(profile: CTE) -> CTE:
     )
 
 
-def _near_measured(_profile: CTE) -> CTE:
+def _near_measured(_profile: CTE, _scope: Scope) -> CTE:
     given = (
         func.unnest(
             cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
@@ -215,7 +212,7 @@ def _near_measured(_profile: CTE) -> CTE:
     return select(given.c.case_id, given.c.distance).cte("near")
 
 
-def _near_unknown(_profile: CTE) -> CTE:
+def _near_unknown(_profile: CTE, _scope: Scope) -> CTE:
     return select(cast(null(), Uuid).label("case_id"), cast(null(), Float).label("distance")).cte("near")
 
 

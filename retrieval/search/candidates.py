@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol, TypeGuard
 from uuid import UUID
 
@@ -21,13 +22,21 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastStatement
-from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
+from retrieval.database.parameters import MODEL, USER_SUB, may_enter
 from retrieval.database.rows import Rows
 from retrieval.kinds import CaseKind, RewardSource, RunOutcome
 from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, proven
 from retrieval.search.fusion import fused
-from retrieval.search.profile_settings import OVERRIDES, SETTINGS, STATE, ProfileSettings, profile_settings
+from retrieval.search.profile_settings import (
+    OVERRIDES,
+    SETTINGS,
+    STATE,
+    ProfileSettings,
+    profile_settings,
+    settings_of_none,
+)
+from retrieval.search.scope import Scope, in_scope
 
 POOL = 32
 """How many candidates the fusion keeps."""
@@ -54,9 +63,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for in one profile; a weight of None is the profile's own."""
+    """What to look for in one profile, or in all of the user's; a weight of None is the profile's own."""
 
     agent_key: str
+    """Of the profile; ``schema.ALL_AGENTS`` for all."""
     query: str
     vector: list[float] | None = None
     model: str = ""
@@ -89,6 +99,8 @@ class Candidate(BankRow, Protocol):
     semantic_rank: int | None
     keyword_rank: int | None
     rrf: float
+    agent_key: str
+    created_at: datetime
     kind: CaseKind
     task: str
     plan: list[str]
@@ -133,7 +145,7 @@ def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object
     """Returns the one statement of a retrieval and its parameters.
 
     It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
-    one row, whose ``id`` is NULL; no profile answers none. Ties go to the newer case.
+    one row, whose ``id`` is NULL; no profile answers none. Ties go to the newer case. A search of all agents is exact.
 
     Hybrid search by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), with weights:
     ``full_text_weight/(rrf_k + keyword_rank) + semantic_weight/(rrf_k + semantic_rank)``, where a missing
@@ -148,13 +160,14 @@ def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object
         "outcomes": list(search.filters.outcomes),
         **{name: getattr(search, name) for name in OVERRIDES},
     }
+    scope = Scope.of(search.agent_key)
     if search.measured is not None:
         measured = {"case_ids": search.measured.case_ids, "distances": search.measured.distances}
-        return _STATEMENTS[Nearness.MEASURED], parameters | measured
+        return _STATEMENTS[scope, Nearness.MEASURED], parameters | measured
     if search.vector is not None:
-        statement = _INDEXED if _fits_the_index(search, search.vector) else _STATEMENTS[Nearness.IN_DATABASE]
+        statement = _INDEXED if _fits_the_index(search, search.vector) else _STATEMENTS[scope, Nearness.IN_DATABASE]
         return statement, parameters | {"vector": search.vector, "model": search.model}
-    return _STATEMENTS[Nearness.UNKNOWN], parameters
+    return _STATEMENTS[scope, Nearness.UNKNOWN], parameters
 
 
 def _fits_the_index(search: Search, vector: list[float]) -> bool:
@@ -162,9 +175,9 @@ def _fits_the_index(search: Search, vector: list[float]) -> bool:
     return search.approximate and not filtered and len(vector) in INDEXED_DIMENSIONS
 
 
-def _exact(nearness: Nearness) -> FastStatement[BankRow]:
-    profile = profile_settings()
-    return _statement(profile, bank(nearness, profile))
+def _exact(scope: Scope, nearness: Nearness) -> FastStatement[BankRow]:
+    profile = profile_settings() if scope is Scope.ONE_AGENT else settings_of_none()
+    return _statement(profile, bank(nearness, profile, scope))
 
 
 def _indexed() -> FastStatement[BankRow]:
@@ -191,19 +204,19 @@ def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
 
 
 def vectors(search: Search) -> tuple[FastStatement[CaseVector], dict[str, object]]:
-    """Returns the statement for every vector of the profile in the model's space, if that is the profile's space."""
-    return _VECTORS, {"agent_key": search.agent_key, "model": search.model}
+    """Returns the statement for every vector of the profiles in the model's space, where that is the profile's own."""
+    return _VECTORS[Scope.of(search.agent_key)], {"agent_key": search.agent_key, "model": search.model}
 
 
-def _vectors() -> Rows:
-    mine = (case_embeddings.c.user_sub == USER_SUB, case_embeddings.c.agent_key == AGENT_KEY)
+def _vectors(scope: Scope) -> Rows:
+    mine = (case_embeddings.c.user_sub == USER_SUB, in_scope(scope, case_embeddings.c.agent_key))
     return (
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))
         .join(
             profiles,
             and_(
                 profiles.c.user_sub == USER_SUB,
-                profiles.c.agent_key == AGENT_KEY,
+                profiles.c.agent_key == case_embeddings.c.agent_key,
                 profiles.c.embedding_model == MODEL,
             ),
         )
@@ -215,6 +228,8 @@ def _vectors() -> Rows:
 def _contents() -> list[ColumnElement[object]]:
     """What the slate shows and the policy weighs; the sealed payload stays where it is."""
     names = (
+        "agent_key",
+        "created_at",
         "kind",
         "task",
         "plan",
@@ -245,6 +260,6 @@ def _contents() -> list[ColumnElement[object]]:
     return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
 
 
-_STATEMENTS = {nearness: _exact(nearness) for nearness in Nearness}
+_STATEMENTS = {(scope, nearness): _exact(scope, nearness) for scope in Scope for nearness in Nearness}
 _INDEXED = _indexed()
-_VECTORS: FastStatement[CaseVector] = FastStatement.of(_vectors())
+_VECTORS: dict[Scope, FastStatement[CaseVector]] = {scope: FastStatement.of(_vectors(scope)) for scope in Scope}

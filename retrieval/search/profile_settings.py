@@ -7,13 +7,17 @@ from typing import Protocol, TypeVar
 from sqlalchemy import (
     CTE,
     ColumnElement,
+    DefaultClause,
     Float,
     ScalarSelect,
     bindparam,
+    case,
     cast,
     exists,
+    false,
     func,
     literal_column,
+    null,
     or_,
     select,
 )
@@ -75,9 +79,7 @@ class ProfileSettings(Protocol):
 
 def profile_settings() -> CTE:
     """Returns the settings of the profile, overridden by those of the request that are not NULL; no profile, no row."""
-    overridden = [
-        func.coalesce(cast(bindparam(name), Float), cast(profiles.c[name], Float)).label(name) for name in OVERRIDES
-    ]
+    overridden = [_overridden(name, profiles.c[name]) for name in OVERRIDES]
     state: Mapping[str, Expression] = {
         "serving": _live("serving", policies.c.version),
         "serving_since": _live("serving", policies.c.created_at),
@@ -97,6 +99,43 @@ def profile_settings() -> CTE:
         .cte("profile")
         .prefix_with("MATERIALIZED")
     )
+
+
+def settings_of_none() -> CTE:
+    """Returns the settings of a search that is about all of the user's agents; no agent, no row.
+
+    They are those of a new profile, but that nothing is learned and nothing tried out. Where the agents' searches use
+    several embedding models, there is none that is that of all.
+    """
+    on = profiles.c.enabled
+    first, last = (function(profiles.c.embedding_model).filter(on) for function in (func.min, func.max))
+    own: Mapping[str, Expression] = {
+        "enabled": func.bool_or(on),
+        "embedding_model": case((first == last, first)),
+        "learning": false(),
+        "explore": cast(literal_column("0"), Float),
+        "canary": cast(literal_column("0"), Float),
+        "has_procedures": false(),
+    }
+    columns = [own.get(name, _default(name)).label(name) for name in SETTINGS if name not in OVERRIDES]
+    overridden = [_overridden(name, _default(name)) for name in OVERRIDES]
+    return (
+        select(*columns, *overridden, *(own.get(name, null()).label(name) for name in STATE))
+        .where(profiles.c.user_sub == USER_SUB)
+        .having(func.count() > literal_column("0"))
+        .cte("profile")
+        .prefix_with("MATERIALIZED")
+    )
+
+
+def _overridden(name: str, setting: ColumnElement[float]) -> ColumnElement[float]:
+    return func.coalesce(cast(bindparam(name), Float), cast(setting, Float)).label(name)
+
+
+def _default(name: str) -> Expression:
+    """Returns what a new profile has."""
+    column, default = profiles.c[name], profiles.c[name].server_default
+    return cast(literal_column(str(default.arg)) if isinstance(default, DefaultClause) else null(), column.type)
 
 
 def _usual_reward() -> ScalarSelect[float]:

@@ -27,8 +27,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.schema import cases
-from retrieval.search.bank import has_words, query_words, ready
+from retrieval.search.bank import has_words, query_words
 from retrieval.search.candidates import BankRow, Search, is_candidate
+from retrieval.search.scope import Scope, ready
 
 SAMPLE = 1_000
 """Cases, the newest, among which it is counted how rare a word is."""
@@ -57,15 +58,15 @@ async def unrelated(
     far = [row for row in found if row.similarity is not None and row.similarity < floor]
     worded = [row.id for row in far if row.keyword_rank is not None]
     parameters = {"agent_key": search.agent_key, "query": search.query, "case_ids": worded}
-    sharing = await connection.all(_SHARING, parameters) if worded else []
+    sharing = await connection.all(_SHARING[Scope.of(search.agent_key)], parameters) if worded else []
     return frozenset(row.id for row in far) - {each.id for each in sharing}
 
 
-def _sharing() -> FastStatement[Sharing]:
+def _sharing(scope: Scope) -> FastStatement[Sharing]:
     """Returns the statement for those of the cases that share a rare word with the query."""
     each_word = func.regexp_split_to_table(cast(query_words(), Text), " & ")
     words = select(each_word.label("word")).cte("words")
-    newest = select(cases.c.search_vector).where(*ready()).order_by(cases.c.created_at.desc(), cases.c.id.desc())
+    newest = select(cases.c.search_vector).where(*ready(scope)).order_by(cases.c.created_at.desc(), cases.c.id.desc())
     sample = newest.limit(literal_column(str(SAMPLE))).cte("sample").prefix_with("MATERIALIZED")
     count = select(func.count()).select_from(sample)
     having = count.where(has_words(sample.c.search_vector, cast(words.c.word, TSQUERY))).scalar_subquery()
@@ -83,4 +84,4 @@ def _sharing() -> FastStatement[Sharing]:
     )
 
 
-_SHARING = _sharing()
+_SHARING = {scope: _sharing(scope) for scope in Scope}

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import cache
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Uuid, and_, bindparam, case, cast, exists, func, select
+from sqlalchemy import ColumnElement, Uuid, and_, bindparam, case, cast, exists, func, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
-from retrieval.schema import cases, decision_slots, decisions
+from retrieval.schema import ALL_AGENTS, cases, decision_slots, decisions
 
 _FAULTS = {
     "parent_case_id": "parent_case_id names a case that there is not",
@@ -49,7 +49,10 @@ def _first_wrong() -> FastStatement[str]:
     retrieval, parent = _given("retrieval_id"), _given("parent_case_id")
     known = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == parent)
     of_another = exists().where(
-        decisions.c.user_sub == USER_SUB, decisions.c.id == retrieval, decisions.c.agent_key != AGENT_KEY
+        decisions.c.user_sub == USER_SUB,
+        decisions.c.id == retrieval,
+        decisions.c.agent_key != AGENT_KEY,
+        decisions.c.agent_key != literal(ALL_AGENTS),
     )
     named = func.unnest(cast(bindparam("used_case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))).column_valued("named")
     own = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == named)

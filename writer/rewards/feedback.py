@@ -14,7 +14,7 @@ from retrieval.schema import cases, decision_slots, decisions
 from retrieval.telemetry import stage
 from writer.errors import NotJoined
 from writer.procedures.withdrawal import withdraw_learned
-from writer.profiles import lock_profile
+from writer.profiles import lock_loop
 from writer.rewards.history import Given, add_reward
 
 
@@ -58,7 +58,7 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
 
 async def _evaluate(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Reached:
     agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
-    await lock_profile(connection, user_sub, agent_key)  # the worker that finishes a run holds it, too
+    await lock_loop(connection, user_sub, agent_key, decision_id)  # the worker that finishes a run does so, too
     subjects = [Given(feedback.reward, feedback.source, case_id=each) for each in case_ids]
     subjects += [Given(feedback.reward, feedback.source, decision_id=decision_id)] if decision_id else []
     counted = [await add_reward(connection, user_sub, actor, each) for each in subjects]

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
 from retrieval.kinds import RewardSource, is_trusted
-from retrieval.schema import cases, decisions, rewards
+from retrieval.schema import ALL_AGENTS, cases, decisions, rewards
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
 from writer.rewards.judged import count_judged
@@ -73,7 +73,8 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
     if given.case_id:
         await prove(connection, user_sub, [given.case_id])
     payload = {"reward": given.reward, "source": given.source}
-    change = Change.of((user_sub, row.agent_key), actor, "reward", subject, **payload)
+    agent_key = None if row.agent_key == ALL_AGENTS else row.agent_key
+    change = Change.of((user_sub, agent_key), actor, "reward", subject, **payload)
     await note(connection, change)
     return counts
 

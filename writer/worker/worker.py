@@ -44,7 +44,7 @@ from writer.procedures import versions
 from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run, rule_learners
 from writer.procedures.ports import Learners, Source
 from writer.procedures.withdrawal import withdraw_learned
-from writer.profiles import Profile, is_approximate, lock_profile
+from writer.profiles import Profile, is_approximate, lock_loop
 from writer.rewards.feedback import credit_run
 from writer.vectors import stored
 from writer.worker import queue
@@ -313,7 +313,7 @@ class Worker:
         """
         held, vector = work.held, work.vector
         async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
-            await lock_profile(connection, held.user_sub, held.agent_key)
+            await lock_loop(connection, held.user_sub, held.agent_key, work.case.retrieval_id)
             await note(connection, _inserted(held, work.case))
             case = await corrected(connection, held, work.case, work.counts)
             case = await earlier_feedback(connection, held.user_sub, case)

@@ -78,6 +78,7 @@ CLOSED = [
     Endpoint("POST", "/v1/runs/{run_id}/steps", 200, steps),
     Endpoint("GET", "/v1/runs", 200),
     Endpoint("GET", "/v1/runs/{run_id}", 200, names="run"),
+    Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
     Endpoint("PATCH", "/v1/cases/{case_id}", 200, lambda _: {"tags": ["seen"]}, names="case"),
@@ -230,6 +231,7 @@ async def test_the_backend_is_the_actor_in_the_audit_of_the_user_it_acted_for(se
     backend = await service.http(service.token("backend", scope="casebank:act-as"))
     body = {"agent": AGENT, "task": "tune a piano", "outcome": "success"}
     retained = await backend.post("/v1/retain", json=body, headers={"X-Casebank-User": alice.name})
+    await alice.settle()  # the worker writes the entry
     (entry,) = (await alice.http.get("/v1/audit")).json()["entries"]
     assert (entry["actor"], entry["subject_id"]) == ("backend", retained.json()["case_id"])
     assert UUID(entry["id"])

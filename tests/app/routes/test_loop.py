@@ -171,22 +171,6 @@ async def test_what_looks_secret_is_taken_out_and_reported(alice: User):
 # The slate
 
 
-async def test_the_hosted_path_answers_a_plain_list_of_memories(alice: User):
-    (case_id,) = await fill(alice, ["water the garden"], agent="default", plan=STEPS, tags=["green"])
-    answer = await alice.http.post("/functions/v1/hybrid-search-context-eng", json={"query": "water"})
-    assert answer.status_code == 200
-    assert answer.json() == [
-        {
-            "id": case_id,
-            "content": "water the garden",
-            "plan": STEPS,
-            "outcome": "success",
-            "reward": 1.0,
-            "tags": ["green"],
-        },
-    ]
-
-
 @pytest.mark.parametrize(
     ("filters", "places"),
     [

@@ -1,0 +1,67 @@
+"""What cases taught, each in the wrapping of the learned-procedure record; only what is in use."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+from uuid import UUID
+
+import orjson
+from sqlalchemy import Text, Uuid, any_, bindparam, cast, column, func, literal_column, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+
+from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.kinds import ProcedureKind
+from retrieval.schema import procedures
+
+NO_FAILURE: Mapping[str, object] = {"status": "no_failure_detected"}
+
+
+class Lesson(Protocol):
+    """The active version of the fix, or else failure lesson, that a case taught or repeated."""
+
+    case_id: UUID
+    id: UUID
+    version: int
+    kind: ProcedureKind
+    record: str
+    """JSON."""
+
+
+def wrapped(kind: ProcedureKind, record: object) -> dict[str, object]:
+    """Returns the record in its wrapping: what was learned, or that a failure was never put right."""
+    return {"status": "failure_lesson" if kind == "failure_lesson" else "procedure_learned", "data": record}
+
+
+def lesson_of(lesson: Lesson | None, error_count: int) -> dict[str, object]:
+    """Returns what a ready case taught, wrapped; the status is None where calls failed and nobody knows why."""
+    if lesson is not None:
+        return wrapped(lesson.kind, orjson.loads(lesson.record))
+    return {**(NO_FAILURE if not error_count else {"status": None}), "data": None}
+
+
+async def lessons(connection: FastConnection, case_ids: Sequence[UUID]) -> dict[UUID, Lesson]:
+    """Returns what these cases taught, by case; a script is no lesson, and what was taken out of use is left out."""
+    rows = await connection.all(_LESSONS, {"case_ids": list(case_ids)}) if case_ids else []
+    return {row.case_id: row for row in rows}
+
+
+def _lessons() -> FastStatement[Lesson]:
+    ids = func.unnest(cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)))
+    cases = ids.table_valued(column("id", Uuid), name="given").render_derived()
+    given, own = cases.c.id, procedures.c.case_id.is_not_distinct_from(cases.c.id)
+    record = cast(procedures.c.record, Text).label("record")
+    return FastStatement.of(
+        select(given.label("case_id"), procedures.c.id, procedures.c.version, procedures.c.kind, record)
+        .join_from(cases, procedures, or_(own, given == any_(procedures.c.source_case_ids)))
+        .ext(distinct_on(given))
+        .where(
+            may_enter(),
+            procedures.c.user_sub == USER_SUB,
+            procedures.c.status == literal_column("'active'"),
+            procedures.c.level.is_(None),
+        )
+        .order_by(given, own.desc(), procedures.c.kind.desc(), procedures.c.id)
+    )
+
+
+_LESSONS = _lessons()

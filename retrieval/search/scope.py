@@ -1,0 +1,44 @@
+"""Whose cases a search looks at: those of the agent that it names, or of all the user's agents whose memory is on.
+
+A search of all agents belongs to none of them: it has the settings of a new profile, follows the untrained order and
+tries nothing out. The log has its decision under ``schema.ALL_AGENTS``, so that no agent's policy is trained on it;
+the cases that it showed earn their credit all the same.
+"""
+
+from enum import Enum, auto
+from typing import Self
+
+from sqlalchemy import ColumnElement, literal_column, select
+
+from retrieval.database.parameters import AGENT_KEY, USER_SUB
+from retrieval.schema import ALL_AGENTS, cases, profiles
+
+
+class Scope(Enum):
+    """Whose cases."""
+
+    ONE_AGENT = auto()
+    ALL_AGENTS = auto()
+
+    @classmethod
+    def of(cls, agent_key: str) -> Self:
+        """Returns the scope of a search for this agent, or for ``schema.ALL_AGENTS``."""
+        return cls(cls.ALL_AGENTS if agent_key == ALL_AGENTS else cls.ONE_AGENT)
+
+
+def in_scope(scope: Scope, agent_key: ColumnElement[str], *profile: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Returns whether a row's agent is the one that is named, or one whose memory is on and whose ``profile`` is so."""
+    if scope is Scope.ONE_AGENT:
+        return agent_key == AGENT_KEY
+    return agent_key.in_(
+        select(profiles.c.agent_key).where(profiles.c.user_sub == USER_SUB, profiles.c.enabled, *profile)
+    )
+
+
+def ready(scope: Scope = Scope.ONE_AGENT) -> tuple[ColumnElement[bool], ...]:
+    """Returns what holds for the cases that can be found."""
+    return (
+        cases.c.user_sub == USER_SUB,
+        in_scope(scope, cases.c.agent_key),
+        cases.c.status == literal_column("'ready'"),
+    )
