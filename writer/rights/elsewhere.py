@@ -3,12 +3,12 @@
 import asyncio
 import hashlib
 
-from sqlalchemy import ColumnElement, Select, Update, func, select, tuple_, update
+from sqlalchemy import Column, Select, Update, func, select, tuple_, update
 
 from retrieval.database.database import Database
-from retrieval.schema import audit, cases, rewards
+from retrieval.schema import audit, cases, procedure_reviews, rewards
 
-NAMES = (audit.c.actor, rewards.c.actor, cases.c.source)
+NAMES = (audit.c.actor, rewards.c.actor, procedure_reviews.c.actor, cases.c.source)
 """The columns that name who acted, in the rows of the user for whom."""
 BATCH = 5_000
 """Rows renamed in one transaction: others wait for no longer than that takes."""
@@ -42,7 +42,7 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
     return renamed, left
 
 
-async def _rename(database: Database, user_sub: str, column: ColumnElement[str]) -> int:
+async def _rename(database: Database, user_sub: str, column: Column[str]) -> int:
     done = waited = 0
     while waited < TRIES:
         async with database.as_eraser_elsewhere(user_sub) as connection:
@@ -57,13 +57,14 @@ async def _rename(database: Database, user_sub: str, column: ColumnElement[str])
     return done
 
 
-def rename_some(user_sub: str, column: ColumnElement[str]) -> Update:
+def rename_some(user_sub: str, column: Column[str]) -> Update:
     """Returns the statement that renames up to BATCH rows that nobody else is changing."""
     table = column.table
-    some = select(table.c.user_sub, table.c.id).where(column == user_sub).limit(BATCH).with_for_update(skip_locked=True)
-    return update(table).where(tuple_(table.c.user_sub, table.c.id).in_(some)).values({column: tombstone(user_sub)})
+    key = tuple(table.primary_key.columns)
+    some = select(*key).where(column == user_sub).limit(BATCH).with_for_update(skip_locked=True)
+    return update(table).where(tuple_(*key).in_(some)).values({column: tombstone(user_sub)})
 
 
-def named(user_sub: str, column: ColumnElement[str]) -> Select[int]:
+def named(user_sub: str, column: Column[str]) -> Select[int]:
     """Returns the statement that counts the rows that still have the name."""
     return select(func.count()).select_from(column.table).where(column == user_sub)

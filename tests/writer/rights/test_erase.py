@@ -41,6 +41,7 @@ from tests.writer.conftest import AGENT, Bank
 from writer.profiles import each_profile
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.elsewhere import NAMES
 from writer.rights.erase import erase
 from writer.run import FinishedRun
 from writer.upkeep.prune import prune_all
@@ -113,10 +114,14 @@ async def fill(bank: Bank, user: str) -> None:
 
 
 async def act_for(bank: Bank, user: str, actor: str) -> None:
-    """Leaves a case and a reward of the user that the actor brought."""
+    """Leaves a case, a reward and a review of the user that the actor brought."""
     (case_id,) = await bank.add(user, {"source": actor})
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await give_feedback(connection, user, actor, Feedback(1.0, "user", case_id=case_id))
+        procedure = {"user_sub": user, "agent_key": AGENT, "id": uuids.uuid7(), "version": 1}
+        await connection.execute(insert(procedures).values({**procedure, "case_id": case_id, "record": {"a": 1}}))
+        said = {"user_sub": user, "procedure_id": procedure["id"], "version": 1, "verdict": "good", "actor": actor}
+        await connection.execute(insert(procedure_reviews).values(said))
 
 
 async def as_owner(url: str, statement: str, *values: object) -> list[Any]:
@@ -125,6 +130,11 @@ async def as_owner(url: str, statement: str, *values: object) -> list[Any]:
         return list(await owner.fetch(statement, *values))
     finally:
         await owner.close()
+
+
+def test_every_column_that_names_who_acted_is_among_those_that_are_renamed():
+    naming = {column for table in metadata.tables.values() for column in table.c if column.name in {"actor", "source"}}
+    assert naming - {rewards.c.source} == set(NAMES)  # what kind of judge gave a reward is no name
 
 
 def test_every_table_with_a_user_is_among_those_that_are_emptied():
@@ -172,11 +182,16 @@ async def test_the_name_of_who_acted_for_others_becomes_a_tombstone_in_their_row
     await act_for(bank, bystander, bystander)
     before = await bank.counts(other)
     receipt = await erase(bank.database, user)
-    assert receipt.renamed == {"audit.actor": 1, "rewards.actor": 1, "cases.source": 1}
+    assert receipt.renamed == {"audit.actor": 1, "rewards.actor": 1, "procedure_reviews.actor": 1, "cases.source": 1}
     assert receipt.clean
     assert await bank.counts(other) == before
     stone = f"erased:{receipt.user_digest}"
-    for table, column in (("audit", "actor"), ("rewards", "actor"), ("cases", "source")):
+    for table, column in (
+        ("audit", "actor"),
+        ("rewards", "actor"),
+        ("procedure_reviews", "actor"),
+        ("cases", "source"),
+    ):
         found = await as_owner(database_url, f"SELECT {column} AS who FROM {table} WHERE user_sub = $1", other)  # noqa: S608
         assert {row["who"] for row in found} - {"retain"} == {stone}
         assert await as_owner(database_url, f"SELECT 1 FROM {table} t WHERE {column} = $1", user) == []  # noqa: S608
