@@ -106,9 +106,11 @@ def test_unproven_cases_never_pass_their_limit_while_a_proven_one_is_there():
                 assert not any(fits(each.field, rest, other) for other in each.left(slate, proven=True)), each
 
 
-def test_an_unproven_case_that_is_no_nearer_takes_no_place_that_a_proven_one_could_have():
+@pytest.mark.parametrize("similarity", [None, NEAR])
+def test_an_unproven_case_that_is_no_nearer_takes_no_place_that_a_proven_one_could_have(similarity: float | None):
     for each in EVERY:
-        field = replace(each.field, similarity=None)
+        alike = None if similarity is None else np.full(len(each.field.group), similarity, np.float32)
+        field = replace(each.field, similarity=alike)
         slate = choose(field, each.ordered, each.k)
         for index in (index for index in slate if not field.is_proven(index)):
             rest = tuple(other for other in slate if other != index)
