@@ -1,6 +1,7 @@
 """What a flood costs others: answers to a bystander, memory that stalled clients hold, time until they are gone."""
 
 import asyncio
+import os
 import socket
 import time
 from collections import Counter
@@ -11,12 +12,11 @@ from typing import BinaryIO
 
 import psutil
 
-from app.bench.bank import empty
+from app.bench.bank import empty, settings_of
 from app.bench.hostile import costly_runs
 from app.bench.measure import Measurement, p50, timed_ms
 from app.open_files import allow_files
 from app.own_service import OwnService, own_service
-from app.settings import Settings
 
 IDLE_S, ATTACK_S = 3.0, 3.0
 EVERY_S = 0.005
@@ -33,7 +33,8 @@ async def flood(home: Path) -> list[Measurement]:
     """Measures a bystander's answers under each hostile body, and what stalled clients hold and for how long."""
     allow_files(SLOW + OTHERS)
     url = await empty(home, "bench_flood")
-    wide = Settings(home=home / "service", database_url=url, connections=SLOW + OTHERS, connections_per_address=0)
+    own = settings_of(home, url, os.urandom(32))
+    wide = own.model_copy(update={"connections": SLOW + OTHERS, "connections_per_address": 0})
     async with own_service(wide) as service:
         under = await _under_attack(service)
         return [*under, await _stalled(service), await _slow_heads(service)]
