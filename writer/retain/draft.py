@@ -127,7 +127,6 @@ def _made(redacted: Redacted) -> Draft:
         "used_procedure_ids": run.used_procedure_ids,
         # not what was read off the calls: their arguments are sealed, and the index is not
         "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
-        "message_hash": message_hash(clean["task"], plan),
         "request_hash": redacted.request_hash,
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}

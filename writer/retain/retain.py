@@ -25,7 +25,7 @@ from writer.privacy.names import unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import seal
 from writer.privacy.words import Words
-from writer.retain.draft import Draft, draft_of, with_steps
+from writer.retain.draft import Draft, draft_of, message_hash, with_steps
 from writer.retain.references import wrong_reference
 from writer.retain.under_way import end, lock_run, traces_of
 from writer.run import FinishedRun
@@ -166,9 +166,12 @@ def _said(columns: Mapping[str, object]) -> tuple[str, list[str], list[str]]:
 def _row(draft: Draft, author: Author, key: UserKey, *, seals_words: bool) -> dict[str, object]:
     """The parameters of ``insert_case``."""
     sealed = seal(draft.payload, key.key, user_sub=author.user_sub, case_id=draft.case_id)
-    words: dict[str, object] = {"words": None}
+    task, plan, effects = _said(draft.columns)
+    words: dict[str, object]
     if seals_words:
-        words = Words(author.user_sub, key).seal_case(draft.case_id, *_said(draft.columns))
+        words = Words(author.user_sub, key).seal_case(draft.case_id, task, plan, effects)
+    else:
+        words = {"words": None, "message_hash": message_hash(task, plan)}
     return {
         **draft.columns,
         **words,
