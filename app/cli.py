@@ -50,6 +50,7 @@ from app.metrics import serve_alone
 from app.migrate import migrate as migrate_database
 from app.own_module import OWN_MODULE
 from app.run_to_end import run_to_end as _run
+from app.run_to_end import until_told_to_stop
 from app.runtime import owner_url, running
 from app.schedule import worker_jobs
 from app.server import run_server
@@ -111,7 +112,7 @@ def worker(
 
     async def work() -> None:
         async with running(settings) as runtime, beside([job.run for job in worker_jobs(runtime)]):
-            await runtime.worker.run()
+            await until_told_to_stop(runtime.worker.run())
 
     settings = Settings()
     logs.as_json(settings.log_level)

@@ -1,5 +1,7 @@
 """Runs what a command does to its end; what casebank expects to go wrong is one line, and never a traceback."""
 
+import asyncio
+import signal
 from collections.abc import Coroutine
 from typing import TypeVar
 
@@ -22,3 +24,25 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
     except EXPECTED as error:
         Console(stderr=True, soft_wrap=True).print(f"casebank: {error}", style="red", markup=False)
         raise typer.Exit(1) from None
+
+
+async def until_told_to_stop(work: Coroutine[object, None, None]) -> None:
+    """Does what never ends by itself until SIGTERM, SIGINT or SIGHUP; then it is cancelled, and its clean-up awaited.
+
+    The event loop hands the signal on between two steps. A handler that raises where the signal finds the program
+    would be lost in a callback of the garbage collector or of a C extension, and the process never end.
+    """
+    task = asyncio.ensure_future(work)
+    told: list[signal.Signals] = []
+
+    def stop(number: signal.Signals) -> None:
+        told.append(number)
+        task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not told:
+            raise
