@@ -37,8 +37,9 @@ class KnownIn(Strict):
     )
     hash: Sha256 | None = Field(
         default=None,
-        description="of the file as it is now: sha256 in hex of its UTF-8 text. What was read counts as known only if "
-        "it is the same, and then even where a step since may have changed it",
+        description="of the file as it is now, or of just the lines that are asked for: sha256 in hex of that text in "
+        "UTF-8. What was read counts as known only if it is the same, and then even where a step since may have "
+        "changed it",
     )
     across_runs: bool = Field(
         default=False,

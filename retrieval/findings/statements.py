@@ -38,6 +38,8 @@ from retrieval.schema import findings, profiles, run_steps, runs
 MOST_SHOWN = 2_000
 """Of a run's findings, the newest, from which a summary is made."""
 
+NEAREST = 0.99
+"""How similar two queries are at most that ask for different things, as in "from a to b" and "from b to a"."""
 RUN_ID = bindparam("run_id", type_=Uuid)
 _NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
 
@@ -102,16 +104,27 @@ def _similarity(table: Any) -> ColumnElement[float]:
     shared = select(func.count()).select_from(term).where(term.c.term == any_(_numbers("terms"))).scalar_subquery()
     every = func.cardinality(table.c.terms) + func.cardinality(_numbers("terms")) - shared
     same = or_(table.c.kind == "read", table.c.query_hash == _number("query_hash"))
-    return case((same, 1.0), else_=cast(shared, Float) / func.greatest(every, 1))
+    near = func.least(cast(shared, Float) / func.greatest(every, 1), NEAREST)
+    return case((same, 1.0), else_=near)
 
 
 def _in_this_run() -> FastStatement[RunAsked]:
-    """The best finding of the run: the nearest query, and of several the newest, however it went."""
+    """The best finding of the run: the nearest query, and of several the newest, however it went.
+
+    Where a hash is to be compared, it is the hash of just these lines.
+    """
     similarity = _similarity(findings).label("similarity")
+    first, last = (cast(bindparam(name, type_=Integer), Integer) for name in ("first_line", "last_line"))
+    same_lines = case(
+        (_number("content_hash").is_(None), False),
+        else_=and_(
+            findings.c.first_line.is_not_distinct_from(first), or_(first.is_(None), findings.c.last_line == last)
+        ),
+    )
     best = (
         select(findings, similarity)
         .where(findings.c.user_sub == USER_SUB, findings.c.run_id == runs.c.id, _fits(findings))
-        .order_by(similarity.desc(), findings.c.step.desc(), findings.c.part.desc())
+        .order_by(similarity.desc(), same_lines.desc(), findings.c.step.desc(), findings.c.part.desc())
         .limit(literal_column("1"))
         .correlate(runs)
         .lateral("best")

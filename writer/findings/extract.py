@@ -164,7 +164,10 @@ def _said(answered: _Answered, names: Sequence[str]) -> str:
 
 
 def _without_numbers(text: str) -> tuple[str, int]:
-    """Returns the text without the numbers that a tool put before its lines, and the first of them, or else 1."""
+    """Returns the text without the numbers that a tool put before its lines, and the first of them, or else 1.
+
+    Its last line ends as lines of files do, which such a tool does not show.
+    """
     head = [line for line in text[:4_000].split("\n")[:4] if line]
     found = [_NUMBERED.fullmatch(line) for line in head[: max(1, len(head) - 1)]]
     if not found or not all(found):
@@ -173,7 +176,8 @@ def _without_numbers(text: str) -> tuple[str, int]:
     if [int(each[1]) for each in found if each] != list(range(first, first + len(found))):
         return text, 1
     lines = [(match[2] if (match := _NUMBERED.fullmatch(line)) else line) for line in text.split("\n")]
-    return "\n".join(lines), first
+    plain = "\n".join(lines)
+    return plain if plain.endswith("\n") else f"{plain}\n", first
 
 
 def _of_search(aspect: Aspect, answered: _Answered) -> Found:

@@ -112,6 +112,34 @@ def _kinds(row: RunAsked) -> Mapping[str, str]:
     return kinds
 
 
+def parameters(words: Words, run_id: UUID, call: CallAsked, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the parameters of the statements that look a call up, but for the user.
+
+    Raises:
+        PathTooLong: what is asked for is no path.
+    """
+    aspect = _aspect(call, kinds)
+    folder = words.number_of("place", SHELL_FOLDER)
+    more = {"run_id": run_id, "with_content": call.content_chars > 0, "folder": folder}
+    if aspect is None:
+        nothing = dict.fromkeys(("query_hash", "path_hash", "content_hash", "first_line", "last_line"))
+        return {**more, **nothing, "terms": [], "kind": "", "in_shell": False}
+    return {
+        **more,
+        **hashes_of(words, aspect, call.content_hash or ""),
+        "kind": aspect.kind,
+        "first_line": aspect.lines[0] if aspect.lines else None,
+        "last_line": aspect.lines[1] if aspect.lines else None,
+        "in_shell": SHELL_FOLDER in aspect.place.marks,
+    }
+
+
+def _aspect(call: CallAsked, kinds: Mapping[str, str]) -> Aspect | None:
+    """Returns what the call would show; None of one that changes something, or is about several things."""
+    shown = [each for each in aspects_of(call.tool, call.query, kinds) if each.shows and each.repeatable]
+    return shown[0] if len(shown) == 1 and shown[0].kind != "write" else None
+
+
 @dataclass(slots=True)
 class _Looking:
     """Looks one call up."""
@@ -120,26 +148,8 @@ class _Looking:
     run_id: UUID
     call: CallAsked
 
-    def _aspect(self, kinds: Mapping[str, str]) -> Aspect | None:
-        """Returns what the call would show; None of one that changes something, or is about several things."""
-        shown = [each for each in aspects_of(self.call.tool, self.call.query, kinds) if each.shows and each.repeatable]
-        return shown[0] if len(shown) == 1 and shown[0].kind != "write" else None
-
     def _parameters(self, kinds: Mapping[str, str]) -> dict[str, Any]:
-        aspect = self._aspect(kinds)
-        folder = self.words.number_of("place", SHELL_FOLDER)
-        more = {"run_id": self.run_id, "with_content": self.call.content_chars > 0, "folder": folder}
-        if aspect is None:
-            nothing = dict.fromkeys(("query_hash", "path_hash", "content_hash", "first_line", "last_line"))
-            return {**more, **nothing, "terms": [], "kind": "", "in_shell": False}
-        return {
-            **more,
-            **hashes_of(self.words, aspect, self.call.content_hash or ""),
-            "kind": aspect.kind,
-            "first_line": aspect.lines[0] if aspect.lines else None,
-            "last_line": aspect.lines[1] if aspect.lines else None,
-            "in_shell": SHELL_FOLDER in aspect.place.marks,
-        }
+        return parameters(self.words, self.run_id, self.call, kinds)
 
     async def in_this_run(self, connection: FastConnection, kinds: Mapping[str, str]) -> RunAsked:
         """Returns the run with its best finding."""

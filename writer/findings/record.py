@@ -40,6 +40,8 @@ def _rows(words: Words, run_id: UUID, step: int, found: Sequence[Found]) -> Iter
             "kind": each.aspect.kind,
             "success": each.success,
             **hashes_of(words, each.aspect, each.content_hash),
+            "place_keys": _numbers(words, "place", each.aspect.place.keys),
+            "place_marks": _numbers(words, "place", each.aspect.place.marks),
             "first_line": each.aspect.lines[0] if each.aspect.lines else None,
             "last_line": min(each.last_line, MOST_LINES) if each.aspect.kind == "read" else None,
             "payload": words.seal_finding(run_id, step, part, each.payload),
@@ -47,20 +49,17 @@ def _rows(words: Words, run_id: UUID, step: int, found: Sequence[Found]) -> Iter
 
 
 def hashes_of(words: Words, aspect: Aspect, content_hash: str) -> dict[str, Any]:
-    """Returns the columns by which a finding about this is found, and what may have changed it."""
-
-    def numbers(purpose: str, texts: Iterable[str]) -> list[int]:
-        return sorted(words.number_of(purpose, text) for text in texts)
-
-    reads = aspect.kind == "read"
+    """Returns the columns by which a finding about this is found."""
     return {
         "query_hash": words.number_of("query", aspect.asked.key),
-        "terms": numbers("term", aspect.asked.terms),
-        "path_hash": words.number_of("path", aspect.path) if reads else None,
+        "terms": _numbers(words, "term", aspect.asked.terms),
+        "path_hash": words.number_of("path", aspect.path) if aspect.kind == "read" else None,
         "content_hash": words.number_of("content", content_hash) if content_hash else None,
-        "place_keys": numbers("place", aspect.place.keys),
-        "place_marks": numbers("place", aspect.place.marks),
     }
+
+
+def _numbers(words: Words, purpose: str, texts: Iterable[str]) -> list[int]:
+    return sorted(words.number_of(purpose, text) for text in texts)
 
 
 async def clear_findings(connection: AsyncConnection, author: Author, run_id: UUID, agent_key: str) -> None:

@@ -216,8 +216,16 @@ async def test_a_question_is_known_by_what_it_asks_and_not_by_words_that_are_nea
     assert (near["known"], near["why"], near["finding"]["step"]) == (False, "similar", 1)
     assert 0 < near["similarity"] < 1
     assert await why(alice, run_id, "mind:rag-query", "Why aren't the secrets of a run redacted?") == "similar"
+    turned = await asked(alice, run_id, "mind:rag-query", "How are the runs of a secret redacted before a case?")
+    assert turned["why"] == "similar"
     await tell(alice, run_id, step(2, "Write", {"file_path": "a.md"}))
     assert await why(alice, run_id, "mind:rag-query", asks) == "known"
+
+
+async def test_the_same_words_in_another_direction_are_another_question(alice: User, run_id: str):
+    await tell(alice, run_id, step(1, "ask", {"query": "how are runs turned into cases"}, "by the worker"))
+    answer = await asked(alice, run_id, "ask", "how are cases turned into runs")
+    assert (answer["why"], answer["similarity"]) == ("similar", 0.99)
 
 
 async def test_a_call_that_acts_is_never_known_and_one_that_only_looks_is(alice: User, run_id: str):

@@ -54,6 +54,8 @@ def test_queries_have_words_in_common_as_far_as_they_are_near():
     assert len(one & other) == 1
 
 
-@pytest.mark.parametrize("text", ["", " ", "?" * 10_000, "1" * 4_000 + "!", "a " * 5_000, "\x00", "ünïcode wörter hier"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "?" * 10_000, "1" * 4_000 + "!", "a " * 5_000, "\x00", "ünïcode wörter hier"]
+)
 def test_any_text_is_a_query(text: str):
     assert asked_in_words(text).key

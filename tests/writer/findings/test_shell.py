@@ -76,7 +76,7 @@ def test_a_search_for_something_else_is_another_search(line: str, other: str):
 ANYTHING = [
     "pytest -q",
     "make",
-    "python -c 'open(\"a\", \"w\")'",
+    'python -c \'open("a", "w")\'',
     "git checkout .",
     "git stash",
     "npm install",
