@@ -14,8 +14,8 @@ LONGEST_PATH = 4_096
 """Characters, as of Linux; what is longer names no file."""
 DEEPEST = 16
 """Folders of a path that are told apart; of a deeper one it is not known where it is."""
-_SPREADS = re.compile(r"[*?\[\]{}$`~]")
-"""Signs by which a shell makes another path, or several, of one."""
+_SPREADS = re.compile(r"[*?\[\]{}$`~\\'\"]")
+"""Signs by which a shell makes another path, or several, of one, and quotes within."""
 
 
 @dataclass(frozen=True, slots=True)

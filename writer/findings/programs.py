@@ -64,6 +64,8 @@ def shows(program: str, rest: Sequence[str]) -> bool:
     """Returns whether the program, with these words behind it, changes no file."""
     if program not in _SHOWS_FILES | _SHOWS_THE_MACHINE:
         return False
+    if any(word.startswith("$") for word in rest) and program in {"find", "sort", *_ACTING, *_NEEDS}:
+        return False  # it may stand for a flag
     if program == "find" and any(map(_EXECUTED.fullmatch, rest)):
         return _executes_what_shows(rest)
     acting = [_ACTING_FLAGS, *([_ACTING[program]] if program in _ACTING else [])]

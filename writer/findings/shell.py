@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from writer.analysis.commands import DEEPEST, LINE_CHARS, bare, pieces, unwrapped
+from writer.analysis.commands import DEEPEST, LINE_CHARS, Piece, bare, pieces, unwrapped
 from writer.findings.aspects import (
     MOST_LINES,
     SHELL_FOLDER,
@@ -24,6 +24,7 @@ from writer.findings.queries import exactly
 MOST_PIECES = 400
 """Of a line that is longer, nobody knows what it changes."""
 _RUNS_ANOTHER = re.compile(r"\$\(|`|<\(|>\(")
+"""What runs another command."""
 _NOWHERE = {"/dev/null", "/dev/stdout", "/dev/stderr", "-"}
 _PATTERN_FLAGS = re.compile(r"-[a-zA-Z]*[ef]|--(?:regexp|file)(?:=.*)?|--files")
 _TAKES_VALUE = re.compile(
@@ -53,12 +54,17 @@ def aspects_of_line(line: str, folder: str = "", depth: int = 0) -> list[Aspect]
     if len(line) > LINE_CHARS or _RUNS_ANOTHER.search(line):
         return _of_anything(line)
     found = list(islice(pieces(line), MOST_PIECES + 1))
-    if len(found) > MOST_PIECES or any(piece.kind == "quote" for piece in found):
+    if len(found) > MOST_PIECES or any(map(_hides, found)):
         return _of_anything(line)
     looked = _Line(line, folder, depth)
     for pipeline in _pipelines((piece.text, piece.kind) for piece in found):
         looked.take(pipeline)
     return looked.aspects()
+
+
+def _hides(piece: Piece) -> bool:
+    """Returns whether a piece may not be what it looks like."""
+    return piece.kind == "quote" or piece.text.startswith(("$'", '$"'))
 
 
 def _of_anything(line: str) -> list[Aspect]:
@@ -114,7 +120,7 @@ class _Line:
             return
         for command in pipeline:
             self._found += [self._changed(target) for target in command.targets]
-        parts = [[bare(word) for word in unwrapped(command.words)] for command in pipeline]
+        parts = [[_bare(word) for word in unwrapped(command.words)] for command in pipeline]
         parts = [part for part in parts if part]
         if not parts:
             return
@@ -220,6 +226,12 @@ class _Line:
         if not all(self._is_known(path) for path in given):
             return []
         return [tidy(path, self._folder) for path in given] or [self._folder]
+
+
+def _bare(word: str) -> str:
+    """Returns a word without its quotes; a flag without those within."""
+    plain = bare(word)
+    return plain.replace("'", "").replace('"', "") if plain.startswith("-") else plain
 
 
 def _program(words: Sequence[str]) -> str:

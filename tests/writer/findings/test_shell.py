@@ -104,6 +104,12 @@ ANYTHING = [
     "uniq a.txt b.txt",
     "go generate ./...",
     "tar xf a.tar",
+    "sed $'-i' s/a/b/ f.py",
+    "sed $FLAGS f.py",
+    'rm lib/"a b".py',
+    "rm a\\ b.py",
+    "bash <<'E'\nrm a.py\nE",
+    "python - <<'E'\nopen('a', 'w')\nE",
 ]
 
 
@@ -123,6 +129,7 @@ def test_a_line_of_which_nobody_knows_what_it_changes_may_have_changed_anything(
         ("cp a.py b.py", ["b.py"]),
         ("mkdir -p x/y && touch x/y/z", ["x/y", "x/y/z"]),
         ("sed -i 's/a/b/' a.py b.py", ["a.py", "b.py"]),
+        ("sed -'i' s/a/b/ a.py", ["a.py"]),
         ("grep foo a.py | tee out.txt", ["out.txt"]),
         ("cat > a.py <<'E'\nx > y\nE", ["a.py"]),
         ("cd lib && rm a.py", ["lib/a.py"]),
@@ -146,6 +153,7 @@ def test_a_line_changes_the_files_that_it_names(line: str, paths: list[str]):
         "tsc --noEmit",
         "awk '{print $1}' a.txt",
         "cat a.py > /dev/null",
+        "grep -n 'end$' a.py",
         "",
         "# nothing",
     ],
