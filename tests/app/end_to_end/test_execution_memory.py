@@ -27,7 +27,7 @@ def run(service: Service, script: str) -> list[str]:
     there = script.replace("localhost:8700", service.url.removeprefix("http://"))
     token = service.bearer("alice")["Authorization"].removeprefix("Bearer ")
     commands = f"TOKEN={token}\n{there}".replace("\n\ncurl", "\necho; curl")
-    done = subprocess.run(("bash", "-ec", commands), capture_output=True, text=True, check=False)
+    done = subprocess.run(("/bin/bash", "-ec", commands), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines() if line]
 

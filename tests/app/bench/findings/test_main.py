@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from app import postgres
 from app.bench.findings.main import findings
 
 
-async def test_a_few_runs_are_measured_and_nothing_told_is_stale(tmp_path_factory):
+async def test_a_few_runs_are_measured_and_nothing_told_is_stale(tmp_path_factory: pytest.TempPathFactory):
     home = tmp_path_factory.mktemp("findings", numbered=True)
     try:
         measured = {each.name: each for each in await findings(Path(home), runs=3)}
