@@ -69,6 +69,7 @@ class FindingOut(BaseModel):
     classes: list[str] = []
     count: int | None = Field(default=None, description="of what a search found")
     samples: list[str] = Field(default=[], description="paths among it")
+    redacted: bool = Field(default=False, description="whether what is kept of the answer is without its secrets")
     created_at: datetime
 
 

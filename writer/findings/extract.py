@@ -51,6 +51,7 @@ class Found:
         content_hash: of a file, sha256 of its text in hex.
         last_line: of a file, that was read.
         details: what else was read off, as JSON.
+        redacted: whether what the call answered was kept without its secrets, and so is not what it answered.
     """
 
     tool: str
@@ -60,6 +61,7 @@ class Found:
     content_hash: str = ""
     last_line: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
+    redacted: bool = False
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -70,17 +72,20 @@ class Found:
             said["path"] = aspect.path
         if aspect.lines is not None:
             said["lines"] = [aspect.lines[0], None if aspect.lines[1] == MOST_LINES else aspect.lines[1]]
-        if self.content_hash:
+        if self.redacted:
+            said["redacted"] = True
+        elif self.content_hash:
             said["hash"] = self.content_hash
         return said
 
 
-def extract(trace: Mapping[str, Any], kinds: Mapping[str, str]) -> list[Found]:
+def extract(trace: Mapping[str, Any], kinds: Mapping[str, str], *, redacted: bool = False) -> list[Found]:
     """Returns the findings of a step, at least one, in the order in which its call did things.
 
     Args:
         trace: the tool trace, without secrets.
         kinds: what the profile says of its tools.
+        redacted: whether secrets were taken out of its output.
 
     Raises:
         PathTooLong: a path that it reads, searches or changes is none.
@@ -89,22 +94,23 @@ def extract(trace: Mapping[str, Any], kinds: Mapping[str, str]) -> list[Found]:
     if len(aspects) > MOST_PARTS:
         aspects = [changing("", query=aspects[-1].query, shows=True)]
     output = trace["output"]
-    answered = _Answered(trace["tool"], output, _text_of(output), failed_by_status(trace["status"]))
+    answered = _Answered(trace["tool"], output, _text_of(output), failed_by_status(trace["status"]), redacted)
     return [_found(each, answered) for each in aspects]
 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What a tool answered, as it is and as a text, and whether its status says that it failed."""
+    """What a tool answered, as it is and as a text; whether its status says that it failed; whether it was redacted."""
 
     tool: str
     output: object
     text: str
     failed: bool
+    redacted: bool
 
     def found(self, aspect: Aspect, fact: str, **more: Any) -> Found:
         """Returns a finding of this call."""
-        return Found(self.tool, aspect, fact, **{"success": not self.failed, **more})
+        return Found(self.tool, aspect, fact, redacted=self.redacted, **{"success": not self.failed, **more})
 
 
 def _found(aspect: Aspect, answered: _Answered) -> Found:

@@ -187,6 +187,8 @@ class _Looking:
     def _told(self, row: RunAsked, why: Knowledge, age: int | None) -> Answer:
         assert row.found_run_id is not None  # noqa: S101 - for the type checker
         said = self.words.open_finding(row.found_run_id, row.step, row.part, row.payload)
+        if said.get("redacted") and why in {"known", "another_hash"}:
+            why = "redacted"  # what was kept is not what the call would answer
         finding = FindingTold(
             row.found_run_id, row.step, row.found_case_id, row.kind, row.success, row.created_at, said
         )

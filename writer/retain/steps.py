@@ -95,6 +95,8 @@ class DraftedStep:
     packed: Packed
     size: int
     found: Sequence[Found]
+    redacted: bool
+    """Whether secrets were taken out of its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,14 @@ def _drafted(given: object, validated: Callable[[object], StepsTaken]) -> StepsD
 
 def draft_of_steps(taken: StepsTaken) -> StepsDraft:
     """Returns the steps made ready, which takes the longer the more there is to redact."""
-    clean, redactions = redact(taken.model_dump(mode="json"))
+    raw = taken.model_dump(mode="json")
+    clean, redactions = redact(raw)
     steps = []
-    for step, trace in zip(taken.steps, clean["steps"], strict=True):
+    for step, trace, given in zip(taken.steps, clean["steps"], raw["steps"], strict=True):
         del trace["number"]
-        steps.append(DraftedStep(step.number, trace, pack(trace), len(json.dumps(trace)), extract(trace, {})))
+        redacted = bool(redactions) and trace["output"] != given["output"]
+        found = extract(trace, {}, redacted=redacted)
+        steps.append(DraftedStep(step.number, trace, pack(trace), len(json.dumps(trace)), found, redacted))
     return StepsDraft(taken.agent, clean["task"], taken.retrieval_id, steps, redactions)
 
 
@@ -221,7 +226,9 @@ async def _fresh(
 
 def _found(steps: Sequence[DraftedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Found]]]:
     """Returns what each step found out, by its number; the tools that the profile speaks of are what it says."""
-    return [(s.number, extract(s.trace, kinds) if s.trace["tool"] in kinds else s.found) for s in steps]
+    return [
+        (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.found) for s in steps
+    ]
 
 
 async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[DraftedStep]) -> None:

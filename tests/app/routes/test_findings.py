@@ -450,6 +450,16 @@ async def test_findings_are_exported_opened_and_go_with_their_case_and_their_use
     assert receipt.rows["findings"] == 2
 
 
+async def test_what_was_kept_without_its_secrets_is_not_told_in_place_of_the_file(alice: User, run_id: str):
+    text = 'KEY = "ghp_' + 'aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"\n\n\ndef use(): ...\n'
+    await tell(alice, run_id, read(1, output=text), read(2, "b.py"))
+    for more in ({}, {"hash": sha(text)}):
+        answer = await asked(alice, run_id, "read_file", PATH, **more)
+        assert (answer["why"], answer["content"], answer["finding"]["redacted"]) == ("redacted", None, True)
+    assert "names KEY, use" in (await block(alice, run_id))["text"]
+    assert await why(alice, run_id, "read_file", "b.py") == "known"
+
+
 async def test_a_step_that_is_sent_again_is_found_out_once(alice: User, run_id: str):
     for _ in range(3):
         await tell(alice, run_id, read(1), bash(2, "cat a.py && echo x >> a.py", "x"))
