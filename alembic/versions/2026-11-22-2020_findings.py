@@ -1,8 +1,8 @@
 """Findings of runs, and what kind of tool the names of a profile's tools stand for.
 
-Revision ID: 0031
-Revises: 0028
-Create Date: 2026-11-22 20:10:00.000000
+Revision ID: 0032
+Revises: 0031
+Create Date: 2026-11-22 20:20:00.000000
 """
 
 import re
@@ -12,8 +12,8 @@ from sqlalchemy.dialects import postgresql
 
 from alembic import op
 
-revision = "0031"
-down_revision = "0028"
+revision = "0032"
+down_revision = "0031"
 branch_labels = None
 depends_on = None
 
