@@ -96,6 +96,12 @@ async def test_a_file_is_known_by_whichever_tool_and_words_it_is_asked_for(
     assert await why(alice, run_id, tool, query) == "known"
 
 
+async def test_a_question_counts_as_a_read(alice: User, run_id: str):
+    await tell(alice, run_id, read(1))
+    answer = await alice.http.post(f"/v1/runs/{run_id}/known", json={"tool": "read_file", "query": PATH})
+    assert '"user-reads"' in answer.headers["RateLimit"]
+
+
 async def test_what_was_never_looked_at_is_unknown(alice: User, run_id: str):
     await tell(alice, run_id, read(1), step(2, "read_file", {"path": "b.py", "offset": 1, "limit": 2}, "x = 1\n"))
     assert await why(alice, run_id, "read_file", "bank/other.py") == "unknown"
