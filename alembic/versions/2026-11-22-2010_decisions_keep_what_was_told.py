@@ -21,7 +21,6 @@ def upgrade() -> None:
     op.execute(
         "COMMENT ON COLUMN decisions.told IS 'what memory_context said; null: it is in words, or was not kept yet'"
     )
-
     op.execute(f"COMMENT ON COLUMN decisions.words IS '{WORDS.format('query, rewritten, told')}'")
 
 
