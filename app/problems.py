@@ -29,6 +29,7 @@ from writer.errors import (
     RunEnded,
     SecretInName,
     SourceNotAllowed,
+    TurnsOutOfOrder,
     UnknownReference,
 )
 from writer.privacy.master_keys import MasterKeyMismatch
@@ -96,6 +97,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     IdempotencyConflict: Kind("idempotency-conflict", HTTPStatus.CONFLICT),
     NotJoined: Kind("not-joined", HTTPStatus.CONFLICT),
     RunEnded: Kind("run-ended", HTTPStatus.CONFLICT),
+    TurnsOutOfOrder: Kind("turns-out-of-order", HTTPStatus.CONFLICT),
     BodyNotJson: Kind("body-not-json", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     BodyTooLarge: Kind("body-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     BodyTooComplex: Kind("body-too-complex", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),

@@ -7,8 +7,6 @@ which hold nothing of any user but digests: ``jobs``, ``master_keys``, ``install
 ``alembic check`` proves that the two agree.
 """
 
-from typing import get_args
-
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     REAL,
@@ -24,7 +22,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -36,6 +33,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
+from retrieval import columns
+from retrieval.columns import created as _created
+from retrieval.columns import one_of as _one_of
+from retrieval.columns import unit_interval as _unit_interval
+from retrieval.columns import user as _user
 from retrieval.kinds import (
     Abstraction,
     AbstractionLevel,
@@ -56,6 +58,7 @@ from retrieval.kinds import (
     RunOutcome,
     RunStatus,
 )
+from retrieval.session_schema import sessions, turns
 
 SEARCH_CONFIGURATION = "english"
 """The text search configuration of stored vectors and of queries; both must agree."""
@@ -69,32 +72,7 @@ MAX_SEARCH_TEXT_CHARS = 100_000
 INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
 """The dimensions of vectors for which the migrations make an HNSW index, where pgvector can be had."""
 
-metadata = MetaData(
-    naming_convention={
-        "pk": "%(table_name)s_pkey",
-        "uq": "%(table_name)s_%(column_0_N_name)s_key",
-        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
-        "ck": "%(table_name)s_%(constraint_name)s_check",
-        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
-    },
-)
-
-
-def _user() -> Column[str]:
-    return Column("user_sub", Text, nullable=False)
-
-
-def _created() -> Column[object]:
-    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
-
-
-def _one_of(column: str, kind: object) -> CheckConstraint:
-    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in get_args(kind))})", name=column)
-
-
-def _unit_interval(column: str) -> CheckConstraint:
-    return CheckConstraint(f"{column} >= 0 AND {column} <= 1", name=column)
-
+metadata = columns.metadata
 
 SHARED = ""
 """The ``user_sub`` and ``agent_key`` of the shared prior's row in ``policies``; no user is called so."""
@@ -136,6 +114,9 @@ profiles = Table(
     Column("procedures", SmallInteger, nullable=False, server_default=text("2"), comment="most in one answer"),
     Column("procedure_similarity", REAL, comment="least of trigger and query; null: the embedding model's own"),
     Column("llm_tokens_per_day", Integer, comment="null: as many as the service allows"),
+    Column("session_ttl_days", Integer, comment="since its last turn; null: a session stays"),
+    Column("session_share", REAL, nullable=False, server_default=text("0.4"), comment="of a context's tokens, at most"),
+    Column("procedures_share", REAL, nullable=False, server_default=text("0.33333334"), comment="likewise"),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key"),
     CheckConstraint("window_size > 0", name="window_size"),
@@ -147,6 +128,8 @@ profiles = Table(
     _one_of("abstraction", Abstraction),
     _unit_interval("least_success"),
     CheckConstraint("procedures BETWEEN 0 AND 10", name="procedures"),
+    _unit_interval("session_share"),
+    _unit_interval("procedures_share"),
 )
 
 user_keys = Table(
@@ -278,6 +261,7 @@ cases = Table(
     Column("step_count", Integer, nullable=False),
     Column("error_count", Integer, nullable=False),
     Column("retrieval_id", Uuid),
+    Column("session_id", Uuid, comment="the session that it was a part of; null: none, or one that is gone"),
     Column("used_case_ids", ARRAY(Uuid), comment="null: the backend did not say"),
     Column("used_procedure_ids", ARRAY(Uuid), comment="null: the backend did not say"),
     Column(
@@ -324,6 +308,9 @@ cases = Table(
         ["decisions.user_sub", "decisions.id"],
         ondelete="SET NULL (retrieval_id)",
     ),
+    ForeignKeyConstraint(
+        ["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"], ondelete="SET NULL (session_id)"
+    ),
     _one_of("status", CaseStatus),
     _one_of("kind", CaseKind),
     _one_of("outcome", RunOutcome),
@@ -332,6 +319,7 @@ cases = Table(
     Index("cases_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
     Index("cases_search_vector_idx", "search_vector", postgresql_using="gin"),
     Index("cases_retrieval_idx", "user_sub", "retrieval_id", postgresql_where=text("retrieval_id IS NOT NULL")),
+    Index("cases_session_idx", "user_sub", "session_id", postgresql_where=text("session_id IS NOT NULL")),
 )
 
 runs = Table(
@@ -699,6 +687,8 @@ USER_TABLES = (
     run_steps,
     runs,
     cases,
+    turns,
+    sessions,
     decision_slots,
     decisions,
     policies,

@@ -30,6 +30,7 @@ class CaseOut(BaseModel):
     occurrences: int
     merged_into: UUID | None
     retrieval_id: UUID | None
+    session_id: str | None = Field(description="the session that the run was a part of; null: none, or it is gone")
     reference_case_ids: list[UUID] = Field(
         description="the cases that the run referred to: those that it used, or, where it did not say, all of its slate"
     )
@@ -95,6 +96,16 @@ class ProfilePatch(Strict):
         default=None, description="least of trigger and query; null: the embedding model's own"
     )
     llm_tokens_per_day: Tokens | None = Field(default=None, description="null: as many as the service allows")
+    session_ttl_days: int | None = Field(
+        default=None, ge=1, le=36_500, description="how long a session stays after its last turn; null: for good"
+    )
+    session_share: Share | None = Field(
+        default=None,
+        description="which part of a context's tokens the session may have; what it leaves is for the rest",
+    )
+    procedures_share: Share | None = Field(
+        default=None, description="likewise of procedures, while there are cases to show as well"
+    )
 
 
 class ProfileOut(BaseModel):
@@ -119,6 +130,9 @@ class ProfileOut(BaseModel):
     procedures: int
     procedure_similarity: Real | None
     llm_tokens_per_day: int | None
+    session_ttl_days: int | None
+    session_share: Real
+    procedures_share: Real
     approximate: bool = Field(description="whether vectors are searched through the HNSW index")
     embedding_model: str | None
     cases: dict[str, int] = Field(description="how many cases there are of each status")

@@ -40,6 +40,8 @@ SETTINGS = (
     "rewrite",
     "procedures",
     "procedure_similarity",
+    "session_share",
+    "procedures_share",
     *OVERRIDES,
 )
 """Settings of the profile that stand beside each candidate."""
@@ -66,6 +68,8 @@ class ProfileSettings(Protocol):
     rewrite: Rewrite
     procedures: int
     procedure_similarity: float | None
+    session_share: float
+    procedures_share: float
     full_text_weight: float
     semantic_weight: float
     rrf_k: float

@@ -15,7 +15,7 @@ from retrieval.database.database import Database
 from retrieval.sealed import CaseWords, effects_of
 from retrieval.text import folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, RUN_STEP, RUN_WORDS, Packed, seal, unseal
+from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, RUN_STEP, RUN_WORDS, TURN, Packed, seal, unseal
 
 TOKEN_BYTES = 12
 """Of a keyed hash: two different steps of one user share a token once in some 10^14 pairs of plans."""
@@ -113,6 +113,24 @@ class Words:
         of = RUN_STEP + b"%d" % number
         trace: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
         return trace
+
+    def seal_turn(self, session_id: UUID, number: int, message: Packed) -> bytes:
+        """Returns a turn of a session, sealed for its place in it, whatever the setting."""
+        return seal(message, self.key.key, user_sub=self.user_sub, case_id=session_id, of=TURN + b"%d" % number)
+
+    def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
+        """Returns the message of a turn.
+
+        Raises:
+            SealBroken: it belongs to another place, session, user or key, or was changed.
+        """
+        of = TURN + b"%d" % number
+        message: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
+        return message
+
+    def hash_of_call(self, request_hash: bytes) -> bytes:
+        """Returns what tells a call apart from others under its idempotency key; nobody else can try words out on it."""
+        return hmac.digest(self.key.key, b"call" + request_hash, "sha256")
 
     def token(self, step: str) -> str:
         """Returns what stands for a step of a plan; steps that differ in case and white space alone share one."""

@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, run_steps, runs
+from retrieval.session_schema import turns
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
 from writer.privacy.words import Words
@@ -25,6 +26,7 @@ _LEFT_OUT = {
     "cases.search_vector",
     "decisions.query_group",
     "procedures.search_vector",
+    "turns.call_hash",
     "cases.lease_token",
     "user_keys.wrapped_key",
     "user_keys.master_key",
@@ -63,11 +65,13 @@ def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
         return {**rest, "task": words.open_run(row["id"], row["words"])}
     if table is run_steps:
         return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
+    if table is turns:
+        return {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])}
     return dict(row)
 
 
 async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[RowMapping]:
-    size = PAGE_OF_CASES if table in {cases, run_steps} else PAGE
+    size = PAGE_OF_CASES if table in {cases, run_steps, turns} else PAGE
     after: RowMapping | None = None
     while True:
         async with database.as_user(user_sub, began_at) as connection:

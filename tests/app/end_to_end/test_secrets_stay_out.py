@@ -98,6 +98,11 @@ COLUMNS = {
     "profiles.embedding_model": FIXED,
     "profiles.rewrite": FIXED,
     "run_steps.user_sub": NAME,
+    "sessions.agent_key": NAME,
+    "sessions.name": NAME,
+    "sessions.user_sub": NAME,
+    "turns.call_key": "the caller's key, hashed if it looks like a secret",
+    "turns.user_sub": NAME,
     "runs.agent_key": NAME,
     "runs.status": FIXED,
     "runs.user_sub": NAME,
@@ -175,6 +180,13 @@ async def _give_everywhere(user: User) -> None:
     assert SECRET not in told.text + (await user.http.get(f"/v1/runs/{run_id}")).text
     assert "hunter2x" not in (await user.http.get(f"/v1/runs/{run_id}")).text
     await user.retain(f"deploy step by step with {SECRET}", run_id=str(run_id))
+    said = [{"role": f"user {SECRET}", "content": [{"text": f"password=hunter2x and {SECRET}"}], "name": SECRET}]
+    path, key = "/v1/sessions/a chat", {"Idempotency-Key": SECRET}
+    told = await user.http.post(f"{path}/turns", json={"agent": AGENT, "turns": said}, headers=key)
+    assert told.status_code == 200, told.text
+    seen = (await user.http.get(path)).text
+    assert SECRET not in told.text + seen
+    assert "hunter2x" not in seen
     await user.settle()
     await user.feedback(case_id=case, reward=1)
     answer = await user.http.patch(f"/v1/cases/{case}", json={"tags": [SECRET, "kept"]})

@@ -45,6 +45,7 @@ from retrieval.schema import (
     user_keys,
 )
 from retrieval.search.candidates import Search
+from retrieval.session_schema import sessions, turns
 from tests.conftest import new_database
 from tests.policies import stored
 from writer.author import Author
@@ -122,7 +123,16 @@ async def _fill(database: Database) -> None:
             key_id = await connection.scalar(select(user_keys.c.key_id).where(user_keys.c.user_sub == user))
             under_way = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "words": b"s"}
             step = {"user_sub": user, "run_id": kept.case_id, "number": 1, "payload": b"s"}
+            session = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "name": "chat"}
+            turn = {
+                "user_sub": user,
+                "session_id": kept.case_id,
+                "number": 1,
+                "payload": b"s",
+                "said_at": datetime.now(UTC),
+            }
             more = {procedure_reviews: {"user_sub": user, **said}, runs: under_way, run_steps: step}
+            more |= {sessions: session, turns: turn}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
@@ -503,6 +513,8 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "procedure_reviews",
         "runs",
         "run_steps",
+        "sessions",
+        "turns",
         "case_tools",
         "llm_usage",
         "rate_limits",

@@ -36,6 +36,7 @@ from retrieval.schema import (
     runs,
     user_keys,
 )
+from retrieval.session_schema import sessions, turns
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import each_profile
@@ -107,6 +108,10 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(runs).values({**mine, "id": run_id, "key_id": key_id, "words": b"sealed"}))
         step = {"user_sub": user, "run_id": run_id, "number": 1, "payload": b"sealed"}
         await connection.execute(insert(run_steps).values(step))
+        session = {"id": run_id, "key_id": key_id, "name": "chat"}
+        await connection.execute(insert(sessions).values({**mine, **session}))
+        turn = {"user_sub": user, "session_id": run_id, "number": 1, "payload": b"sealed", "said_at": datetime.now(UTC)}
+        await connection.execute(insert(turns).values(turn))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
