@@ -9,10 +9,11 @@ from uuid import UUID
 import numpy as np
 from cachetools import LRUCache
 
-from retrieval.context import Conversation, count_tokens, room_for_conversation, with_tools
+from retrieval.context import CONVERSATION, KNOWN, PartName, Quoted, count_tokens, room_for, with_tools
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
+from retrieval.facts.known import known_of_user
 from retrieval.listing import Measures
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
@@ -146,7 +147,7 @@ class Reader:
             degraded,
             procedures,
             await unrelated(connection, search, rows, floor),
-            session=await self._conversation(connection, question, rows),
+            quotes=await self._quotes(connection, question, rows),
         )
 
     async def session(self, user_sub: str, authorised_at: datetime, name: str, token_budget: int) -> View | None:
@@ -159,13 +160,31 @@ class Reader:
             reading = Reading(connection, name, self._seal_with, lambda turn: count_tokens(turn.text), count_tokens)
             return await reading.view(token_budget)
 
+    async def _quotes(
+        self, connection: FastConnection, question: Question, rows: Sequence[BankRow]
+    ) -> dict[PartName, Quoted]:
+        """Returns what the context says of the session and of the user."""
+        said = await self._conversation(connection, question, rows)
+        known = await self._known(connection, question, rows)
+        quotes: dict[PartName, Quoted | None] = {"session": said, "user": known}
+        return {name: quoted for name, quoted in quotes.items() if quoted is not None}
+
+    async def _known(self, connection: FastConnection, question: Question, rows: Sequence[BankRow]) -> Quoted | None:
+        """Returns what the context says of the user, in one more statement; None where there is nothing to say."""
+        if not rows or not (rows[0].enabled and rows[0].has_facts) or question.lessons:
+            return None
+        room = room_for(KNOWN, question.token_budget, rows[0].facts_share)
+        if not room:
+            return None
+        return await known_of_user(connection, question.search.agent_key, room, self._seal_with)
+
     async def _conversation(
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow]
-    ) -> Conversation | None:
+    ) -> Quoted | None:
         """Returns what the context says of the session; None where none is asked for, there is none, or it is off."""
         if question.session is None or not rows or not rows[0].enabled:
             return None
-        room = room_for_conversation(question.token_budget, rows[0].session_share)
+        room = room_for(CONVERSATION, question.token_budget, rows[0].session_share)
         reading = Reading(connection, question.session, self._seal_with, cost_of_turn, cost_of_line)
         view = await reading.view(room)
         return None if view is None or view.agent_key != question.search.agent_key else conversation(view)

@@ -38,6 +38,7 @@ from retrieval.columns import created as _created
 from retrieval.columns import one_of as _one_of
 from retrieval.columns import unit_interval as _unit_interval
 from retrieval.columns import user as _user
+from retrieval.fact_schema import facts
 from retrieval.kinds import (
     Abstraction,
     AbstractionLevel,
@@ -116,6 +117,7 @@ profiles = Table(
     Column("llm_tokens_per_day", Integer, comment="null: as many as the service allows"),
     Column("session_ttl_days", Integer, comment="since its last turn; null: a session stays"),
     Column("session_share", REAL, nullable=False, server_default=text("0.4"), comment="of a context's tokens, at most"),
+    Column("facts_share", REAL, nullable=False, server_default=text("0.2"), comment="likewise"),
     Column("procedures_share", REAL, nullable=False, server_default=text("0.33333334"), comment="likewise"),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key"),
@@ -129,6 +131,7 @@ profiles = Table(
     _unit_interval("least_success"),
     CheckConstraint("procedures BETWEEN 0 AND 10", name="procedures"),
     _unit_interval("session_share"),
+    _unit_interval("facts_share"),
     _unit_interval("procedures_share"),
 )
 
@@ -686,6 +689,7 @@ USER_TABLES = (
     case_embeddings,
     run_steps,
     runs,
+    facts,
     cases,
     turns,
     sessions,

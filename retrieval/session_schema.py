@@ -13,6 +13,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -21,7 +22,8 @@ from sqlalchemy import (
     text,
 )
 
-from retrieval.columns import created, metadata, user
+from retrieval.columns import created, metadata, one_of, user
+from retrieval.kinds import SessionStatus
 
 sessions = Table(
     "sessions",
@@ -39,11 +41,19 @@ sessions = Table(
     Column(
         "last_turn_at", DateTime(timezone=True), nullable=False, server_default=func.now(), comment="as it was told"
     ),
+    Column("status", Text, nullable=False, server_default=text("'ready'"), comment="pending: it has turns to be read"),
+    Column("read_turns", Integer, nullable=False, server_default=text("0"), comment="those that facts were read off"),
+    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
+    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("lease_token", Uuid),
+    Column("last_error", Text),
     created(),
     PrimaryKeyConstraint("user_sub", "id"),
     UniqueConstraint("user_sub", "name"),
     ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),
     ForeignKeyConstraint(["user_sub", "key_id"], ["user_keys.user_sub", "user_keys.key_id"]),
+    one_of("status", SessionStatus),
+    Index("sessions_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
     Index("sessions_agent_idx", "user_sub", "agent_key", "last_turn_at"),
     comment="conversations of a user with an agent",
 )

@@ -44,6 +44,7 @@ async def append(
     """
     await parts.admission.of_agent(caller, "writes", draft.agent_key)
     added = await append_turns(parts.database, parts.keyring, session_id, draft, caller, idempotency_key)
+    parts.worker.wake()
     return TurnsAppendedOut(
         session_id=session_id,
         first=added.first,
@@ -100,6 +101,9 @@ async def get_session(
 
 @router.delete("/{session_id}", status_code=204)
 async def remove_session(session_id: SessionId, parts: Parts, caller: Caller) -> None:
-    """Deletes a session with its turns for good; the runs that were a part of it stay, with the turns they took."""
+    """Deletes a session for good, with its turns and the facts that were first told there.
+
+    The runs that were a part of it stay, with the turns they took.
+    """
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await delete_session(connection, caller, session_id)

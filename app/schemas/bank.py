@@ -103,6 +103,7 @@ class ProfilePatch(Strict):
         default=None,
         description="which part of a context's tokens the session may have; what it leaves is for the rest",
     )
+    facts_share: Share | None = Field(default=None, description="likewise what is known of the user")
     procedures_share: Share | None = Field(
         default=None, description="likewise of procedures, while there are cases to show as well"
     )
@@ -132,6 +133,7 @@ class ProfileOut(BaseModel):
     llm_tokens_per_day: int | None
     session_ttl_days: int | None
     session_share: Real
+    facts_share: Real
     procedures_share: Real
     approximate: bool = Field(description="whether vectors are searched through the HNSW index")
     embedding_model: str | None

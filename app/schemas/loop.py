@@ -80,7 +80,7 @@ class RetrieveIn(Strict):
     rrf_k: RrfK | None = None
     session_id: SessionName | None = Field(
         default=None,
-        description="the agent's session, with which `memory_context` then begins; one that is not there yet is no fault",
+        description="the agent's session, with which `memory_context` begins; one that is not there yet is no fault",
     )
     rewrite: Rewrite | None = Field(
         default=None, description="who rewrites the query first; null: as the profile has it"
@@ -145,7 +145,7 @@ class PartOut(BaseModel):
 
     part: PartName
     tokens: int = Field(description="of its own lines; the frame around all of them counts in `tokens` of the answer")
-    shown: int = Field(description="turns of the session, procedures, or cases")
+    shown: int = Field(description="turns of the session, facts, procedures, or cases")
     left_out: int = Field(description="those of them that there was no room for")
 
 
@@ -156,7 +156,7 @@ class RetrieveOut(BaseModel):
     cases: list[SlotOut]
     procedures: list[ToldProcedureOut]
     procedure_threshold: ThresholdOut | None = Field(description="null where the profile has no procedures to tell")
-    memory_context: str = Field(description="session, procedures, cases, in this order")
+    memory_context: str = Field(description="session, what is known of the user, procedures, cases, in this order")
     tokens: int
     parts: list[PartOut] = Field(description="what `memory_context` is made of, in its order; without what is empty")
     policy_version: str

@@ -42,7 +42,7 @@ def answer(
             shown,
             question.token_budget,
             [_guidance(each) for each in procedures],
-            session=found.session,
+            quotes=found.quotes,
             procedures_share=settings.procedures_share if settings else PROCEDURES_SHARE,
         ),
         mode=_mode(found, degraded),

@@ -9,7 +9,7 @@ from uuid import UUID
 from policy import default, features
 from policy.decide import Scores
 from policy.features import Features
-from retrieval.context import Conversation, MemoryContext
+from retrieval.context import MemoryContext, PartName, Quoted
 from retrieval.kinds import Rewrite
 from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.lessons import Lesson
@@ -54,8 +54,8 @@ class SearchResult:
     """Of the candidates, those that have nothing to do with the query."""
     wanted: bool = True
     """Whether the request wants to be told anything."""
-    session: Conversation | None = None
-    """What the context says of the session; None where none is asked for, or there is none."""
+    quotes: Mapping[PartName, Quoted] = field(default_factory=dict)
+    """What the context says of the session and of the user, as far as there is something to say."""
 
     @property
     def settings(self) -> ProfileSettings | None:

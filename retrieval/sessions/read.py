@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_, select
 
-from retrieval.context import Conversation, conversation_line, count_tokens
+from retrieval.context import Quoted, conversation_line, count_tokens
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.sealed import UserSeal
@@ -139,10 +139,10 @@ class Reading:
         return Turn(row.number, row.said_at, self._seal.open_turn(row.id, row.number, row.payload))
 
 
-def conversation(view: View) -> Conversation:
+def conversation(view: View) -> Quoted:
     """Returns what the context says of a session that was read with the costs of its lines."""
     lines = [_line_of_item(item.line) for item in view.items] + [_line_of_turn(turn) for turn in view.turns]
-    return Conversation(lines, len(view.turns), view.left_out)
+    return Quoted(lines, len(view.turns), view.left_out)
 
 
 def cost_of_turn(turn: Turn) -> int:

@@ -15,7 +15,7 @@ from retrieval.database.database import Database
 from retrieval.sealed import CaseWords, effects_of
 from retrieval.text import folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, RUN_STEP, RUN_WORDS, TURN, Packed, seal, unseal
+from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, FACT, RUN_STEP, RUN_WORDS, TURN, Packed, seal, unseal
 
 TOKEN_BYTES = 12
 """Of a keyed hash: two different steps of one user share a token once in some 10^14 pairs of plans."""
@@ -127,6 +127,23 @@ class Words:
         of = TURN + b"%d" % number
         message: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
         return message
+
+    def seal_fact(self, fact_id: UUID, words: Mapping[str, str]) -> bytes:
+        """Returns what a fact says, sealed, whatever the setting."""
+        return seal(dict(words), self.key.key, user_sub=self.user_sub, case_id=fact_id, of=FACT)
+
+    def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
+        """Returns what a fact says: text, subject, attribute, value, unit.
+
+        Raises:
+            SealBroken: the words belong to another fact, user or key, or were changed.
+        """
+        said: dict[str, str] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=fact_id, of=FACT)
+        return said
+
+    def hash_of_fact(self, *parts: str) -> bytes:
+        """Returns what stands for these words, whatever their case and white space; nobody else can try words out."""
+        return self._keyed(b"fact", "\n".join(map(folded, parts)))
 
     def hash_of_call(self, request_hash: bytes) -> bytes:
         """Returns what tells a call apart from others under its idempotency key; nobody else can try words out on it."""

@@ -1,7 +1,7 @@
 """Export: everything that the bank holds of a user, unsealed, one JSON object a row."""
 
 import typing
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import date, datetime
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
+from retrieval.fact_schema import facts
 from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, run_steps, runs
 from retrieval.session_schema import turns
 from writer.privacy.keys import Keyring
@@ -26,6 +27,9 @@ _LEFT_OUT = {
     "cases.search_vector",
     "decisions.query_group",
     "procedures.search_vector",
+    "facts.said",
+    "facts.slot",
+    "sessions.lease_token",
     "turns.call_hash",
     "cases.lease_token",
     "user_keys.wrapped_key",
@@ -55,19 +59,44 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
 
 def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
     """Returns the row with what was sealed in it unsealed."""
-    if table is cases:
-        payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
-        return {**words.opened(row), "payload": payload}
-    if table is decisions:
-        return words.open_query(row)
-    if table is runs:
-        rest = {name: value for name, value in row.items() if name != "words"}
-        return {**rest, "task": words.open_run(row["id"], row["words"])}
-    if table is run_steps:
-        return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
-    if table is turns:
-        return {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])}
-    return dict(row)
+    opener = _OPENERS.get(table)
+    return dict(row) if opener is None else opener(words, row)
+
+
+def _case(words: Words, row: RowMapping) -> dict[str, object]:
+    payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
+    return {**words.opened(row), "payload": payload}
+
+
+def _run(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**_without_words(row), "task": words.open_run(row["id"], row["words"])}
+
+
+def _step(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
+
+
+def _turn(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])}
+
+
+def _fact(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**_without_words(row), **words.open_fact(row["id"], row["words"])}
+
+
+def _without_words(row: RowMapping) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name != "words"}
+
+
+_OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
+    cases: _case,
+    decisions: Words.open_query,
+    runs: _run,
+    run_steps: _step,
+    turns: _turn,
+    facts: _fact,
+}
+"""What opens the rows of a table that holds something sealed."""
 
 
 async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[RowMapping]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import uuid_utils.compat as uuids
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import case, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -133,9 +133,13 @@ async def _add(
         rows[0] |= {"call_key": call[0], "call_hash": call[1], "call_size": len(rows)}
     await connection.execute(insert(turns), rows)
     mine = sessions.c.user_sub == words.user_sub, sessions.c.id == session.id
+    now: dict[str, object]
     now = {"turn_count": count, "turn_bytes": size, "last_turn_at": func.greatest(times[-1], sessions.c.last_turn_at)}
     now = now if session.turn_count else {**now, "last_turn_at": times[-1]}
-    await connection.execute(update(sessions).where(*mine).values(now))
+    # what is leased comes back to the queue by itself, once the worker sees that more was said
+    waits = case((sessions.c.lease_token.is_(None), func.now()), else_=sessions.c.available_at)
+    queued = {"status": "pending", "attempts": 0, "available_at": waits}
+    await connection.execute(update(sessions).where(*mine).values({**now, **queued}))
 
 
 def _times(session: Locked, drafted: Sequence[DraftedTurn]) -> list[datetime]:

@@ -11,9 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
+from retrieval.fact_schema import facts
 from retrieval.session_schema import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author
+from writer.facts.remove import delete_facts
 from writer.privacy.words import Words
 
 
@@ -77,7 +79,7 @@ async def mark_taken(connection: AsyncConnection, user_sub: str, session: Locked
 
 
 async def delete_session(connection: AsyncConnection, author: Author, name: str) -> None:
-    """Deletes a session with its turns; the runs that were a part of it stay, with the turns that they took.
+    """Deletes a session with its turns and the facts first told there; its runs stay, with the turns that they took.
 
     Raises:
         NotFound: the user has no such session.
@@ -85,6 +87,7 @@ async def delete_session(connection: AsyncConnection, author: Author, name: str)
     session = await lock_session(connection, author.user_sub, name)
     if session is None:
         raise NotFound("no such session")
+    await delete_facts(connection, author, facts.c.session_id == session.id)
     await connection.execute(
         delete(sessions).where(sessions.c.user_sub == author.user_sub, sessions.c.id == session.id)
     )

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, and_, func, literal, select
 
+from retrieval.fact_schema import facts
 from retrieval.schema import cases, decisions, procedures, profiles, runs
 from retrieval.session_schema import sessions
 
@@ -67,6 +68,23 @@ def expired_sessions(user_sub: str, agent_key: str, now: datetime) -> Select[UUI
             age > func.make_interval(0, 0, 0, profiles.c.session_ttl_days),
         )
         .order_by(sessions.c.last_turn_at, sessions.c.id)
+        .limit(BATCH)
+    )
+
+
+def expired_facts(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for facts that were not told for the profile's ``ttl_days``."""
+    profile = and_(profiles.c.user_sub == facts.c.user_sub, profiles.c.agent_key == facts.c.agent_key)
+    age = literal(now) - facts.c.last_told_at
+    return (
+        select(facts.c.id)
+        .join(profiles, profile)
+        .where(
+            facts.c.user_sub == user_sub,
+            facts.c.agent_key == agent_key,
+            age > func.make_interval(0, 0, 0, profiles.c.ttl_days),
+        )
+        .order_by(facts.c.last_told_at, facts.c.id)
         .limit(BATCH)
     )
 

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
+from retrieval.fact_schema import facts
 from retrieval.schema import cases, decisions, procedures, runs
 from retrieval.session_schema import sessions
 from writer.audit import Change, note
@@ -20,6 +21,7 @@ from writer.upkeep.expiry import (
     BATCH,
     ended_runs,
     expired,
+    expired_facts,
     expired_procedures,
     expired_sessions,
     long_pruned,
@@ -45,6 +47,7 @@ class Pruned:
     procedures: int = 0
     runs: int = 0
     sessions: int = 0
+    facts: int = 0
 
     def __add__(self, other: "Pruned") -> "Pruned":
         return Pruned(
@@ -54,6 +57,7 @@ class Pruned:
             self.procedures + other.procedures,
             self.runs + other.runs,
             self.sessions + other.sessions,
+            self.facts + other.facts,
         )
 
 
@@ -139,6 +143,9 @@ async def prune(
     silent = _Sweep(
         expired_sessions(user_sub, agent_key, now), lambda ids: delete_sessions(user_sub, ids), "ttl", "prune_session"
     )
+    stale = _Sweep(
+        expired_facts(user_sub, agent_key, now), lambda ids: delete_facts(user_sub, ids), "ttl", "prune_fact"
+    )
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
@@ -146,6 +153,7 @@ async def prune(
         procedures=sum([await _sweep(database, profile, sweep) for sweep in procedure_sweeps]),
         runs=await _sweep(database, profile, ended),
         sessions=await _sweep(database, profile, silent),
+        facts=await _sweep(database, profile, stale),
     )
 
 
@@ -205,3 +213,8 @@ def delete_runs(user_sub: str, run_ids: Sequence[UUID]) -> Delete:
 def delete_sessions(user_sub: str, session_ids: Sequence[UUID]) -> Delete:
     """Returns the statement that deletes sessions with their turns."""
     return delete(sessions).where(sessions.c.user_sub == user_sub, sessions.c.id.in_(session_ids))
+
+
+def delete_facts(user_sub: str, fact_ids: Sequence[UUID]) -> Delete:
+    """Returns the statement that deletes facts; what one of them had closed stays closed."""
+    return delete(facts).where(facts.c.user_sub == user_sub, facts.c.id.in_(fact_ids))

@@ -29,6 +29,7 @@ class Things:
     procedure_id: str
     run_id: str
     session_id: str
+    fact_id: str
 
 
 Body = Callable[[Things], dict[str, Any]]
@@ -87,6 +88,10 @@ CLOSED = [
     Endpoint("GET", "/v1/sessions", 200),
     Endpoint("GET", "/v1/sessions/{session_id}", 200, names="session"),
     Endpoint("DELETE", "/v1/sessions/{session_id}", 204, names="session"),
+    Endpoint("POST", "/v1/facts", 201, lambda it: {"agent": it.agent, "kind": "fact", "text": "plays the piano"}),
+    Endpoint("GET", "/v1/facts", 200),
+    Endpoint("GET", "/v1/facts/{fact_id}", 200, names="fact"),
+    Endpoint("DELETE", "/v1/facts/{fact_id}", 204, names="fact"),
     Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
@@ -143,11 +148,13 @@ async def hers(alice: User) -> Things:
     session_id = f"chat {uuid4()}"
     said = {"agent": agent, "turns": [{"role": "user", "content": MARK}]}
     assert (await alice.http.post(f"/v1/sessions/{session_id}/turns", json=said)).status_code == 200
-    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"], run_id, session_id)
+    known = {"agent": agent, "kind": "fact", "text": f"plays the {MARK}"}
+    fact_id = (await alice.http.post("/v1/facts", json=known)).json()["fact_id"]
+    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"], run_id, session_id, fact_id)
 
 
 def nobodys() -> Things:
-    ids = [str(uuid4()) for _ in range(5)]
+    ids = [str(uuid4()) for _ in range(6)]
     return Things(ids[0], ids[1], f"agent-{uuid4()}", f"tool-{uuid4()}", *ids[2:])
 
 

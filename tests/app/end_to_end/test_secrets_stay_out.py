@@ -98,7 +98,15 @@ COLUMNS = {
     "profiles.embedding_model": FIXED,
     "profiles.rewrite": FIXED,
     "run_steps.user_sub": NAME,
+    "facts.agent_key": NAME,
+    "facts.category": FIXED,
+    "facts.kind": FIXED,
+    "facts.origin": FIXED,
+    "facts.said_by": FIXED,
+    "facts.user_sub": NAME,
     "sessions.agent_key": NAME,
+    "sessions.last_error": "an error's type, never its message",
+    "sessions.status": FIXED,
     "sessions.name": NAME,
     "sessions.user_sub": NAME,
     "turns.call_key": "the caller's key, hashed if it looks like a secret",
@@ -184,7 +192,10 @@ async def _give_everywhere(user: User) -> None:
     path, key = "/v1/sessions/a chat", {"Idempotency-Key": SECRET}
     told = await user.http.post(f"{path}/turns", json={"agent": AGENT, "turns": said}, headers=key)
     assert told.status_code == 200, told.text
-    seen = (await user.http.get(path)).text
+    fact = {"agent": AGENT, "kind": "fact", **dict.fromkeys(("text", "subject", "attribute", "value", "unit"), SECRET)}
+    known = await user.http.post("/v1/facts", json=fact)
+    assert known.status_code == 201, known.text
+    seen = (await user.http.get(path)).text + known.text
     assert SECRET not in told.text + seen
     assert "hunter2x" not in seen
     await user.settle()

@@ -21,6 +21,7 @@ from app.migrate import migrate, with_alembic
 from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
+from retrieval.fact_schema import facts
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import (
@@ -132,7 +133,9 @@ async def _fill(database: Database) -> None:
                 "said_at": datetime.now(UTC),
             }
             more = {procedure_reviews: {"user_sub": user, **said}, runs: under_way, run_steps: step}
-            more |= {sessions: session, turns: turn}
+            known = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "kind": "fact"}
+            known |= {"words": b"s", "said": b"s", "origin": "hand", "valid_from": datetime.now(UTC)}
+            more |= {sessions: session, turns: turn, facts: known}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
@@ -513,6 +516,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "procedure_reviews",
         "runs",
         "run_steps",
+        "facts",
         "sessions",
         "turns",
         "case_tools",

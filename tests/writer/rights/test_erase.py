@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
+from retrieval.fact_schema import facts
 from retrieval.schema import (
     USER_TABLES,
     audit,
@@ -112,6 +113,8 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(sessions).values({**mine, **session}))
         turn = {"user_sub": user, "session_id": run_id, "number": 1, "payload": b"sealed", "said_at": datetime.now(UTC)}
         await connection.execute(insert(turns).values(turn))
+        known = {"id": run_id, "key_id": key_id, "kind": "fact", "words": b"sealed", "said": b"s", "origin": "hand"}
+        await connection.execute(insert(facts).values({**mine, **known, "valid_from": datetime.now(UTC)}))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
