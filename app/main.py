@@ -18,6 +18,7 @@ from app.routes import (
     about,
     bank,
     begin_again,
+    decisions,
     facts,
     health,
     llm,
@@ -74,7 +75,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     include(app, about.router)
-    for routes in (loop, runs, sessions, facts, llm, statistics, bank, begin_again, procedures, policy, tools):
+    memories = (runs, sessions, facts, bank, procedures)
+    for routes in (loop, decisions, *memories, llm, statistics, begin_again, policy, tools):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app

@@ -134,7 +134,8 @@ async def _fill(database: Database) -> None:
             }
             more = {procedure_reviews: {"user_sub": user, **said}, runs: under_way, run_steps: step}
             known = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "kind": "fact"}
-            known |= {"words": b"s", "said": b"s", "origin": "hand", "valid_from": datetime.now(UTC)}
+            over = dict.fromkeys(("valid_from", "valid_to"), datetime.now(UTC))  # it is told to nobody
+            known |= {"words": b"s", "said": b"s", "origin": "hand", **over}
             more |= {sessions: session, turns: turn, facts: known}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
@@ -355,12 +356,14 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
     }
     assert await allowed("SELECT") == prior | own | keys | revoked | back | chains | {
         "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
+        "sessions": queue | {"user_sub", "id", "agent_key", "created_at"},
         "profiles": {"user_sub", "agent_key", "embedding_model", "learning", "share_prior"},
         "user_keys": {column.name for column in user_keys.c},
     }
     sealed = {"erasure_heads": {"sealed_seq", "seal"}}
     wrapping = {"user_keys": {"wrapped_key", "master_key"}}
-    assert await allowed("UPDATE") == own | keys | sealed | wrapping | {"cases": queue | {"last_error"}}
+    queues = dict.fromkeys(("cases", "sessions"), queue | {"last_error"})
+    assert await allowed("UPDATE") == own | keys | sealed | wrapping | queues
     assert await allowed("INSERT") == prior | own | keys | revoked | back
     deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
     assert {name for name in metadata.tables if await bank.owner.fetchval(deletable, WORKER_ROLE, name)} == {

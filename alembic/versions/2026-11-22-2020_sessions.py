@@ -1,8 +1,8 @@
 """Sessions: conversations turn by turn, and what share of a context each memory may have.
 
 Revision ID: 0029
-Revises: 0028
-Create Date: 2026-11-22 20:00:00.000000
+Revises: 0031
+Create Date: 2026-11-22 20:20:00.000000
 """
 
 import re
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0029"
-down_revision = "0028"
+down_revision = "0031"
 branch_labels = None
 depends_on = None
 
