@@ -29,26 +29,30 @@ END $$
 
 # What the worker role may see of everybody's sessions: which wait and since when, never what was said.
 QUEUE_COLUMNS = "user_sub, id, agent_key, status, attempts, available_at, lease_token, created_at"
-QUEUE = (
-    sa.Column(
-        "status",
-        sa.Text(),
-        server_default=sa.text("'ready'"),
-        nullable=False,
-        comment="pending: it has turns to be read",
-    ),
-    sa.Column(
-        "read_turns",
-        sa.Integer(),
-        server_default=sa.text("0"),
-        nullable=False,
-        comment="those that facts were read off",
-    ),
-    sa.Column("attempts", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
-    sa.Column("available_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-    sa.Column("lease_token", sa.Uuid()),
-    sa.Column("last_error", sa.Text()),
-)
+
+
+def queue() -> tuple[sa.Column, ...]:
+    """The columns of a session's entry in the queue."""
+    return (
+        sa.Column(
+            "status",
+            sa.Text(),
+            server_default=sa.text("'ready'"),
+            nullable=False,
+            comment="pending: it has turns to be read",
+        ),
+        sa.Column(
+            "read_turns",
+            sa.Integer(),
+            server_default=sa.text("0"),
+            nullable=False,
+            comment="those that facts were read off",
+        ),
+        sa.Column("attempts", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("available_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column("lease_token", sa.Uuid()),
+        sa.Column("last_error", sa.Text()),
+    )
 
 
 def gathered() -> list[str]:
@@ -148,9 +152,9 @@ def upgrade() -> None:
 
 
 def _queue_sessions() -> None:
-    """Every session is queued, for its turns of before to be read."""
-    for column in QUEUE:
-        op.add_column("sessions", column.copy())
+    """What was said before is read once its session goes on."""
+    for column in queue():
+        op.add_column("sessions", column)
     op.create_check_constraint(op.f("sessions_status_check"), "sessions", "status IN ('pending', 'ready', 'dead')")
     op.create_index(
         "sessions_queue_idx",
@@ -167,7 +171,7 @@ def downgrade() -> None:
     op.execute(GATHER.format(tables=", ".join(table for table in gathered() if table != "facts")))
     op.execute("DROP POLICY queue ON sessions")
     op.execute("REVOKE ALL ON sessions FROM casebank_worker")
-    for column in reversed(QUEUE):
+    for column in reversed(queue()):
         op.drop_column("sessions", column.name)
     op.drop_column("profiles", "facts_share")
     op.drop_table("facts")
