@@ -19,11 +19,11 @@ from writer.facts.remove import delete_fact
 from writer.privacy.words import Words
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1/facts", responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/facts", tags=["facts"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
 @router.post("", status_code=201)
-async def write(written: FactWritten, parts: Parts, caller: Caller) -> FactOut:
+async def tell_fact(written: FactWritten, parts: Parts, caller: Caller) -> FactOut:
     """Writes a fact down; the same again is counted, and a newer value closes the older one."""
     await parts.admission.of_agent(caller, "writes", written.agent)
     return await get_fact(await write_fact(parts.database, parts.keyring, written, caller), parts, caller)

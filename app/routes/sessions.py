@@ -25,7 +25,7 @@ from writer.sessions.append import append_turns
 from writer.sessions.locked import delete_session
 from writer.sessions.told import TurnsDraft
 
-router = APIRouter(prefix="/v1/sessions", responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], responses=DOCUMENTED, route_class=BodyRoute)
 
 SessionId = Annotated[SessionName, Path(description="of the backend's choice, for the user")]
 IdempotencyKey = Annotated[
@@ -35,7 +35,7 @@ IdempotencyKey = Annotated[
 
 
 @router.post("/{session_id}/turns")
-async def append(
+async def tell_turns(
     session_id: SessionId, draft: TurnsDraft, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None
 ) -> TurnsAppendedOut:
     """Adds turns to a session and answers once they are on disk; the first call for a name begins the session.
