@@ -58,6 +58,8 @@ from app.settings import Settings
 from app.token_commands import commands as token_commands
 from retrieval.errors import NotFound
 from retrieval.listing import one_profile
+from retrieval.schema import cases
+from retrieval.session_schema import sessions
 from writer.author import Author
 from writer.privacy.rotation import Rotation, rotate
 from writer.retain.backfill import Backfilled
@@ -387,13 +389,15 @@ def requeue(
         typer.Option("--user", callback=named, help="only this user's; -: from standard input; unset: everybody's"),
     ] = None,
 ) -> None:
-    """Queue the dead cases again."""
+    """Queue the dead cases again, and the sessions that could not be read."""
 
-    async def work() -> int:
+    async def work() -> tuple[int, int]:
         async with _parts() as runtime, runtime.database.as_worker() as connection:
-            return len((await connection.execute(queue.requeue_dead(user))).all())
+            dead = [(await connection.execute(queue.requeue_dead(user, of))).all() for of in (cases, sessions)]
+        return len(dead[0]), len(dead[1])
 
-    out.print(f"{_run(work())} cases queued again")
+    of_cases, of_sessions = _run(work())
+    out.print(f"{of_cases} cases queued again" + (f", {of_sessions} sessions" if of_sessions else ""))
 
 
 @cli.command()

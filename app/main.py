@@ -19,6 +19,7 @@ from app.routes import (
     bank,
     begin_again,
     decisions,
+    facts,
     findings,
     health,
     llm,
@@ -26,6 +27,7 @@ from app.routes import (
     policy,
     procedures,
     runs,
+    sessions,
     statistics,
     tools,
 )
@@ -75,7 +77,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     include(app, about.router)
-    for routes in (loop, decisions, runs, findings, llm, statistics, bank, begin_again, procedures, policy, tools):
+    memories = (runs, findings, sessions, facts, bank, procedures)
+    for routes in (loop, decisions, *memories, llm, statistics, begin_again, policy, tools):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app

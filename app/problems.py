@@ -30,6 +30,7 @@ from writer.errors import (
     RunEnded,
     SecretInName,
     SourceNotAllowed,
+    TurnsOutOfOrder,
     UnknownReference,
 )
 from writer.privacy.master_keys import MasterKeyMismatch
@@ -98,6 +99,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     NotJoined: Kind("not-joined", HTTPStatus.CONFLICT),
     RunEnded: Kind("run-ended", HTTPStatus.CONFLICT),
     PathTooLong: Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY),
+    TurnsOutOfOrder: Kind("turns-out-of-order", HTTPStatus.CONFLICT),
     BodyNotJson: Kind("body-not-json", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     BodyTooLarge: Kind("body-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     BodyTooComplex: Kind("body-too-complex", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),

@@ -68,3 +68,14 @@ LlmPurpose = Literal["rewrite", "analyse", "abstract", "revise"]
 
 MasterKeyStatus = Literal["current", "retiring", "retired"]
 """Of a master key: new users' keys are wrapped by it, some are still wrapped by it, or none is any more."""
+
+SessionStatus = Literal["pending", "ready", "dead"]
+"""Of a session: whether it has turns that the worker has still to read."""
+FactKind = Literal["goal", "preference", "event", "fact"]
+"""What a fact about a user is."""
+FactCategory = Literal["money", "health", "learning", "work", "home", "travel", "people", "other"]
+"""What a fact is about."""
+FactOrigin = Literal["turn", "run", "hand"]
+"""Where a fact comes from: a turn of a session, a turn of a run, or somebody who wrote it."""
+Speaker = Literal["user", "assistant", "tool"]
+"""Who said a fact: only what the user says is the user's word."""

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array, dis
 from retrieval.database.rows import Rows
 from retrieval.kinds import QueryKind
 from retrieval.schema import audit, cases, decision_slots, procedure_reviews, procedures, profiles, run_steps, runs
+from retrieval.session_schema import sessions
 
 SHOWN = (
     "id",
@@ -51,10 +52,16 @@ def _referred_to() -> ColumnElement[list[UUID]]:
     return func.coalesce(cases.c.used_case_ids, slate, cast(array([]), ARRAY(Uuid))).label("reference_case_ids")
 
 
+def _named_session() -> ColumnElement[str]:
+    """The name of the session that the run was a part of, as ``session_id``; NULL where there is none."""
+    mine = sessions.c.user_sub == cases.c.user_sub, sessions.c.id == cases.c.session_id
+    return select(sessions.c.name).where(*mine).scalar_subquery().label("session_id")
+
+
 def one_case(user_sub: str, case_id: UUID) -> Rows:
     """Returns the statement for a case with its sealed payload."""
     columns = [cases.c[name] for name in (*SHOWN, "payload")]
-    return select(*columns, _referred_to()).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
+    return select(*columns, _referred_to(), _named_session()).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
 
 
 def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
@@ -62,7 +69,8 @@ def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | N
 
     ``only`` has the values that columns must have; None lets everything through.
     """
-    statement = select(*(cases.c[name] for name in SHOWN), _referred_to()).where(cases.c.user_sub == user_sub)
+    shown = (cases.c[name] for name in SHOWN)
+    statement = select(*shown, _referred_to(), _named_session()).where(cases.c.user_sub == user_sub)
     wanted = [cases.c[name] == value for name, value in only.items() if value is not None]
     return _page(statement.where(*wanted), cases, before, limit)
 
@@ -103,6 +111,15 @@ def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = No
     if numbers is not None:
         steps = steps.where(run_steps.c.number.in_(numbers))
     return steps.order_by(run_steps.c.number)
+
+
+def page_of_sessions(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
+    """Returns the statement for ``limit`` sessions whose id is below ``before``, falling; ids rise with time."""
+    shown = ("id", "name", "agent_key", "turn_count", "last_turn_at", "created_at")
+    statement = select(*(sessions.c[name] for name in shown)).where(sessions.c.user_sub == user_sub)
+    if agent_key is not None:
+        statement = statement.where(sessions.c.agent_key == agent_key)
+    return _page(statement, sessions, before, limit)
 
 
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:

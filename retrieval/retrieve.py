@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar, cast
+from uuid import UUID
 
 import numpy as np
 from cachetools import LRUCache
 
-from retrieval.context import with_tools
+from retrieval.context import CONVERSATION, KNOWN, PartName, Quoted, count_tokens, room_for, with_tools
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
+from retrieval.facts.known import known_of_user
 from retrieval.listing import Measures
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
@@ -37,6 +39,7 @@ from retrieval.search.candidates import (
 )
 from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.search.unrelated import unrelated
+from retrieval.sessions.read import Reading, View, conversation, cost_of_line, cost_of_turn
 from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
 
@@ -139,20 +142,70 @@ class Reader:
         if not question.lessons:
             procedures = await self._procedures(connection, search, rows, question.min_similarity)
         floor = self._calibrations.floor(search.model)
-        return SearchResult(rows, degraded, procedures, await unrelated(connection, search, rows, floor))
+        return SearchResult(
+            rows,
+            degraded,
+            procedures,
+            await unrelated(connection, search, rows, floor),
+            quotes=await self._quotes(connection, question, rows),
+        )
+
+    async def session(self, user_sub: str, authorised_at: datetime, name: str, token_budget: int) -> View | None:
+        """Returns a session as far as the budget shows it; None: the user has no such session.
+
+        Raises:
+            UserErased, DatabaseUnavailable: see Database.as_user.
+        """
+        async with self.database.fast(user_sub, authorised_at) as connection:
+            reading = Reading(connection, name, self._seal_with, lambda turn: count_tokens(turn.text), count_tokens)
+            return await reading.view(token_budget)
+
+    async def _quotes(
+        self, connection: FastConnection, question: Question, rows: Sequence[BankRow]
+    ) -> dict[PartName, Quoted]:
+        """Returns what the context says of the session and of the user."""
+        said = await self._conversation(connection, question, rows)
+        known = await self._known(connection, question, rows)
+        quotes: dict[PartName, Quoted | None] = {"session": said, "user": known}
+        return {name: quoted for name, quoted in quotes.items() if quoted is not None}
+
+    async def _known(self, connection: FastConnection, question: Question, rows: Sequence[BankRow]) -> Quoted | None:
+        """Returns what the context says of the user, in one more statement; None where there is nothing to say."""
+        if not rows or not (rows[0].enabled and rows[0].has_facts) or question.lessons:
+            return None
+        room = room_for(KNOWN, question.token_budget, rows[0].facts_share)
+        if not room:
+            return None
+        return await known_of_user(connection, question.search.agent_key, room, self._seal_with)
+
+    async def _conversation(
+        self, connection: FastConnection, question: Question, rows: Sequence[BankRow]
+    ) -> Quoted | None:
+        """Returns what the context says of the session; None where none is asked for, there is none, or it is off."""
+        if question.session is None or not rows or not rows[0].enabled:
+            return None
+        room = room_for(CONVERSATION, question.token_budget, rows[0].session_share)
+        reading = Reading(connection, question.session, self._seal_with, cost_of_turn, cost_of_line)
+        view = await reading.view(room)
+        return None if view is None or view.agent_key != question.search.agent_key else conversation(view)
 
     async def _to_be_opened(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
         """Returns the rows, those with sealed words as such that open when they are read."""
         keys = {row.key_id for row in rows if is_sealed(row)}
         if not keys:
             return rows
+        seal = await self._seal_with(connection, keys.pop())
+        return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
+
+    async def _seal_with(self, connection: FastConnection, key_id: UUID) -> UserSeal:
+        """Returns what opens words that were sealed with this key."""
         if self.seals is None:
-            raise AssertionError("the words of these cases are sealed, and nobody here can open them")
+            raise AssertionError("these words are sealed, and nobody here can open them")
         seal = await self._seal(connection, self.seals)
-        if keys != {seal.key_id}:  # the user began anew since this process remembered the key
+        if seal.key_id != key_id:  # the user began anew since this process remembered the key
             self.seals.forget(connection.user_sub)
             seal = await self._seal(connection, self.seals)
-        return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
+        return seal
 
     async def _seal(self, connection: FastConnection, seals: Seals) -> UserSeal:
         return await seals.of_user(self.database, connection.user_sub, connection.authorised_at)

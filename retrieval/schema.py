@@ -38,6 +38,7 @@ from retrieval.columns import created as _created
 from retrieval.columns import one_of as _one_of
 from retrieval.columns import unit_interval as _unit_interval
 from retrieval.columns import user as _user
+from retrieval.fact_schema import facts
 from retrieval.kinds import (
     Abstraction,
     AbstractionLevel,
@@ -58,6 +59,7 @@ from retrieval.kinds import (
     RunOutcome,
     RunStatus,
 )
+from retrieval.session_schema import sessions, turns
 
 SEARCH_CONFIGURATION = "english"
 """The text search configuration of stored vectors and of queries; both must agree."""
@@ -117,6 +119,10 @@ profiles = Table(
     Column(
         "tool_kinds", JSONB, nullable=False, server_default=text("'{}'"), comment="of tools whose names do not tell"
     ),
+    Column("session_ttl_days", Integer, comment="since its last turn; null: a session stays"),
+    Column("session_share", REAL, nullable=False, server_default=text("0.4"), comment="of a context's tokens, at most"),
+    Column("facts_share", REAL, nullable=False, server_default=text("0.2"), comment="likewise"),
+    Column("procedures_share", REAL, nullable=False, server_default=text("0.33333334"), comment="likewise"),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key"),
     CheckConstraint("window_size > 0", name="window_size"),
@@ -128,6 +134,9 @@ profiles = Table(
     _one_of("abstraction", Abstraction),
     _unit_interval("least_success"),
     CheckConstraint("procedures BETWEEN 0 AND 10", name="procedures"),
+    _unit_interval("session_share"),
+    _unit_interval("facts_share"),
+    _unit_interval("procedures_share"),
 )
 
 user_keys = Table(
@@ -260,6 +269,7 @@ cases = Table(
     Column("step_count", Integer, nullable=False),
     Column("error_count", Integer, nullable=False),
     Column("retrieval_id", Uuid),
+    Column("session_id", Uuid, comment="the session that it was a part of; null: none, or one that is gone"),
     Column("used_case_ids", ARRAY(Uuid), comment="null: the backend did not say"),
     Column("used_procedure_ids", ARRAY(Uuid), comment="null: the backend did not say"),
     Column(
@@ -306,6 +316,9 @@ cases = Table(
         ["decisions.user_sub", "decisions.id"],
         ondelete="SET NULL (retrieval_id)",
     ),
+    ForeignKeyConstraint(
+        ["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"], ondelete="SET NULL (session_id)"
+    ),
     _one_of("status", CaseStatus),
     _one_of("kind", CaseKind),
     _one_of("outcome", RunOutcome),
@@ -314,6 +327,7 @@ cases = Table(
     Index("cases_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
     Index("cases_search_vector_idx", "search_vector", postgresql_using="gin"),
     Index("cases_retrieval_idx", "user_sub", "retrieval_id", postgresql_where=text("retrieval_id IS NOT NULL")),
+    Index("cases_session_idx", "user_sub", "session_id", postgresql_where=text("session_id IS NOT NULL")),
 )
 
 runs = Table(
@@ -681,7 +695,10 @@ USER_TABLES = (
     findings,
     run_steps,
     runs,
+    facts,
     cases,
+    turns,
+    sessions,
     decision_slots,
     decisions,
     policies,

@@ -33,6 +33,12 @@ class UserSeal(Protocol):
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
         """Returns the words of a case."""
 
+    def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
+        """Returns the message of a session's turn."""
+
+    def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
+        """Returns what a fact says: text, subject, attribute, value, unit."""
+
     def seal_query(self, decision_id: UUID, query: str, rewritten: str | None, told: str | None) -> bytes:
         """Returns the words of a decision, sealed."""
 

@@ -9,6 +9,7 @@ CasebankError
 ├── RunEnded              the run was retained: it takes no more steps
 ├── SecretInName          what should name an agent looks like a secret
 ├── SourceNotAllowed      a reward claims a source that its author may not speak for
+├── TurnsOutOfOrder       a turn is earlier than the one before it, or in future
 └── UnknownReference      the run refers to what the user does not have, or to another agent's retrieval
 """
 
@@ -41,6 +42,10 @@ class SourceNotAllowed(CasebankError):
 
 class UnknownReference(CasebankError):
     """The run refers to a case that the user does not have, or to a retrieval of another agent."""
+
+
+class TurnsOutOfOrder(CasebankError):
+    """A turn is earlier than the one before it in its session, or in future; none of the call was kept."""
 
 
 class RunEnded(CasebankError):

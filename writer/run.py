@@ -62,6 +62,8 @@ def line(longest: int, *, blank: bool = True) -> Any:
 
 AgentKey = line(200)
 TaskText = line(20_000, blank=False)
+SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\.*[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$")]
+"""It stands in a path: no slash, no control character, and not dots alone."""
 Tag = line(100)
 ToolName = line(200)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]
@@ -216,6 +218,12 @@ class FinishedRun(Strict):
         default=None,
         description="of a run whose steps were told while it was under way: it ends here, and they are its tool "
         "traces. tool_traces that come with this count in their place; tool calls in turns do not",
+    )
+
+    session_id: SessionName | None = Field(
+        default=None,
+        description="the agent's session that the run was a part of. Where the run brings no turns, those of the "
+        "session that no run has taken yet are its turns",
     )
 
     @model_validator(mode="after")

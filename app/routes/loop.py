@@ -14,6 +14,7 @@ from app.schemas.loop import (
     HybridSearchIn,
     LessonOut,
     Memory,
+    PartOut,
     RedactionOut,
     RetainOut,
     RetrieveIn,
@@ -73,6 +74,10 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         procedure_threshold=None if slate.threshold is None else threshold_out(slate.threshold),
         memory_context=slate.context.text,
         tokens=slate.context.tokens,
+        parts=[
+            PartOut(part=each.part, tokens=each.tokens, shown=each.shown, left_out=each.left_out)
+            for each in slate.context.parts
+        ],
         policy_version=slate.policy_version,
         mode=slate.mode,
         degraded=slate.degraded,
@@ -151,6 +156,7 @@ def _question(asked: RetrieveIn) -> Question:
         memory=asked.memory,
         tool_memory=asked.tool_memory,
         rewrite=asked.rewrite,
+        session=asked.session_id,
     )
 
 

@@ -30,6 +30,7 @@ class CaseOut(BaseModel):
     occurrences: int
     merged_into: UUID | None
     retrieval_id: UUID | None
+    session_id: str | None = Field(description="the session that the run was a part of; null: none, or it is gone")
     reference_case_ids: list[UUID] = Field(
         description="the cases that the run referred to: those that it used, or, where it did not say, all of its slate"
     )
@@ -98,6 +99,17 @@ class ProfilePatch(Strict):
     tool_kinds: dict[CleanToolName, ToolKind] | None = Field(
         default=None, max_length=200, description="what calls of a tool are, whose name does not tell; replaces all"
     )
+    session_ttl_days: int | None = Field(
+        default=None, ge=1, le=36_500, description="how long a session stays after its last turn; null: for good"
+    )
+    session_share: Share | None = Field(
+        default=None,
+        description="which part of a context's tokens the session may have; what it leaves is for the rest",
+    )
+    facts_share: Share | None = Field(default=None, description="likewise what is known of the user")
+    procedures_share: Share | None = Field(
+        default=None, description="likewise of procedures, while there are cases to show as well"
+    )
 
 
 class ProfileOut(BaseModel):
@@ -123,6 +135,10 @@ class ProfileOut(BaseModel):
     procedure_similarity: Real | None
     llm_tokens_per_day: int | None
     tool_kinds: dict[str, ToolKind]
+    session_ttl_days: int | None
+    session_share: Real
+    facts_share: Real
+    procedures_share: Real
     approximate: bool = Field(description="whether vectors are searched through the HNSW index")
     embedding_model: str | None
     cases: dict[str, int] = Field(description="how many cases there are of each status")

@@ -7,8 +7,9 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
+from retrieval.context import PartName
 from retrieval.kinds import CaseKind, ProcedureKind, QueryKind, RewardSource, Rewrite, RunOutcome
-from writer.run import AgentKey, Reward, Strict, Tag
+from writer.run import AgentKey, Reward, SessionName, Strict, Tag
 
 
 class RedactionOut(BaseModel):
@@ -77,6 +78,10 @@ class RetrieveIn(Strict):
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
+    session_id: SessionName | None = Field(
+        default=None,
+        description="the agent's session, with which `memory_context` begins; one that is not there yet is no fault",
+    )
     rewrite: Rewrite | None = Field(
         default=None, description="who rewrites the query first; null: as the profile has it"
     )
@@ -135,6 +140,15 @@ class ThresholdOut(BaseModel):
     right: float | None = Field(description="share of the calibration's pairs that it tells right; null: not measured")
 
 
+class PartOut(BaseModel):
+    """What one kind of memory took of the token budget."""
+
+    part: PartName
+    tokens: int = Field(description="of its own lines; the frame around all of them counts in `tokens` of the answer")
+    shown: int = Field(description="turns of the session, facts, procedures, or cases")
+    left_out: int = Field(description="those of them that there was no room for")
+
+
 class RetrieveOut(BaseModel):
     """The slate, the text for the prompt, and what is needed to judge both later."""
 
@@ -142,8 +156,9 @@ class RetrieveOut(BaseModel):
     cases: list[SlotOut]
     procedures: list[ToldProcedureOut]
     procedure_threshold: ThresholdOut | None = Field(description="null where the profile has no procedures to tell")
-    memory_context: str
+    memory_context: str = Field(description="session, what is known of the user, procedures, cases, in this order")
     tokens: int
+    parts: list[PartOut] = Field(description="what `memory_context` is made of, in its order; without what is empty")
     policy_version: str
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]

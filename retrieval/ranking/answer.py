@@ -8,7 +8,7 @@ import uuid_utils.compat as uuids
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
 from policy.slate import field_of
-from retrieval.context import Guidance, Remembered, memory_context
+from retrieval.context import PROCEDURES_SHARE, Guidance, Remembered, memory_context
 from retrieval.procedures.found import Procedure, compose
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.pool import Pool
@@ -38,7 +38,13 @@ def answer(
     answered = Retrieved(
         retrieval_id=retrieval_id,
         choices=[_choice(row, place, pool, decision) for place, row in enumerate(chosen)],
-        context=memory_context(shown, question.token_budget, [_guidance(each) for each in procedures]),
+        context=memory_context(
+            shown,
+            question.token_budget,
+            [_guidance(each) for each in procedures],
+            quotes=found.quotes,
+            procedures_share=settings.procedures_share if settings else PROCEDURES_SHARE,
+        ),
         mode=_mode(found, degraded),
         policy_version=default.VERSION if policy is None else policy.version,
         degraded=degraded,

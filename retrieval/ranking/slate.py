@@ -9,7 +9,7 @@ from uuid import UUID
 from policy import default, features
 from policy.decide import Scores
 from policy.features import Features
-from retrieval.context import MemoryContext
+from retrieval.context import MemoryContext, PartName, Quoted
 from retrieval.kinds import Rewrite
 from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.lessons import Lesson
@@ -37,6 +37,8 @@ class Question:
     """Who turns the query into what is searched for; None: whoever the profile says."""
     original_query: str | None = None
     """The query as it came, where ``search`` has another in its place."""
+    session: str | None = None
+    """The session that the context begins with; one that there is not is passed over."""
     lessons: bool = False
     """Whether each case comes with what it taught, in the place of procedures that fit."""
 
@@ -52,6 +54,8 @@ class SearchResult:
     """Of the candidates, those that have nothing to do with the query."""
     wanted: bool = True
     """Whether the request wants to be told anything."""
+    quotes: Mapping[PartName, Quoted] = field(default_factory=dict)
+    """What the context says of the session and of the user, as far as there is something to say."""
 
     @property
     def settings(self) -> ProfileSettings | None:

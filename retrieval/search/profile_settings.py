@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
+from retrieval.fact_schema import facts
 from retrieval.kinds import Rewrite
 from retrieval.schema import SHARED, decisions, policies, procedures, profiles
 
@@ -40,13 +41,16 @@ SETTINGS = (
     "rewrite",
     "procedures",
     "procedure_similarity",
+    "session_share",
+    "facts_share",
+    "procedures_share",
     *OVERRIDES,
 )
 """Settings of the profile that stand beside each candidate."""
 
-STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward", "has_procedures")
+STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward", "has_procedures", "has_facts")
 """What else stands there: version and time of the live policies, the mean reward of the LATEST decisions, and
-whether there is a procedure to show.
+whether there is a procedure or a fact to show.
 """
 LATEST = 100
 
@@ -66,6 +70,9 @@ class ProfileSettings(Protocol):
     rewrite: Rewrite
     procedures: int
     procedure_similarity: float | None
+    session_share: float
+    facts_share: float
+    procedures_share: float
     full_text_weight: float
     semantic_weight: float
     rrf_k: float
@@ -75,6 +82,7 @@ class ProfileSettings(Protocol):
     candidate_since: datetime
     usual_reward: float | None
     has_procedures: bool
+    has_facts: bool
 
 
 def profile_settings() -> CTE:
@@ -91,6 +99,7 @@ def profile_settings() -> CTE:
             procedures.c.agent_key == AGENT_KEY,
             procedures.c.status == literal_column("'active'"),
         ),
+        "has_facts": exists().where(facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY),
     }
     columns = [profiles.c[name] for name in SETTINGS if name not in OVERRIDES]
     return (
@@ -116,6 +125,7 @@ def settings_of_none() -> CTE:
         "explore": cast(literal_column("0"), Float),
         "canary": cast(literal_column("0"), Float),
         "has_procedures": false(),
+        "has_facts": false(),
     }
     columns = [own.get(name, _default(name)).label(name) for name in SETTINGS if name not in OVERRIDES]
     overridden = [_overridden(name, _default(name)) for name in OVERRIDES]

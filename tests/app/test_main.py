@@ -44,7 +44,7 @@ async def test_the_examples_of_the_documentation_work(service: Service, alice: U
     case_id = await alice.retain("water the garden", plan=STEPS)
     await alice.settle()
     (learned,) = await alice.rows("SELECT id FROM procedures WHERE user_sub = :user_sub")
-    named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT, "run_id": uuid4()}
+    named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT, "run_id": uuid4(), "session_id": "a chat"}
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
         long_ago = datetime.now(UTC) - timedelta(days=1)  # an erasure, for one example to begin again after

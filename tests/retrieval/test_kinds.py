@@ -26,6 +26,11 @@ COLUMNS = {
     "Rewrite": "profiles.rewrite",
     "AnalystChoice": "profiles.analyst",
     "Abstraction": "profiles.abstraction",
+    "SessionStatus": "sessions.status",
+    "FactKind": "facts.kind",
+    "FactCategory": "facts.category",
+    "FactOrigin": "facts.origin",
+    "Speaker": "facts.said_by",
     "LlmPurpose": "llm_usage.purpose",
     "MasterKeyStatus": "master_keys.status",
 }

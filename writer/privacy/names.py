@@ -8,14 +8,14 @@ from writer.privacy.redact import redact_text
 
 
 @lru_cache(maxsize=4096)  # an agent comes with every run
-def nameable(name: str) -> str:
+def nameable(name: str, whose: str = "an agent's") -> str:
     """The name unchanged.
 
     Raises:
         SecretInName: it looks like a secret or holds personal data; redacted, two names could become one.
     """
     if redact_text(name)[1]:
-        raise SecretInName("an agent's name must not look like a secret or hold personal data")
+        raise SecretInName(f"{whose} name must not look like a secret or hold personal data")
     return name
 
 

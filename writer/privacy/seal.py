@@ -46,7 +46,7 @@ class PayloadTooLarge(CasebankError):
 
 PAYLOAD, CASE_WORDS, DECISION_WORDS = b"case", b"words of case", b"words of decision"
 RUN_WORDS, RUN_STEP = b"words of run", b"step of run"
-FINDING = b"finding of run"
+FINDING, TURN, FACT = b"finding of run", b"turn of session", b"words of fact"
 """What of a row is sealed: what was sealed as one thing opens as no other."""
 
 

@@ -15,7 +15,18 @@ from retrieval.database.database import Database
 from retrieval.sealed import CaseWords, effects_of
 from retrieval.text import folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, FINDING, RUN_STEP, RUN_WORDS, Packed, seal, unseal
+from writer.privacy.seal import (
+    CASE_WORDS,
+    DECISION_WORDS,
+    FACT,
+    FINDING,
+    RUN_STEP,
+    RUN_WORDS,
+    TURN,
+    Packed,
+    seal,
+    unseal,
+)
 
 TOKEN_BYTES = 12
 """Of a keyed hash: two different steps of one user share a token once in some 10^14 pairs of plans."""
@@ -134,6 +145,41 @@ class Words:
         """Returns a number of 64 bits that equal texts share, to the letter, and that tells no word."""
         keyed = hmac.digest(self.key.key, f"{purpose}\n{text}".encode("utf-8", "surrogatepass"), "sha256")
         return int.from_bytes(keyed[:_NUMBER_BYTES], "big", signed=True)
+
+    def seal_turn(self, session_id: UUID, number: int, message: Packed) -> bytes:
+        """Returns a turn of a session, sealed for its place in it, whatever the setting."""
+        return seal(message, self.key.key, user_sub=self.user_sub, case_id=session_id, of=TURN + b"%d" % number)
+
+    def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
+        """Returns the message of a turn.
+
+        Raises:
+            SealBroken: it belongs to another place, session, user or key, or was changed.
+        """
+        of = TURN + b"%d" % number
+        message: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
+        return message
+
+    def seal_fact(self, fact_id: UUID, words: Mapping[str, str]) -> bytes:
+        """Returns what a fact says, sealed, whatever the setting."""
+        return seal(dict(words), self.key.key, user_sub=self.user_sub, case_id=fact_id, of=FACT)
+
+    def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
+        """Returns what a fact says: text, subject, attribute, value, unit.
+
+        Raises:
+            SealBroken: the words belong to another fact, user or key, or were changed.
+        """
+        said: dict[str, str] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=fact_id, of=FACT)
+        return said
+
+    def hash_of_fact(self, *parts: str) -> bytes:
+        """Returns what stands for these words, whatever their case and white space; nobody else can try words out."""
+        return self._keyed(b"fact", "\n".join(map(folded, parts)))
+
+    def hash_of_call(self, request_hash: bytes) -> bytes:
+        """Returns what tells a call apart from others under its idempotency key; nobody else can try words out on it."""
+        return hmac.digest(self.key.key, b"call" + request_hash, "sha256")
 
     def token(self, step: str) -> str:
         """Returns what stands for a step of a plan; steps that differ in case and white space alone share one."""

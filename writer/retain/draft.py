@@ -18,12 +18,13 @@ from retrieval.telemetry import origin, stage
 from retrieval.text import folded
 from writer.analysis.call_status import failed_by_status
 from writer.analysis.run_counts import counted_by_status
+from writer.messages import tool_traces
 from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, pack
 from writer.retain.heuristic import heuristic_reward
 from writer.retain.plan import CallMade, plan_of
-from writer.run import FinishedRun
+from writer.run import FinishedRun, ToolTrace, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,17 @@ class Draft:
     """When the run was; None: now."""
     run_id: UUID | None = None
     """The run under way that ends with it."""
+    session: str | None = None
+    """The session that it was a part of."""
     ends_as: RunStatus = "retained"
     """What becomes of that one."""
     redacted: "Redacted | None" = None
-    """What to make the draft of again, once the steps of that one are read; None where it has its own tool traces."""
+    """What to make the draft of again, once the steps or turns of those are read; None where it has its own."""
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether the run brought its own turns, and takes none of its session."""
+        return self.redacted is None or bool(self.redacted.clean["turns"])
 
     @property
     def reward_source(self) -> RewardSource | None:
@@ -79,11 +87,20 @@ class Redacted:
     request_hash: bytes
 
 
-def with_steps(draft: Draft, traces: Sequence[Mapping[str, Any]]) -> Draft:
-    """Returns the draft with these tool traces, which are redacted; one that has its own stays as it is."""
+def completed(draft: Draft, traces: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> Draft:
+    """Returns the draft with these tool traces and turns, which are redacted, where it has none of its own.
+
+    Without a run under way the calls in the turns are its tool traces.
+    """
     if draft.redacted is None:
         return draft
-    made = _made(replace(draft.redacted, clean={**draft.redacted.clean, "tool_traces": traces}))
+    clean = dict(draft.redacted.clean)
+    clean["turns"] = clean["turns"] or list(turns)
+    if draft.run_id is None and not clean["tool_traces"]:
+        calls = tool_traces([Turn.model_validate(turn) for turn in clean["turns"]])
+        traces = [ToolTrace.model_validate(call).model_dump(mode="json") for call in calls]
+    clean["tool_traces"] = clean["tool_traces"] or list(traces)
+    made = _made(replace(draft.redacted, clean=clean))
     columns = {**made.columns, "idempotency_key": draft.columns["idempotency_key"]}
     return replace(draft, columns=columns, payload=made.payload)
 
@@ -95,7 +112,8 @@ def _draft(run: FinishedRun) -> Draft:
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     redacted = Redacted(run, *redact(raw), request_hash)
     draft = _made(redacted)
-    return replace(draft, redacted=None if run.run_id is None or run.tool_traces else redacted)
+    whole = (run.run_id is None or run.tool_traces) and (run.session_id is None or run.turns)
+    return replace(draft, redacted=None if whole else redacted)
 
 
 def _made(redacted: Redacted) -> Draft:
@@ -123,6 +141,7 @@ def _made(redacted: Redacted) -> Draft:
         "reward_source": _reward_source(run, guess),
         "step_count": len(traces) or len(run.plan),
         "error_count": counts.error_count,
+        "session_id": None,  # until it is looked up by its name
         "used_case_ids": run.used_case_ids,
         "used_procedure_ids": run.used_procedure_ids,
         # not what was read off the calls: their arguments are sealed, and the index is not
@@ -131,7 +150,15 @@ def _made(redacted: Redacted) -> Draft:
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
     payload["origin"] = origin()  # for the worker's log and trace
-    return Draft(uuids.uuid7(), columns, pack(payload), redacted.redactions, run.retrieval_id, run_id=run.run_id)
+    return Draft(
+        uuids.uuid7(),
+        columns,
+        pack(payload),
+        redacted.redactions,
+        run.retrieval_id,
+        run_id=run.run_id,
+        session=None if run.session_id is None else nameable(run.session_id, "a session's"),
+    )
 
 
 def _drop_unsaid(raw: dict[str, Any]) -> None:
@@ -139,7 +166,7 @@ def _drop_unsaid(raw: dict[str, Any]) -> None:
 
     So a repeat of an older retain is the same request, with the same hash.
     """
-    for name in ("used_procedure_ids", "run_id"):
+    for name in ("used_procedure_ids", "run_id", "session_id"):
         if raw[name] is None:
             del raw[name]
     for turn in raw["turns"]:

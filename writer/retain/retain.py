@@ -25,10 +25,11 @@ from writer.privacy.names import unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import seal
 from writer.privacy.words import Words
-from writer.retain.draft import Draft, draft_of, message_hash, with_steps
+from writer.retain.draft import Draft, completed, draft_of, message_hash
 from writer.retain.references import wrong_reference
-from writer.retain.under_way import end, lock_run, traces_of
+from writer.retain.under_way import UnderWay, end, lock_run, traces_of
 from writer.run import FinishedRun
+from writer.sessions.locked import Locked, lock_session, mark_taken, turns_to_take
 
 ATTEMPTS = 4
 """A first run of a new user and agent may miss a profile, a key and a retrieval: three repairs, then it fits."""
@@ -92,15 +93,16 @@ async def retain_draft(
 
 async def _insert(database: Database, keyring: Keyring, draft: Draft, author: Author) -> Retained:
     # what is to be opened needs the key that the database has; of what is to be sealed the database refuses another
-    known = keyring.remembered(author.user_sub) if draft.run_id is None else None
+    alone = draft.run_id is None and draft.session is None
+    known = keyring.remembered(author.user_sub) if alone else None
     key = known or await _key(database, keyring, author)
     storing = _Storing(author, key, keyring.seals_words)
-    if draft.run_id is None:
+    if alone:
         async with database.fast(author.user_sub, author.authorised_at) as fast:
             refusal = await storing.store(fast, draft)
     else:
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
-            draft, refusal = await storing.end_run(connection, draft, draft.run_id)
+            draft, refusal = await storing.store_joined(connection, draft)
     if refusal is None:
         REWARDS.labels(str(draft.columns["reward_source"])).inc()
         return Retained(draft.case_id, "pending", draft.redactions, draft.retrieval_id)
@@ -128,24 +130,44 @@ class _Storing:
         stored = await connection.value(insert_case(), row)
         return None if stored is not None else IdempotencyConflict("this Idempotency-Key was used before")
 
-    async def end_run(
-        self, connection: AsyncConnection, draft: Draft, run_id: UUID
-    ) -> tuple[Draft, CasebankError | None]:
-        """Stores the case of a run under way, and ends that, in one transaction; returns the draft as it was stored."""
-        words = Words(self.author.user_sub, self.key)
-        run = await lock_run(connection, self.author.user_sub, run_id)
-        if run is None or run.agent_key != draft.columns["agent_key"]:
-            return draft, UnknownReference("run_id names no run of this agent")
-        if run.status in {"retained", draft.ends_as}:
-            return draft, RunEnded("this run ended before")
-        steps = await traces_of(connection, words, run_id) if draft.redacted is not None else []
-        draft = await asyncio.to_thread(with_steps, draft, steps)
-        draft = replace(draft, retrieval_id=draft.retrieval_id or run.known_retrieval_id)
-        fast = await FastConnection.within(connection, self.author.user_sub, self.author.authorised_at)
+    async def store_joined(self, connection: AsyncConnection, draft: Draft) -> tuple[Draft, CasebankError | None]:
+        """Stores the case of a run under way, which ends, or of a session, in one transaction.
+
+        Returns the draft as it was stored, with their steps and turns, and why it was not.
+        """
+        user_sub, words = self.author.user_sub, Words(self.author.user_sub, self.key)
+        run = await lock_run(connection, user_sub, draft.run_id) if draft.run_id is not None else None
+        session = await lock_session(connection, user_sub, draft.session) if draft.session is not None else None
+        if (wrong := _not_joined(draft, run, session)) is not None:
+            return draft, wrong
+        wanted = draft.redacted is not None
+        steps = await traces_of(connection, words, run.id) if wanted and run is not None else []
+        turns = await turns_to_take(connection, words, session) if wanted and session is not None else []
+        takes = bool(turns) and not draft.has_turns
+        draft = await asyncio.to_thread(completed, draft, steps, turns)
+        if run is not None:
+            draft = replace(draft, retrieval_id=draft.retrieval_id or run.known_retrieval_id)
+        if session is not None:
+            draft = replace(draft, columns={**draft.columns, "session_id": session.id})
+        fast = await FastConnection.within(connection, user_sub, self.author.authorised_at)
         refusal = await self.store(fast, draft)
-        if refusal is None:
+        if refusal is None and run is not None:
             await end(connection, self.author, run, draft.case_id, draft.ends_as)
+        if refusal is None and session is not None and takes:
+            await mark_taken(connection, user_sub, session)
         return draft, refusal
+
+
+def _not_joined(draft: Draft, run: UnderWay | None, session: Locked | None) -> CasebankError | None:
+    """Returns why the draft cannot be joined to the run and the session that it names; None: it can, or names none."""
+    agent_key = draft.columns["agent_key"]
+    if draft.run_id is not None and (run is None or run.agent_key != agent_key):
+        return UnknownReference("run_id names no run of this agent")
+    if run is not None and run.status in {"retained", draft.ends_as}:
+        return RunEnded("this run ended before")
+    if draft.session is not None and (session is None or session.agent_key != agent_key):
+        return UnknownReference("session_id names no session of this agent")
+    return None
 
 
 async def _wrong(connection: FastConnection, row: Mapping[str, Any]) -> str | None:
@@ -203,6 +225,7 @@ INSERTED = (
     "step_count",
     "error_count",
     "retrieval_id",
+    "session_id",
     "used_case_ids",
     "used_procedure_ids",
     "search_text",

@@ -9,9 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from retrieval.errors import NotFound
+from retrieval.fact_schema import facts
 from retrieval.schema import ERRORS, SEARCH_CONFIGURATION, cases, profiles
 from writer.audit import Change, note
 from writer.author import Author
+from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_case
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
@@ -51,6 +53,7 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
         NotFound: the user has no such case.
     """
     await forget_findings_of_case(connection, author.user_sub, case_id)
+    await delete_facts(connection, author, facts.c.case_id == case_id)
     await forget_words(connection, author.user_sub, [case_id])
     await forget_sources(connection, author.user_sub, [case_id])
     gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)

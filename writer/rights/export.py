@@ -1,7 +1,7 @@
 """Export: everything that the bank holds of a user, unsealed, one JSON object a row."""
 
 import typing
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import date, datetime
 from uuid import UUID
 
@@ -10,7 +10,9 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
+from retrieval.fact_schema import facts
 from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, findings, run_steps, runs
+from retrieval.session_schema import turns
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
 from writer.privacy.words import Words
@@ -31,6 +33,10 @@ _LEFT_OUT = {
     "findings.query_hash",
     "findings.terms",
     "procedures.search_vector",
+    "facts.said",
+    "facts.slot",
+    "sessions.lease_token",
+    "turns.call_hash",
     "cases.lease_token",
     "user_keys.wrapped_key",
     "user_keys.master_key",
@@ -59,23 +65,53 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
 
 def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
     """Returns the row with what was sealed in it unsealed."""
-    if table is cases:
-        payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
-        return {**words.opened(row), "payload": payload}
-    if table is decisions:
-        return words.open_query(row)
-    if table is runs:
-        rest = {name: value for name, value in row.items() if name != "words"}
-        return {**rest, "task": words.open_run(row["id"], row["words"])}
-    if table is run_steps:
-        return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
-    if table is findings:
-        return {**row, "payload": words.open_finding(row["run_id"], row["step"], row["part"], row["payload"])}
-    return dict(row)
+    opener = _OPENERS.get(table)
+    return dict(row) if opener is None else opener(words, row)
+
+
+def _case(words: Words, row: RowMapping) -> dict[str, object]:
+    payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
+    return {**words.opened(row), "payload": payload}
+
+
+def _run(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**_without_words(row), "task": words.open_run(row["id"], row["words"])}
+
+
+def _step(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
+
+
+def _finding(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**row, "payload": words.open_finding(row["run_id"], row["step"], row["part"], row["payload"])}
+
+
+def _turn(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])}
+
+
+def _fact(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**_without_words(row), **words.open_fact(row["id"], row["words"])}
+
+
+def _without_words(row: RowMapping) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name != "words"}
+
+
+_OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
+    cases: _case,
+    decisions: Words.open_query,
+    runs: _run,
+    run_steps: _step,
+    findings: _finding,
+    turns: _turn,
+    facts: _fact,
+}
+"""What opens the rows of a table that holds something sealed."""
 
 
 async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[RowMapping]:
-    size = PAGE_OF_CASES if table in {cases, run_steps} else PAGE
+    size = PAGE_OF_CASES if table in {cases, run_steps, turns} else PAGE
     after: RowMapping | None = None
     while True:
         async with database.as_user(user_sub, began_at) as connection:

@@ -5,7 +5,9 @@ from uuid import UUID
 
 from sqlalchemy import Select, and_, func, literal, select
 
+from retrieval.fact_schema import facts
 from retrieval.schema import cases, decisions, procedures, profiles, runs
+from retrieval.session_schema import sessions
 
 BATCH = 1_000
 """Most rows that one transaction prunes."""
@@ -49,6 +51,40 @@ def ended_runs(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
         select(runs.c.id)
         .where(runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.ended_at < before)
         .order_by(runs.c.ended_at, runs.c.id)
+        .limit(BATCH)
+    )
+
+
+def expired_sessions(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for sessions in which nothing was said for the profile's ``session_ttl_days``."""
+    profile = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
+    age = literal(now) - sessions.c.last_turn_at
+    return (
+        select(sessions.c.id)
+        .join(profiles, profile)
+        .where(
+            sessions.c.user_sub == user_sub,
+            sessions.c.agent_key == agent_key,
+            age > func.make_interval(0, 0, 0, profiles.c.session_ttl_days),
+        )
+        .order_by(sessions.c.last_turn_at, sessions.c.id)
+        .limit(BATCH)
+    )
+
+
+def expired_facts(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns the statement for facts that were not told for the profile's ``ttl_days``."""
+    profile = and_(profiles.c.user_sub == facts.c.user_sub, profiles.c.agent_key == facts.c.agent_key)
+    age = literal(now) - facts.c.last_told_at
+    return (
+        select(facts.c.id)
+        .join(profiles, profile)
+        .where(
+            facts.c.user_sub == user_sub,
+            facts.c.agent_key == agent_key,
+            age > func.make_interval(0, 0, 0, profiles.c.ttl_days),
+        )
+        .order_by(facts.c.last_told_at, facts.c.id)
         .limit(BATCH)
     )
 

@@ -11,7 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
+from retrieval.fact_schema import facts
 from retrieval.schema import cases, decisions, procedures, runs
+from retrieval.session_schema import sessions
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_profile, lock_profile
@@ -19,7 +21,9 @@ from writer.upkeep.expiry import (
     BATCH,
     ended_runs,
     expired,
+    expired_facts,
     expired_procedures,
+    expired_sessions,
     long_pruned,
     merged,
     old_decisions,
@@ -42,6 +46,8 @@ class Pruned:
     decisions: int = 0
     procedures: int = 0
     runs: int = 0
+    sessions: int = 0
+    facts: int = 0
 
     def __add__(self, other: "Pruned") -> "Pruned":
         return Pruned(
@@ -50,6 +56,8 @@ class Pruned:
             self.decisions + other.decisions,
             self.procedures + other.procedures,
             self.runs + other.runs,
+            self.sessions + other.sessions,
+            self.facts + other.facts,
         )
 
 
@@ -132,12 +140,20 @@ async def prune(
     ended = _Sweep(
         ended_runs(user_sub, agent_key, now - kept), lambda ids: delete_runs(user_sub, ids), "ended", "prune_run"
     )
+    silent = _Sweep(
+        expired_sessions(user_sub, agent_key, now), lambda ids: delete_sessions(user_sub, ids), "ttl", "prune_session"
+    )
+    stale = _Sweep(
+        expired_facts(user_sub, agent_key, now), lambda ids: delete_facts(user_sub, ids), "ttl", "prune_fact"
+    )
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
         decisions=await _sweep(database, profile, log),
         procedures=sum([await _sweep(database, profile, sweep) for sweep in procedure_sweeps]),
         runs=await _sweep(database, profile, ended),
+        sessions=await _sweep(database, profile, silent),
+        facts=await _sweep(database, profile, stale),
     )
 
 
@@ -192,3 +208,13 @@ def delete_decisions(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
 def delete_runs(user_sub: str, run_ids: Sequence[UUID]) -> Delete:
     """Returns the statement that deletes runs that were under way once, with what steps they still have."""
     return delete(runs).where(runs.c.user_sub == user_sub, runs.c.id.in_(run_ids))
+
+
+def delete_sessions(user_sub: str, session_ids: Sequence[UUID]) -> Delete:
+    """Returns the statement that deletes sessions with their turns."""
+    return delete(sessions).where(sessions.c.user_sub == user_sub, sessions.c.id.in_(session_ids))
+
+
+def delete_facts(user_sub: str, fact_ids: Sequence[UUID]) -> Delete:
+    """Returns the statement that deletes facts; what one of them had closed stays closed."""
+    return delete(facts).where(facts.c.user_sub == user_sub, facts.c.id.in_(fact_ids))

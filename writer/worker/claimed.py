@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from writer.analysis.placeholders import without_placeholders
 from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
+from writer.facts.extract import Told
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Lessons, UsedVersion
 from writer.worker.queue import Claim
@@ -51,6 +53,8 @@ class ClaimedCase:
     used_procedure_ids: list[UUID] | None
     payload: bytes
     source: str
+    session_id: UUID | None
+    created_at: datetime
     analyst: AnalystChoice
     abstraction: Abstraction
     least_success: float
@@ -64,6 +68,8 @@ class Work:
     case: ClaimedCase
     said: CaseWords = field(default_factory=lambda: CaseWords("", []))
     """Task and plan; empty until the case is opened."""
+    facts: Sequence[Told] = ()
+    """That the user told in its turns; those of a session are read there."""
     used: Sequence[UsedVersion] = ()
     taught: Lessons = field(default_factory=Lessons)
     tools: Sequence[ToolUse] = ()

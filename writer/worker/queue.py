@@ -1,10 +1,12 @@
-"""The queue inside the cases table: claim with a lease, hand back with a delay, give up, and requeue.
+"""The queue inside the tables of cases and of sessions: claim with a lease, hand back with a delay, give up, requeue.
 
+A row is its own entry: of a run that was retained, or of a session with turns that nobody has read yet.
 Every statement here runs as the worker role, which sees who waits and nothing of what they wrote.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
@@ -12,6 +14,7 @@ from sqlalchemy import (
     Integer,
     ScalarSelect,
     Select,
+    Table,
     Update,
     and_,
     case,
@@ -43,20 +46,43 @@ class Claim:
     lease_token: UUID
     claimed_at: datetime
 
+    @property
+    def row_id(self) -> UUID:
+        """Returns the id of the row in the queue."""
+        return self.case_id
 
-def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "") -> Update:
-    """Returns the statement that leases up to ``batch`` waiting cases to a worker, their users taking turns.
+
+class Held(Protocol):
+    """A row that is this worker's until the lease ends."""
+
+    @property
+    def user_sub(self) -> str:
+        """Whose it is."""
+
+    @property
+    def row_id(self) -> UUID:
+        """Its id."""
+
+    @property
+    def lease_token(self) -> UUID:
+        """What it was leased under."""
+
+
+def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "", queue: Table = cases) -> Update:
+    """Returns the statement that leases up to ``batch`` waiting rows to a worker, their users taking turns.
 
     The turns go by name, to the next users after ``after``: each of them gives the case that waits longest, then each
     the second, and so on. So nobody waits behind all that another has retained.
     """
-    turns = select(_next_user(literal(after)).label("user_sub"), literal(1).label("turn")).cte("turns", recursive=True)
-    following = select(_next_user(turns.c.user_sub), turns.c.turn + 1)
+    turns = select(_next_user(queue, literal(after)).label("user_sub"), literal(1).label("turn")).cte(
+        "turns", recursive=True
+    )
+    following = select(_next_user(queue, turns.c.user_sub), turns.c.turn + 1)
     turns = turns.union_all(following.where(turns.c.user_sub.is_not(None), turns.c.turn < batch))
-    longest = [cases.c.available_at, cases.c.id]
+    longest = [queue.c.available_at, queue.c.id]
     theirs = (
-        select(cases.c.id, func.row_number().over(order_by=longest).label("round"))
-        .where(*_due(), cases.c.user_sub == turns.c.user_sub, cases.c.lease_token.is_distinct_from(lease_token))
+        select(queue.c.id, func.row_number().over(order_by=longest).label("round"))
+        .where(*_due(queue), queue.c.user_sub == turns.c.user_sub, queue.c.lease_token.is_distinct_from(lease_token))
         .order_by(*longest)
         .limit(WORKERS_APART * batch)
         .lateral("theirs")
@@ -69,39 +95,39 @@ def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "") -> U
         .subquery("waiting")
     )
     leased = (
-        select(cases.c.user_sub, cases.c.id)
-        .join(waiting, and_(waiting.c.user_sub == cases.c.user_sub, waiting.c.id == cases.c.id))
-        .where(*_due())  # again, for another worker may have taken it meanwhile
+        select(queue.c.user_sub, queue.c.id)
+        .join(waiting, and_(waiting.c.user_sub == queue.c.user_sub, waiting.c.id == queue.c.id))
+        .where(*_due(queue))  # again, for another worker may have taken it meanwhile
         .order_by(waiting.c.round, waiting.c.turn)
         .limit(batch)
-        .with_for_update(of=cases, skip_locked=True)
+        .with_for_update(of=queue, skip_locked=True)
     )
     return (
-        update(cases)
-        .where(tuple_(cases.c.user_sub, cases.c.id).in_(leased))
-        .values(lease_token=lease_token, available_at=func.now() + lease, attempts=cases.c.attempts + 1)
-        .returning(cases.c.user_sub, cases.c.id, cases.c.agent_key, cases.c.attempts, func.now().label("claimed_at"))
+        update(queue)
+        .where(tuple_(queue.c.user_sub, queue.c.id).in_(leased))
+        .values(lease_token=lease_token, available_at=func.now() + lease, attempts=queue.c.attempts + 1)
+        .returning(queue.c.user_sub, queue.c.id, queue.c.agent_key, queue.c.attempts, func.now().label("claimed_at"))
     )
 
 
-def _due() -> tuple[ColumnElement[bool], ...]:
-    return cases.c.status == literal_column("'pending'"), cases.c.available_at <= func.now()
+def _due(queue: Table) -> tuple[ColumnElement[bool], ...]:
+    return queue.c.status == literal_column("'pending'"), queue.c.available_at <= func.now()
 
 
-def _next_user(after: ColumnElement[str]) -> ScalarSelect[str]:
-    """The first user after that one, by name, of whom a case is due; NULL where there is none."""
-    return select(func.min(cases.c.user_sub)).where(*_due(), cases.c.user_sub > after).scalar_subquery()
+def _next_user(queue: Table, after: ColumnElement[str]) -> ScalarSelect[str]:
+    """The first user after that one, by name, of whom a row is due; NULL where there is none."""
+    return select(func.min(queue.c.user_sub)).where(*_due(queue), queue.c.user_sub > after).scalar_subquery()
 
 
-def give_up_on_expired(max_attempts: int) -> Update:
-    """Returns the statement that gives up on cases whose last attempt never came back."""
+def give_up_on_expired(max_attempts: int, queue: Table = cases) -> Update:
+    """Returns the statement that gives up on rows whose last attempt never came back."""
     return (
-        update(cases)
+        update(queue)
         .where(
-            cases.c.status == "pending",
-            cases.c.available_at <= func.now(),
-            cases.c.attempts >= max_attempts,
-            cases.c.lease_token.is_not(None),  # what was handed back has none
+            queue.c.status == "pending",
+            queue.c.available_at <= func.now(),
+            queue.c.attempts >= max_attempts,
+            queue.c.lease_token.is_not(None),  # what was handed back has none
         )
         .values(status="dead", last_error="the worker died with it", lease_token=None)
     )
@@ -121,16 +147,16 @@ def renew(held: Claim, lease: timedelta) -> Update:
     )
 
 
-def hand_back(held: Claim, error: str, delay: timedelta, *, dead: bool) -> Update:
+def hand_back(held: Held, error: str, delay: timedelta, *, dead: bool, queue: Table = cases) -> Update:
     """Returns the statement that ends a failed attempt: to be tried again after the delay, or dead."""
     return (
-        update(cases)
+        update(queue)
         .where(
             and_(
-                cases.c.user_sub == held.user_sub,
-                cases.c.id == held.case_id,
-                cases.c.lease_token == held.lease_token,
-                cases.c.status == "pending",
+                queue.c.user_sub == held.user_sub,
+                queue.c.id == held.row_id,
+                queue.c.lease_token == held.lease_token,
+                queue.c.status == "pending",
             ),
         )
         .values(
@@ -142,12 +168,12 @@ def hand_back(held: Claim, error: str, delay: timedelta, *, dead: bool) -> Updat
     )
 
 
-def requeue_dead(user_sub: str | None = None) -> Update:
-    """Returns the statement that queues the dead cases again, of one user or of all, with their attempts forgotten."""
-    dead = update(cases).where(cases.c.status == "dead")
+def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
+    """Returns the statement that queues the dead rows again, of one user or of all, with their attempts forgotten."""
+    dead = update(queue).where(queue.c.status == "dead")
     if user_sub is not None:
-        dead = dead.where(cases.c.user_sub == user_sub)
-    return dead.values(status="pending", attempts=0, available_at=func.now(), lease_token=None).returning(cases.c.id)
+        dead = dead.where(queue.c.user_sub == user_sub)
+    return dead.values(status="pending", attempts=0, available_at=func.now(), lease_token=None).returning(queue.c.id)
 
 
 def depth() -> Select[str, int, datetime]:

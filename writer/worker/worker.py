@@ -36,6 +36,7 @@ from writer.analysis.recount import Recount, recount
 from writer.analysis.tool_use import ToolUse, tools_used
 from writer.audit import Change, note
 from writer.errors import LeaseLost
+from writer.facts.store import Provenance, tell
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.seal import SealBroken, unseal
@@ -52,6 +53,7 @@ from writer.worker.claimed import ClaimedCase, Work, claimed, close, remember_er
 from writer.worker.correction import corrected, earlier_feedback
 from writer.worker.dedupe import count_again, twin
 from writer.worker.queue import Claim
+from writer.worker.session_reader import SessionReader, facts_in_run
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -84,11 +86,19 @@ class Worker:
     """Whoever teaches the profiles that want a language model for it; None where the service has none."""
     looked_at: float | None = None
     """When it last began to look at the queue, by the monotonic clock; None: it was never run."""
+    _sessions: SessionReader = field(init=False)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _last_served: str = ""
     """Whose turn it was last; the next batch goes to the users after that one."""
     _abandoned: list[Claim] = field(default_factory=list)
     """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
+
+    def __post_init__(self) -> None:
+        """Reads sessions at the same pace."""
+        pace = self.pace
+        self._sessions = SessionReader(
+            self.database, self.keyring, pace.lease, pace.max_attempts, pace.backoff_s, pace.backoff_max_s, self.rng
+        )
 
     def wake(self) -> None:
         """Makes the worker look at the queue now; for a retain in the same process."""
@@ -119,11 +129,14 @@ class Worker:
                 self._wake.clear()
 
     async def run_once(self) -> int:
-        """Takes one batch off the queue and returns its size, whatever became of it.
+        """Takes one batch of runs off the queue, and one of sessions, and returns how many, whatever became of them.
 
         Raises:
-            DatabaseUnavailable: the claimed cases come back when this worker claims again, or their lease ends.
+            DatabaseUnavailable: what was claimed comes back when this worker claims again, or its lease ends.
         """
+        return await self._work_on_cases() + await self._sessions.run_once(self.pace.batch)
+
+    async def _work_on_cases(self) -> int:
         claims = await self._claim()
         if not claims:
             return 0
@@ -278,6 +291,8 @@ class Worker:
         held, case, opened = work.held, work.case, work.opened
         work.opened = {}
         run = StoredRun(work.said.task, case.outcome, opened["tool_traces"], opened["turns"], work.said.plan)
+        if case.session_id is None:
+            work.facts = await asyncio.to_thread(facts_in_run, opened["turns"], case.created_at)
         if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
             work.tools, work.counts, work.errors = await asyncio.to_thread(_look_at_calls, run)
         brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
@@ -326,6 +341,7 @@ class Worker:
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
             await self._store_lessons(connection, work)
+            await self._store_facts(connection, work)
             if _failed(case) and not _failed(work.case):  # as somebody said after it was read
                 await withdraw_learned(connection, held.user_sub, "worker", [held.case_id])
             await remember_errors(connection, held, work.errors)
@@ -341,6 +357,17 @@ class Worker:
             await versions.add(connection, source, draft, next(vectors))
         for used, draft in work.taught.revisions:
             await versions.revise(connection, source, used, draft, next(vectors))
+
+    async def _store_facts(self, connection: AsyncConnection, work: Work) -> None:
+        held = work.held
+        if not work.facts:
+            return
+        key = self.keyring.remembered(held.user_sub) or await self.keyring.find(connection, held.user_sub)
+        if key is None:
+            raise LeaseLost("the user's key is gone")
+        source = Provenance(held.agent_key, "worker", "run", work.case.created_at, case_id=held.case_id)
+        for told in work.facts:
+            await tell(connection, Words(held.user_sub, key), told, source)
 
     async def _store_vector(self, connection: AsyncConnection, held: Claim, vector: Vector) -> None:
         values = {

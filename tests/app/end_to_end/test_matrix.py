@@ -28,6 +28,8 @@ class Things:
     tool: str
     procedure_id: str
     run_id: str
+    session_id: str
+    fact_id: str
 
 
 Body = Callable[[Things], dict[str, Any]]
@@ -61,6 +63,10 @@ def steps(things: Things) -> dict[str, Any]:
     return {"agent": things.agent, "task": "tune a piano", "steps": [{"number": 2, "tool": "tune"}]}
 
 
+def turns(things: Things) -> dict[str, Any]:
+    return {"agent": things.agent, "turns": [{"role": "user", "content": "tune a piano"}]}
+
+
 CLOSED = [
     Endpoint("POST", "/v1/retain", 202, run),
     Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id)),
@@ -83,6 +89,14 @@ CLOSED = [
     Endpoint("POST", "/v1/runs/{run_id}/known", 200, lambda _: {"tool": "cat", "query": MARK}, names="run"),
     Endpoint("GET", "/v1/runs/{run_id}/summary", 200, names="run"),
     Endpoint("DELETE", "/v1/runs/{run_id}/summary", 204, names="run"),
+    Endpoint("POST", "/v1/sessions/{session_id}/turns", 200, turns),
+    Endpoint("GET", "/v1/sessions", 200),
+    Endpoint("GET", "/v1/sessions/{session_id}", 200, names="session"),
+    Endpoint("DELETE", "/v1/sessions/{session_id}", 204, names="session"),
+    Endpoint("POST", "/v1/facts", 201, lambda it: {"agent": it.agent, "kind": "fact", "text": "plays the piano"}),
+    Endpoint("GET", "/v1/facts", 200),
+    Endpoint("GET", "/v1/facts/{fact_id}", 200, names="fact"),
+    Endpoint("DELETE", "/v1/facts/{fact_id}", 204, names="fact"),
     Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),
@@ -136,11 +150,17 @@ async def hers(alice: User) -> Things:
     step = {"number": 1, "tool": tool, "output": MARK}
     body = {"agent": agent, "task": f"tune a {MARK}", "steps": [step]}
     assert (await alice.http.post(f"/v1/runs/{run_id}/steps", json=body)).status_code == 200
-    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"], run_id)
+    session_id = f"chat {uuid4()}"
+    said = {"agent": agent, "turns": [{"role": "user", "content": MARK}]}
+    assert (await alice.http.post(f"/v1/sessions/{session_id}/turns", json=said)).status_code == 200
+    known = {"agent": agent, "kind": "fact", "text": f"plays the {MARK}"}
+    fact_id = (await alice.http.post("/v1/facts", json=known)).json()["fact_id"]
+    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"], run_id, session_id, fact_id)
 
 
 def nobodys() -> Things:
-    return Things(str(uuid4()), str(uuid4()), f"agent-{uuid4()}", f"tool-{uuid4()}", str(uuid4()), str(uuid4()))
+    ids = [str(uuid4()) for _ in range(6)]
+    return Things(ids[0], ids[1], f"agent-{uuid4()}", f"tool-{uuid4()}", *ids[2:])
 
 
 def test_every_route_of_the_service_is_in_the_matrix(service: Service):

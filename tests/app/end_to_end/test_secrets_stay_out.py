@@ -103,6 +103,19 @@ COLUMNS = {
     "profiles.rewrite": FIXED,
     "profiles.tool_kinds": TEXT,
     "run_steps.user_sub": NAME,
+    "facts.agent_key": NAME,
+    "facts.category": FIXED,
+    "facts.kind": FIXED,
+    "facts.origin": FIXED,
+    "facts.said_by": FIXED,
+    "facts.user_sub": NAME,
+    "sessions.agent_key": NAME,
+    "sessions.last_error": "an error's type, never its message",
+    "sessions.status": FIXED,
+    "sessions.name": NAME,
+    "sessions.user_sub": NAME,
+    "turns.call_key": "the caller's key, hashed if it looks like a secret",
+    "turns.user_sub": NAME,
     "runs.agent_key": NAME,
     "runs.status": FIXED,
     "runs.user_sub": NAME,
@@ -185,6 +198,16 @@ async def _give_everywhere(user: User) -> None:
     assert known.status_code == 200, known.text
     assert SECRET not in known.text + (await user.http.get(f"/v1/runs/{run_id}/summary")).text
     await user.retain(f"deploy step by step with {SECRET}", run_id=str(run_id))
+    said = [{"role": f"user {SECRET}", "content": [{"text": f"password=hunter2x and {SECRET}"}], "name": SECRET}]
+    path, key = "/v1/sessions/a chat", {"Idempotency-Key": SECRET}
+    told = await user.http.post(f"{path}/turns", json={"agent": AGENT, "turns": said}, headers=key)
+    assert told.status_code == 200, told.text
+    fact = {"agent": AGENT, "kind": "fact", **dict.fromkeys(("text", "subject", "attribute", "value", "unit"), SECRET)}
+    known = await user.http.post("/v1/facts", json=fact)
+    assert known.status_code == 201, known.text
+    seen = (await user.http.get(path)).text + known.text
+    assert SECRET not in told.text + seen
+    assert "hunter2x" not in seen
     await user.settle()
     await user.feedback(case_id=case, reward=1)
     answer = await user.http.patch(f"/v1/cases/{case}", json={"tags": [SECRET, "kept"]})

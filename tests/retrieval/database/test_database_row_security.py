@@ -21,6 +21,7 @@ from app.migrate import migrate, with_alembic
 from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
+from retrieval.fact_schema import facts
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import (
@@ -46,6 +47,7 @@ from retrieval.schema import (
     user_keys,
 )
 from retrieval.search.candidates import Search
+from retrieval.session_schema import sessions, turns
 from tests.conftest import new_database
 from tests.policies import stored
 from writer.author import Author
@@ -131,6 +133,18 @@ async def _fill(database: Database) -> None:
                 run_steps: step,
                 findings: found,
             }
+            session = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "name": "chat"}
+            turn = {
+                "user_sub": user,
+                "session_id": kept.case_id,
+                "number": 1,
+                "payload": b"s",
+                "said_at": datetime.now(UTC),
+            }
+            known = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "kind": "fact"}
+            over = dict.fromkeys(("valid_from", "valid_to"), datetime.now(UTC))  # it is told to nobody
+            known |= {"words": b"s", "said": b"s", "origin": "hand", **over}
+            more |= {sessions: session, turns: turn, facts: known}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
@@ -350,12 +364,14 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
     }
     assert await allowed("SELECT") == prior | own | keys | revoked | back | chains | {
         "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
+        "sessions": queue | {"user_sub", "id", "agent_key", "created_at"},
         "profiles": {"user_sub", "agent_key", "embedding_model", "learning", "share_prior"},
         "user_keys": {column.name for column in user_keys.c},
     }
     sealed = {"erasure_heads": {"sealed_seq", "seal"}}
     wrapping = {"user_keys": {"wrapped_key", "master_key"}}
-    assert await allowed("UPDATE") == own | keys | sealed | wrapping | {"cases": queue | {"last_error"}}
+    queues = dict.fromkeys(("cases", "sessions"), queue | {"last_error"})
+    assert await allowed("UPDATE") == own | keys | sealed | wrapping | queues
     assert await allowed("INSERT") == prior | own | keys | revoked | back
     deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
     assert {name for name in metadata.tables if await bank.owner.fetchval(deletable, WORKER_ROLE, name)} == {
@@ -512,6 +528,9 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "runs",
         "run_steps",
         "findings",
+        "facts",
+        "sessions",
+        "turns",
         "case_tools",
         "llm_usage",
         "rate_limits",

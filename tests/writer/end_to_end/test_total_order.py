@@ -32,6 +32,8 @@ KEYS: Mapping[str, set[str]] = {
     "in_other_form": {"cases.id"},
     "in_use": {"master_keys.fingerprint"},
     "expired_procedures": {"procedures.id"},
+    "expired_facts": {"facts.id"},
+    "expired_sessions": {"sessions.id"},
     "learned_from": {"procedures.id"},
     "last_erasure": ONE_ROW,
     "left": ONE_ROW,

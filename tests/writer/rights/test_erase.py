@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
+from retrieval.fact_schema import facts
 from retrieval.schema import (
     USER_TABLES,
     audit,
@@ -37,6 +38,7 @@ from retrieval.schema import (
     runs,
     user_keys,
 )
+from retrieval.session_schema import sessions, turns
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import each_profile
@@ -110,6 +112,12 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(run_steps).values(step))
         found = {"run_id": run_id, "step": 1, "part": 0, "kind": "other", "success": True, "query_hash": 1}
         await connection.execute(insert(findings).values({**mine, **found, "payload": b"sealed"}))
+        session = {"id": run_id, "key_id": key_id, "name": "chat"}
+        await connection.execute(insert(sessions).values({**mine, **session}))
+        turn = {"user_sub": user, "session_id": run_id, "number": 1, "payload": b"sealed", "said_at": datetime.now(UTC)}
+        await connection.execute(insert(turns).values(turn))
+        known = {"id": run_id, "key_id": key_id, "kind": "fact", "words": b"sealed", "said": b"s", "origin": "hand"}
+        await connection.execute(insert(facts).values({**mine, **known, "valid_from": datetime.now(UTC)}))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))

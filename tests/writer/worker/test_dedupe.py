@@ -46,6 +46,8 @@ def repeat(reward: float | None, source: RewardSource | None) -> ClaimedCase:
         used_procedure_ids=None,
         payload=b"",
         source="ada",
+        session_id=None,
+        created_at=datetime.now(UTC),
         analyst="rules",
         abstraction="hybrid",
         least_success=0.7,

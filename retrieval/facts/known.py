@@ -1,0 +1,81 @@
+"""What a context tells of the user: the facts that hold, goals first, in lines that fit a budget."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, case, func, literal_column, select
+
+from retrieval.context import Quoted, count_tokens
+from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.fact_schema import facts
+from retrieval.facts.listing import holds
+from retrieval.kinds import FactKind, Speaker
+from retrieval.quoting import quoted
+from retrieval.sealed import UserSeal
+
+MOST = 50
+"""That are looked at for one context."""
+
+
+class FactRow(Protocol):
+    """A fact that holds."""
+
+    id: UUID
+    kind: FactKind
+    words: bytes
+    key_id: UUID
+    said_by: Speaker
+    valid_from: datetime
+    holding: int
+    """How many hold in all."""
+
+
+async def known_of_user(
+    connection: FastConnection,
+    agent_key: str,
+    room: int,
+    seal_of: Callable[[FastConnection, UUID], Awaitable[UserSeal]],
+) -> Quoted | None:
+    """Returns the lines about the user that fit; None: nothing is known.
+
+    Raises:
+        SealBroken: a fact was sealed with another key, or was changed.
+    """
+    rows = await connection.all(_KNOWN, {"agent_key": agent_key})
+    if not rows:
+        return None
+    seal = await seal_of(connection, rows[0].key_id)
+    lines: list[str] = []
+    for row in rows:
+        line = _line(row, seal.open_fact(row.id, row.words)["text"])
+        room -= count_tokens(line + "\n")
+        if room < 0:
+            break
+        lines.append(line)
+    return Quoted(lines, len(lines), rows[0].holding - len(lines))
+
+
+def _line(row: FactRow, text: str) -> str:
+    by = "" if row.said_by == "user" else f", said by the {row.said_by}"
+    return f"[{row.kind}] {quoted(text)} (since {row.valid_from.date().isoformat()}{by})"
+
+
+def _known() -> FastStatement[FactRow]:
+    order: dict[FactKind, int] = {"goal": 0, "preference": 1, "fact": 2, "event": 3}
+    kinds: list[tuple[ColumnElement[bool], ColumnElement[int]]] = [
+        (facts.c.kind == literal_column(f"'{kind}'"), literal_column(str(place))) for kind, place in order.items()
+    ]
+    columns = [facts.c[name] for name in ("id", "kind", "words", "key_id", "said_by", "valid_from")]
+    statement = (
+        select(*columns, func.count().over().label("holding"))
+        .where(may_enter(), facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY, *holds())
+        .order_by(case(*kinds), facts.c.last_told_at.desc(), facts.c.id.desc())
+        .limit(literal_column(str(MOST)))
+    )
+    return FastStatement.of(statement)
+
+
+_KNOWN = _known()

@@ -1,0 +1,79 @@
+"""The statements that read facts: those that hold now, or held at a time, or all there ever were."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, or_, select
+
+from retrieval.database.rows import Rows
+from retrieval.fact_schema import facts
+from retrieval.kinds import FactCategory, FactKind
+from retrieval.session_schema import sessions
+
+_SHOWN = (
+    "id",
+    "agent_key",
+    "kind",
+    "category",
+    "words",
+    "about_from",
+    "about_to",
+    "origin",
+    "said_by",
+    "turn_number",
+    "case_id",
+    "told",
+    "last_told_at",
+    "valid_from",
+    "valid_to",
+    "superseded_by",
+    "created_at",
+)
+"""The columns of a fact that are shown; its keyed hashes are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """Which facts a page shows, at most ``limit`` older than ``before``; None lets everything through.
+
+    Attributes:
+        as_of: the time at which they held; None: now.
+        history: also those that hold no more, or not yet, whenever that was.
+    """
+
+    agent_key: str | None
+    kind: FactKind | None
+    category: FactCategory | None
+    as_of: datetime | None
+    history: bool
+    before: UUID | None
+    limit: int
+
+
+def _facts() -> Rows:
+    name = select(sessions.c.name).where(sessions.c.user_sub == facts.c.user_sub, sessions.c.id == facts.c.session_id)
+    return select(*(facts.c[name] for name in _SHOWN), name.scalar_subquery().label("session_id"))
+
+
+def one_fact(user_sub: str, fact_id: UUID) -> Rows:
+    """Returns the statement for a fact."""
+    return _facts().where(facts.c.user_sub == user_sub, facts.c.id == fact_id)
+
+
+def page_of_facts(user_sub: str, page: FactPage) -> Rows:
+    """Returns the statement for a page of facts, the newest first; ids rise with time (UUIDv7)."""
+    only = {"agent_key": page.agent_key, "kind": page.kind, "category": page.category}
+    wanted = [facts.c[name] == value for name, value in only.items() if value is not None]
+    statement = _facts().where(facts.c.user_sub == user_sub, *wanted)
+    if not page.history:
+        statement = statement.where(*holds(page.as_of))
+    if page.before is not None:
+        statement = statement.where(facts.c.id < page.before)
+    return statement.order_by(facts.c.id.desc()).limit(page.limit)
+
+
+def holds(at: datetime | None = None) -> tuple[ColumnElement[bool], ...]:
+    """Returns what is so of a fact that holds at that time; None: now."""
+    time = func.now() if at is None else at
+    return facts.c.valid_from <= time, or_(facts.c.valid_to.is_(None), facts.c.valid_to > time)

@@ -1,0 +1,186 @@
+"""Reads a session from its newest turn backwards, as far as the budget reaches."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_, select
+
+from retrieval.context import Quoted, conversation_line, count_tokens
+from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.sealed import UserSeal
+from retrieval.session_schema import sessions, turns
+from retrieval.sessions.messages import Turn
+from retrieval.sessions.summary import Item, chosen
+
+PAGE = 100
+MOST_SUMMARISED = 1_000
+"""Turns before those that fit that are looked through for the summary; of older ones the first alone is told."""
+SUMMARY_SHARE = 0.25
+"""Of the budget, at most, once not all turns fit."""
+
+
+class SessionRow(Protocol):
+    """A session, beside one of its turns."""
+
+    id: UUID
+    agent_key: str
+    key_id: UUID
+    turn_count: int
+    last_turn_at: datetime
+    created_at: datetime
+    number: int
+    said_at: datetime
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A session as far as a budget shows it.
+
+    Attributes:
+        turns: the newest ones that fit, oldest first.
+        items: the summary of what does not, in its order.
+    """
+
+    agent_key: str
+    turn_count: int
+    last_turn_at: datetime
+    created_at: datetime
+    turns: Sequence[Turn] = ()
+    items: Sequence[Item] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many turns are not among those shown; the summary tells of them what it can."""
+        return self.turn_count - len(self.turns)
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads one session by its name.
+
+    Attributes:
+        seal_of: finds what opens turns that were sealed with that key.
+        cost: of a turn, and of a line of the summary, in tokens.
+    """
+
+    connection: FastConnection
+    name: str
+    seal_of: Callable[[FastConnection, UUID], Awaitable[UserSeal]]
+    cost_of_turn: Callable[[Turn], int]
+    cost_of_line: Callable[[str], int]
+    _head: SessionRow | None = field(default=None, init=False)
+    _seal: UserSeal | None = field(default=None, init=False)
+
+    async def view(self, budget: int) -> View | None:
+        """Returns what fits the budget; None: the user has no such session.
+
+        Raises:
+            SealBroken: a turn was sealed with another key, or was changed.
+        """
+        read: list[Turn] = []
+        spent = 0
+        backwards = self._backwards()
+        async for turn in backwards:
+            read.append(turn)
+            spent += self.cost_of_turn(turn)
+            if spent > budget:
+                break
+        head = self._head
+        if head is None:
+            return None
+        shown = read if spent <= budget else self._within(read, int(budget * (1 - SUMMARY_SHARE)))
+        items: list[Item] = []
+        if len(shown) < head.turn_count:
+            left = budget - sum(map(self.cost_of_turn, shown))
+            items = await self._summary(read[len(shown) :], backwards, left)
+        return View(head.agent_key, head.turn_count, head.last_turn_at, head.created_at, shown[::-1], items)
+
+    def _within(self, newest_first: Sequence[Turn], budget: int) -> list[Turn]:
+        shown: list[Turn] = []
+        for turn in newest_first:
+            budget -= self.cost_of_turn(turn)
+            if budget < 0:
+                break
+            shown.append(turn)
+        return shown
+
+    async def _summary(self, read: Sequence[Turn], rest: AsyncIterator[Turn], budget: int) -> list[Item]:
+        older = list(read)
+        async for turn in rest:
+            if len(older) == MOST_SUMMARISED:
+                break
+            older.append(turn)
+        first = older[-1] if older[-1].number == 1 else await self._first()
+        return chosen(older, first, budget, self.cost_of_line)
+
+    async def _backwards(self) -> AsyncIterator[Turn]:
+        before: int | None = None
+        while True:
+            rows = await self.connection.all(_PAGE, {"name": self.name, "before": before})
+            self._head = self._head or (rows[0] if rows else None)
+            for row in rows:
+                yield await self._opened(row)
+            if len(rows) < PAGE:
+                return
+            before = rows[-1].number
+
+    async def _first(self) -> Turn | None:
+        rows = await self.connection.all(_PAGE, {"name": self.name, "before": 2})
+        return await self._opened(rows[0]) if rows else None
+
+    async def _opened(self, row: SessionRow) -> Turn:
+        if self._seal is None:
+            self._seal = await self.seal_of(self.connection, row.key_id)
+        return Turn(row.number, row.said_at, self._seal.open_turn(row.id, row.number, row.payload))
+
+
+def conversation(view: View) -> Quoted:
+    """Returns what the context says of a session that was read with the costs of its lines."""
+    lines = [_line_of_item(item.line) for item in view.items] + [_line_of_turn(turn) for turn in view.turns]
+    return Quoted(lines, len(view.turns), view.left_out)
+
+
+def cost_of_turn(turn: Turn) -> int:
+    """Returns the tokens of a turn's line in the context."""
+    return count_tokens(_line_of_turn(turn) + "\n")
+
+
+def cost_of_line(line: str) -> int:
+    """Returns the tokens in the context of a line of the summary."""
+    return count_tokens(_line_of_item(line) + "\n")
+
+
+def _line_of_turn(turn: Turn) -> str:
+    return conversation_line(turn.role, turn.text)
+
+
+def _line_of_item(line: str) -> str:
+    return conversation_line("earlier", line)
+
+
+def _page() -> FastStatement[SessionRow]:
+    """Returns the statement for the newest PAGE turns before one of that number, or of all, each with its session."""
+    before = cast(bindparam("before", type_=Integer), Integer)
+    of_session = and_(turns.c.user_sub == sessions.c.user_sub, turns.c.session_id == sessions.c.id)
+    columns = ("id", "agent_key", "key_id", "turn_count", "last_turn_at", "created_at")
+    statement = (
+        select(*(sessions.c[name] for name in columns), turns.c.number, turns.c.said_at, turns.c.payload)
+        .join(turns, of_session)
+        .where(
+            may_enter(),
+            sessions.c.user_sub == USER_SUB,
+            sessions.c.name == bindparam("name", type_=Text),
+            or_(before.is_(None), turns.c.number < before),
+        )
+        .order_by(turns.c.number.desc())
+        .limit(literal_column(str(PAGE)))
+    )
+    return FastStatement.of(statement)
+
+
+_PAGE = _page()

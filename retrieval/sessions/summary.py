@@ -1,0 +1,124 @@
+"""What is told of turns that no longer fit, by rule: who asked, decided and named what, with commands and values.
+
+Every item is quoted as it was said, whole, so that no value changes on the way; which sentences are worth it, the rules
+say. The newest come first until the budget is spent; the first thing that was asked is told in any case that fits.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from retrieval.sessions.messages import Turn
+from retrieval.text import shortened
+
+ItemKind = Literal["asked", "decided", "named", "command", "value"]
+LONGEST = 400
+"""Characters of an item: a longer sentence is left out, for a part of it may say something else than the whole."""
+
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_TYPED = re.compile(r"`([^`\n]+)`|^\s*(?:\$|>>>|#!)\s?(.+)$", re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_DECIDED = re.compile(
+    r"\b(?:let'?s|let us|we'?ll|we will|i'?ll|i will"
+    r"|(?:i|we|i've|we've) (?:have )?(?:decided?|agreed?|settled?|chose|picked)"
+    r"|(?:go|going|went) with|instead of|rather than|from now on|make sure|must(?: not)?|do(?:n't| not)|never|always"
+    r"|the plan is|agreed|deal)\b",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"\b(?:my name(?:'s| is)|(?:is|are|was|it|them|him|her) (?:called|named)|call (?:it|me|him|her|them)|goes by"
+    r"|i(?:'m| am) [A-Z]\w+|(?:my|our|the) \w+(?: \w+)?(?:'s| is) [A-Z]\w+)",
+)
+_ASKED = re.compile(
+    r"^(?:(?:please|hey|hi|ok(?:ay)?|so|and|now|then|also|but)[, ]+)*(?:can|could|would|will) (?:you|we)\b"
+    r"|\b(?:i|we)(?:'d| would)? (?:want|need|like)\b|\bhelp me\b|\bplease\b",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(r"\d|https?://|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|js|ts|json|ya?ml|toml|md|txt|csv|sql|sh|env)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that is told of a turn, as it was said there."""
+
+    number: int
+    kind: ItemKind
+    role: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """The item in a line."""
+        return f"{self.kind} (turn {self.number}, {self.role}): {' '.join(self.text.split())}"
+
+
+def items_of(turn: Turn) -> Iterator[Item]:
+    """Yields what is worth telling of a turn, in its order; no text twice."""
+    seen: set[str] = set()
+    for kind, found in _found(turn):
+        text = found.strip()
+        if text and len(text) <= LONGEST and text not in seen:
+            seen.add(text)
+            yield Item(turn.number, kind, turn.role, text)
+
+
+def _found(turn: Turn) -> Iterator[tuple[ItemKind, str]]:
+    said = turn.said
+    for block in _FENCED.finditer(said):
+        for line in block[1].splitlines():
+            yield "command", line
+    said = _FENCED.sub("\n", said)
+    for typed in _TYPED.finditer(said):
+        yield "command", typed[1] or typed[2]
+    for call in turn.calls:
+        yield "command", call
+    for sentence in _SENTENCE.split(said):
+        if kind := _kind_of(sentence.strip(), is_the_users=turn.is_the_users):
+            yield kind, sentence
+
+
+def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
+    """Returns what a sentence is told as; None: it is not."""
+    if is_the_users and (sentence.endswith("?") or _ASKED.search(sentence)):
+        return "asked"
+    if _NAMED.search(sentence):
+        return "named"
+    if _DECIDED.search(sentence) and not sentence.endswith("?"):
+        return "decided"
+    return "value" if _VALUE.search(sentence) else None
+
+
+def chosen(newest_first: Iterable[Turn], first: Turn | None, budget: int, cost: Callable[[str], int]) -> list[Item]:
+    """Returns the items that fit the budget, in the order of the conversation.
+
+    Args:
+        newest_first: the turns to be told of, falling.
+        first: the session's first turn, whose request is told before all others; None: it is told whole elsewhere.
+        budget: what the lines of all items may cost together.
+        cost: of a line.
+    """
+    items: list[Item] = []
+    if first is not None:
+        opening = Item(first.number, "asked", first.role, shortened(first.said.strip(), LONGEST))
+        items = [opening] if first.said.strip() and cost(opening.line) <= budget else []
+    left = budget - sum(cost(item.line) for item in items)
+    for turn in newest_first:
+        if first is not None and turn.number == first.number:
+            continue
+        fitting, left = _fitting(list(items_of(turn)), left, cost)
+        items += fitting
+        if left <= 0:
+            break
+    return sorted(items, key=lambda item: item.number)
+
+
+def _fitting(items: list[Item], left: int, cost: Callable[[str], int]) -> tuple[list[Item], int]:
+    """Returns those of a turn that fit, and what is left; nothing, once one does not fit."""
+    fitting = []
+    for item in items:
+        left -= cost(item.line)
+        if left < 0:
+            break
+        fitting.append(item)
+    return fitting, left

@@ -1,0 +1,109 @@
+"""What a turn tells of its user by rule, and what it does not: better to miss one than to invent one."""
+
+from datetime import date
+
+import pytest
+
+from writer.facts.extract import Told, extract
+
+MONDAY = date(2026, 3, 2)
+
+
+def told(text: str) -> list[tuple[str, str, str, str, str]]:
+    return [(each.kind, each.subject, each.attribute, each.value, each.unit) for each in extract(text, MONDAY)]
+
+
+def one(text: str) -> Told:
+    (found,) = extract(text, MONDAY)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("My goal is to save 500 EUR a month.", ("goal", "user", "save", "500", "EUR")),
+        ("I want to save 600 euros a month now!", ("goal", "user", "save", "600", "EUR")),
+        ("I'm trying to lose 5 kg by June.", ("goal", "user", "lose", "5", "kg")),
+        ("I've always wanted to learn Spanish.", ("goal", "user", "learn spanish", "learn Spanish", "")),
+        ("Hi, my name is Ada Lovelace.", ("fact", "user", "name", "Ada Lovelace", "")),
+        ("I live in Berlin with two cats.", ("fact", "user", "home", "Berlin", "")),
+        ("No, I moved to Leeds.", ("fact", "user", "home", "Leeds", "")),
+        ("I'm a software engineer at a bank.", ("fact", "user", "role", "software engineer", "")),
+        ("I work for Acme.", ("fact", "user", "employer", "Acme", "")),
+        ("I'm allergic to peanuts.", ("fact", "user", "allergy", "peanuts", "")),
+        ("My wife is called Rosa.", ("fact", "user's wife", "name", "Rosa", "")),
+        ("My favourite colour is teal.", ("preference", "user", "favourite colour", "teal", "")),
+        ("I really love hiking in the Alps.", ("preference", "user", "loves", "hiking in the Alps", "")),
+        ("I prefer window seats.", ("preference", "user", "prefers", "window seats", "")),
+    ],
+)
+def test_what_a_user_tells_of_themselves_is_read_off(text: str, fact: tuple[str, ...]):
+    assert told(text) == [fact]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do I live in Berlin?",
+        "If I lived in Berlin, I want to learn German.",
+        "I might want to learn Spanish.",
+        "I would love hiking in the Alps.",
+        "I'd love to see that.",
+        "I don't live in Berlin.",
+        "I never said my name is Ada.",
+        "I no longer want to save 500 EUR a month.",
+        'He said "I live in Berlin".',
+        "> I live in Berlin",
+        "`I live in Berlin`",
+        "My brother told me that I love hiking.",
+        "Yeah, right, I love hiking in the rain /s",
+        "Oh great, I love waiting for the bus.",
+        "I love it!",
+        "I love how you said that.",
+        "I want to thank you for this.",
+        "I'm a bit tired.",
+        "Imagine I work for Acme.",
+        "The user lives in Berlin.",
+        "You love hiking.",
+        "x" * 400 + " I live in Berlin.",
+        "",
+    ],
+)
+def test_questions_hypotheticals_quotations_negations_and_irony_are_no_facts(text: str):
+    assert extract(text, MONDAY) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("I went to the dentist yesterday.", date(2026, 3, 1), date(2026, 3, 1)),
+        ("Last week we moved the piano.", date(2026, 2, 23), date(2026, 3, 1)),
+        ("I bought a bike last weekend.", date(2026, 2, 28), date(2026, 3, 1)),
+        ("I bought a bike two years ago.", date(2024, 1, 1), date(2024, 12, 31)),
+        ("I finished the course on 14 February 2026.", date(2026, 2, 14), date(2026, 2, 14)),
+        ("We visited Rome in December.", date(2025, 12, 1), date(2025, 12, 31)),
+        ("I'm flying to Oslo tomorrow.", date(2026, 3, 3), date(2026, 3, 3)),
+        ("I met Tom last Friday.", date(2026, 2, 27), date(2026, 2, 27)),
+    ],
+)
+def test_an_event_has_the_days_that_its_words_name(text: str, first: date, last: date):
+    found = one(text)
+    assert found.kind == "event"
+    assert found.about is not None
+    assert (found.about.first, found.about.last) == (first, last)
+
+
+def test_a_day_that_no_calendar_has_names_no_time():
+    assert [each.about for each in extract("I finished the course on 31 June.", MONDAY)] in ([], [None])
+
+
+def test_one_value_at_a_time_is_what_a_newer_one_contradicts_and_a_list_is_not():
+    assert one("I live in Berlin.").single
+    assert one("My goal is to save 500 EUR a month.").single
+    assert not one("I really love hiking in the Alps.").single
+    assert not one("I'm allergic to peanuts.").single
+
+
+def test_a_goal_has_the_category_of_its_words():
+    assert one("My goal is to save 500 EUR a month.").category == "money"
+    assert one("I've always wanted to learn Spanish.").category == "learning"

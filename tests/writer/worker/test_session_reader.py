@@ -1,0 +1,103 @@
+"""Sessions in the queue: each turn is read once, whoever reads it, and one that cannot be read stops no other."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+from sqlalchemy import func, select, update
+
+from retrieval.fact_schema import facts
+from retrieval.session_schema import sessions, turns
+from tests.fakes.openai_server import OpenAIServer
+from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain
+from writer.sessions.append import append_turns
+from writer.sessions.told import TurnsTold, draft_of_turns
+from writer.worker import queue
+
+
+async def say(bank: Bank, user: str, name: str, *said: str) -> None:
+    told = TurnsTold.model_validate({"agent": AGENT, "turns": [{"role": "user", "content": text} for text in said]})
+    await append_turns(bank.database, bank.keyring, name, draft_of_turns(told), bank.author(user))
+
+
+async def sessions_of(bank: Bank, user: str) -> dict[str, Any]:
+    rows = await bank.read(user, select(sessions).where(sessions.c.user_sub == user))
+    return {row.name: row for row in rows}
+
+
+async def told(bank: Bank, user: str) -> list[tuple[int, int]]:
+    """How often each fact was told, with the number of its turn."""
+    columns = select(facts.c.turn_number, facts.c.told).where(facts.c.user_sub == user)
+    return [tuple(row) for row in await bank.read(user, columns.order_by(facts.c.turn_number))]
+
+
+@pytest.fixture(autouse=True)
+async def emptied(owner: asyncpg.Connection) -> None:
+    await owner.execute("UPDATE sessions SET status = 'ready' WHERE status <> 'ready'")
+
+
+async def test_several_workers_read_each_turn_once(bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str):
+    for number in range(8):
+        await say(bank, user, f"chat {number}", f"I really enjoy hobby number {number}.", "I see.")
+    workers = [worker_on(server, replace(PACE, batch=2)) for _ in range(4)]
+    await asyncio.gather(*map(drain, workers))
+    assert await told(bank, user) == [(1, 1)] * 8
+    assert {(row.status, row.read_turns) for row in (await sessions_of(bank, user)).values()} == {("ready", 2)}
+
+
+async def test_what_is_said_later_is_read_later_and_nothing_twice(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    worker = worker_on(server)
+    await say(bank, user, "chat", "I live in York.")
+    await drain(worker)
+    await say(bank, user, "chat", "I'm allergic to peanuts.")
+    await drain(worker)
+    assert await told(bank, user) == [(1, 1), (2, 1)]
+
+
+async def test_a_long_session_is_read_in_several_goes(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    for first in (0, 150):
+        await say(bank, user, "chat", *(f"I really enjoy hobby number {first + each}." for each in range(150)))
+    await drain(worker_on(server))
+    assert len(await told(bank, user)) == 300
+    assert (await sessions_of(bank, user))["chat"].status == "ready"
+
+
+async def test_a_session_that_cannot_be_read_is_given_up_and_stops_no_other(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
+):
+    await say(bank, user, "broken", "I live in York.")
+    broken = (await sessions_of(bank, user))["broken"].id
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        await connection.execute(update(turns).where(turns.c.session_id == broken).values(payload=b"changed"))
+    await say(bank, user, "whole", "I live in Leeds.")
+    worker = worker_on(server)
+    for _ in range(PACE.max_attempts):
+        await drain(worker)
+        await owner.execute("UPDATE sessions SET available_at = now() WHERE status = 'pending'")
+    states = await sessions_of(bank, user)
+    assert (states["whole"].status, states["broken"].status) == ("ready", "dead")
+    assert states["broken"].last_error == "SealBroken"
+    assert len(await told(bank, user)) == 1
+    async with bank.database.as_worker() as connection:
+        assert len((await connection.execute(queue.requeue_dead(user, sessions))).all()) == 1
+    assert (await sessions_of(bank, user))["broken"].status == "pending"
+
+
+async def test_a_worker_that_comes_too_late_stores_nothing(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
+):
+    await say(bank, user, "chat", "I live in York.")
+    worker = worker_on(server)
+    (held,) = [each for each in await worker._sessions._claim(16) if each.user_sub == user]  # noqa: SLF001 - half of it
+    await owner.execute("UPDATE sessions SET available_at = now() WHERE user_sub = $1", user)
+    await drain(worker_on(server))
+    assert await worker._sessions._read(held) == "LeaseLost"  # noqa: SLF001 - the other half
+    assert await told(bank, user) == [(1, 1)]
+    count = select(func.count()).select_from(facts).where(facts.c.user_sub == user)
+    assert (await bank.read(user, count))[0][0] == 1

@@ -1,0 +1,181 @@
+"""The forms of sentences that tell something of the user: each group ``value`` is what they tell.
+
+They take the first person alone, from the beginning of a sentence; what follows a conjunction is another thought.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from retrieval.kinds import FactCategory
+
+_NAME = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}"
+_LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
+_START = rf"^(?:(?i:{_LEAD})\b(?: [A-Z][a-z]+)?[,.!:;]*\s+){{0,2}}"
+_I = rf"{_START}I(?:'m| am)"
+_SOON = r"(?: (?:also|really|just|actually|currently|now|still|always|finally|usually|recently|still|absolutely|totally|simply|truly|definitely|particularly|especially))?"
+_JOBS = (
+    r"(?:[\w-]+ ){0,2}(?:engineer|developer|programmer|teacher|nurse|doctor|lawyer|accountant|designer|architect|student"
+    r"|scientist|researcher|manager|consultant|analyst|writer|artist|musician|photographer|chef|mechanic|electrician|plumber"
+    r"|driver|pilot|carpenter|librarian|journalist|editor|therapist|counsell?or|psychologist|pharmacist|dentist|vet|farmer"
+    r"|waiter|waitress|barista|baker|cashier|salesperson|salesman|entrepreneur|founder|freelancer|producer|dancer|coach"
+    r"|trainer|firefighter|police officer|soldier|veteran|professor|tutor|intern|paralegal|recruiter|gamer|streamer)"
+)
+_KIN = (
+    r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|brother|sister|mother|mom|mum|father|dad|boss|manager"
+    r"|dog|cat|puppy|kitten|horse|parrot|friend|best friend|roommate|neighbou?r|cousin|aunt|uncle|grandma|grandpa"
+)
+ONE_OF = {"wife", "husband", "boss", "mother", "mom", "mum", "father", "dad", "fiancé", "fiancée", "fiance", "fiancee"}
+_PLACE = rf"(?:the )?{_NAME}(?:, {_NAME})?"
+_STOP = r"(?=$|[.,;!)]|\s+(?:and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days)\b)"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A form of sentence, and what it says: its group ``value`` is the value."""
+
+    attribute: str
+    form: re.Pattern[str]
+    single: bool = True
+
+
+ABOUT_ME = (
+    Rule("name", re.compile(rf"{_START}(?:[Mm]y name(?:'s| is)|I go by|call me) (?P<value>{_NAME}){_STOP}")),
+    Rule(
+        "home", re.compile(rf"{_START}I{_SOON} (?:live in|moved (?:back )?to|relocated to) (?P<value>{_PLACE}){_STOP}")
+    ),
+    Rule("home", re.compile(rf"{_I}{_SOON} (?:based|living) in (?P<value>{_PLACE}){_STOP}")),
+    Rule("origin", re.compile(rf"{_I}(?: originally)? from (?P<value>{_PLACE}){_STOP}")),
+    Rule("employer", re.compile(rf"{_START}I{_SOON} work (?:at|for) (?P<value>{_NAME}){_STOP}")),
+    Rule("role", re.compile(rf"{_START}I{_SOON} work as an? (?P<value>[\w -]{{3,40}}?){_STOP}")),
+    Rule("role", re.compile(rf"{_I}{_SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))", re.IGNORECASE)),
+    Rule("age", re.compile(rf"{_I} (?P<value>\d{{1,3}})(?: years old)?(?=$|[.,!;])")),
+    Rule(
+        "diet",
+        re.compile(
+            rf"{_I}{_SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|lactose intolerant)\b"
+        ),
+    ),
+    Rule(
+        "allergy",
+        re.compile(rf"{_I}{_SOON} allergic to (?P<value>[\w ,'-]{{3,60}}?)(?=$|[.;!]|,? (?:but|so|because|since)\b)"),
+        single=False,
+    ),
+    Rule("birthday", re.compile(rf"{_START}[Mm]y birthday is (?:on )?(?P<value>[\w ,]{{3,30}}?){_STOP}")),
+)
+HAS = re.compile(
+    rf"{_START}I(?:{_SOON} have|(?:'ve| have){_SOON} got) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,2}}"
+    r"(?:dogs?|cats?|pupp(?:y|ies|ers?|s)|pups?|kittens?|kids?|child(?:ren)?|sons?|daughters?|brothers?|sisters?|siblings?|turtles?|snakes?|horses?|fish"
+    r"|parrots?|guitars?|pianos?|bikes?|cars?|motorcycles?|degrees?|jobs?|gardens?|collections?|allerg(?:y|ies)|tattoos?|stores?|studios?|compan(?:y|ies)))\b"
+)
+BEEN = re.compile(rf"{_START}I(?:'ve| have) (?:been to|visited|travell?ed to|lived in) (?P<value>{_PLACE})")
+KIN_NAMED = re.compile(
+    rf"\b[Mm]y (?P<who>{_KIN})(?:'s name is| is called| is named|,| named| called) (?P<value>[A-Z][\w-]+)\b(?!'s)"
+)
+FAVOURITE = re.compile(
+    rf"{_START}[Mm]y (?:all[- ]time )?favou?rite (?P<what>[\w -]{{2,30}}?) (?:is|are|has to be) (?P<value>[\w ',&:-]{{2,60}}?)(?=$|[.!;]|,? (?:he|she|it|they|I|because|and (?:I|it|he|she))\b)"
+)
+LIKES = re.compile(
+    rf"{_START}(?:I|[Ww]e)(?:(?:'ve| have) always (?P<since>loved|enjoyed|liked|hated)|{_SOON} (?P<how>love|like|enjoy|adore|hate|dislike|prefer)(?: to)?) (?P<value>[\w '&-]{{3,120}}?)"
+    r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|especially|'cause|and (?:I|it|we|they|the|that|my))\b)",
+)
+THEIRS = re.compile(
+    rf"{_START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: [A-Z][a-z]+)?)"
+    r"(?: (?:also|really|just|absolutely))? (?P<how>loves?|likes?|enjoys?|adores?|hates?)(?: to)? (?P<value>[\w '&-]{3,80}?)"
+    r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|especially|and (?:I|it|we|they|the|that|my))\b)",
+)
+HABIT = re.compile(
+    rf"{_START}I (?P<often>usually|often|always|regularly|sometimes|mostly|mainly) (?P<value>(?!(?:have|appreciate|feel|felt|think|thought|remember|know|knew|get|got|find|found"
+    r"|wonder|believe|love|like|enjoy|said|try|tried|want|wanted)\b)[a-z]+ [\w ':&-]{3,80}?)"
+    r"(?=$|[.,!;]|,? (?:but|so|because|since|as|which|and (?:I|it|we|they|the|that|my))\b)",
+)
+FAVOURITE_LAST = re.compile(
+    rf"{_START}(?P<value>[A-Z][\w '&-]{{2,60}}?) (?:is|are) (?:definitely |probably |one of )?my (?:all[- ]time )?(?:favou?rite(?P<what> [\w -]{{2,30}}?)?s?|go-to(?: [\w -]{{2,30}}?)?|passion|hobby|jam)(?=$|[.,!;]| (?:and|but|because|since|too)\b)"
+)
+FOND = re.compile(
+    rf"(?:{_START}I(?:(?:'m| am){_SOON}|(?:'ve| have) always been)(?: (?:so|very|super|big|really|pretty))? "
+    r"(?:passionate about|all about|into|interested in|fond of|(?:a )?(?:big |huge |massive )?fan of|obsessed with)) (?P<value>[\w '&-]{3,80}?)"
+    r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|and (?:I|it|we|they|the|that|my))\b)",
+)
+VAGUE = re.compile(
+    r"^(?:it|this|that|these|those|them|they|him|her|you|your|yours|its|their|his|how|what|when|where|why|who|which|the|just|all|some|one|ones|any|every\w*|both|each|such|more|most|everything|something|help$|great|good|well|okay|fine|busy|as|for|farther|pretty"
+    r"|anything|hearing|seeing|see|hear|know|knowing|think|say|a lot|being|be|getting|having|have|sharing|to)\b",
+    re.IGNORECASE,
+)
+CUT = re.compile(r"\b(?:to|for|with|of|in|on|at|about|from|and|making|a|an|the)$", re.IGNORECASE)
+POINTS = re.compile(
+    r"\b(?:it|this|that|these|those|them|you|your|yours|there|here|together|so|too|again|one)\b", re.IGNORECASE
+)
+CLAUSE = re.compile(r"[,;] (?:but |and |so )?(?=(?:last|this|yesterday|just|I|we|the other|in)\b)| but ")
+POINTS_FIRST = re.compile(
+    r"^(?:it|this|that|these|those|them|him|her|you|one|some|something|so|there|(?:back to|with) (?:it|that)|to (?:\w+ )?(?:it|that|this|them)|a (?:great|good|nice) time$)\b",
+    re.IGNORECASE,
+)
+THERE = re.compile(r"\b(?:there|here|that pic\w*|this pic\w*|that photo|this photo)\b", re.IGNORECASE)
+ALL = re.compile(r"\b(?:everything|something|anything)\b", re.IGNORECASE)
+GOAL = re.compile(
+    rf"{_START}(?:[Mm]y (?:main |big |next |new |ultimate |long[- ]term )?(?:goal|aim|target|plan|dream)(?: for [\w ]{{3,20}})? is (?:to )?"
+    rf"|I{_SOON} (?:want|plan|intend|hope|aim) to |I(?:'ve| have) (?:been (?:wanting|hoping|meaning|planning)|decided|always wanted) to "
+    rf"|I(?:'m| am){_SOON} (?:(?:trying|planning|aiming|hoping|looking|determined|saving(?: up)?|training|working hard) to"
+    r"|(?:training|saving(?: up)?|aiming|working) (?:for|on|towards?)) )(?P<what>.{3,160})$",
+)
+NO_GOAL = re.compile(
+    r"^(?:thank|say|know|see|ask|hear|tell|talk|show|share|let|apologi|make sure|be\b(?! an?\b)|do\b|go\b(?! to\b)|try\b|get\b(?! (?:an?|my|into)\b)"
+    r"|have\b|keep\b|give\b|take\b|check\b|stay\b|think|remember|mention|add|point|congrat|help you|feel|stop|find out|look)",
+    re.IGNORECASE,
+)
+AMOUNT = re.compile(
+    r"(?P<pre>[$€£])?(?P<value>\d[\d.,]*\d|\d)(?P<k>k\b)?\s*(?P<unit>%|°[CF]|percent|(?:kilo|kg|kgs|lbs?|pounds|kilograms?|grams?|g|km|kms|miles?|meters?"
+    r"|metres?|k|eur|euros?|usd|dollars?|gbp|chf|hours?|hrs?|minutes?|mins?|days?|weeks?|months?|years?|pages?|books?|steps?|calories|kcal"
+    r"|times|liters?|litres?|points?|words?|items?|people|customers?|users?|tickets?|sales|reps?)\b)?",
+    re.IGNORECASE,
+)
+_TIME = r"(?:(?:just )?(?:yesterday|today|tonight|this morning|tomorrow|(?:last|next|this|this past) [A-Za-z]+|the other day|(?:in|during) [A-Z][a-z]+|(?:a few|several) [a-z]+ ago|earlier today|(?:two|three|a few|\d+) [a-z]+ ago)),?"
+_WE = r"(?:I|[Ww]e|[Mm]y [\w' ]{2,30} and I)"
+EVENT = re.compile(
+    rf"{_START}(?:(?i:{_TIME}) )?{_WE}(?: (?:also|really|just|actually|finally|even|first|recently))?"
+    r" (?P<verb>went|bought|got|took|made|had(?! to\b)|met|ran|won|lost|began|broke|sold|saw|flew|drove|built|held|gave|found|spent|wrote|did"
+    r"|caught|came|did|ate|rode|swam|taught|told|left|(?!(?:want|need|lov|lik|hop|us|seem|decid|plan|enjoy|hat|mention|notic|realiz"
+    r"|miss|wonder|bas|reali[sz]|believ|learn|wish|prefer)(?:n?ed|d)\b)[a-z]{2,12}ed) (?P<what>.+)$",
+)
+LATELY = re.compile(
+    rf"{_START}(?:I|[Ww]e)(?:'ve| have)? (?:also )?(?:just|recently|finally) (?P<verb>went|bought|got(?! to\b)|took|made|had(?! to\b)|met|ran|won|lost|began|sold|built"
+    r"|found|wrote|came back|read|did|spent|set up|sent|gave|held|saw|flew|drove|(?!(?:want|need|lov|lik|hop|us|seem|decid|plan|enjoy"
+    r"|hat|mention|notic|realiz|realis|miss|wonder|bas|believ|learn|wish|prefer|look)(?:n?ed|d)\b)[a-z]{2,12}ed) (?P<what>.+)$",
+)
+AHEAD = re.compile(
+    rf"{_START}(?:(?i:{_TIME}) )?(?:I(?:'m| am)|[Ww]e(?:'re| are)){_SOON}"
+    r" (?P<verb>going|hosting|having|putting on|putting together|off to|taking|flying|moving|starting|attending|visiting|meeting"
+    r"|organi[sz]ing|leaving|running|throwing|joining|performing) (?P<what>.+)$",
+)
+ONGOING = re.compile(
+    rf"{_START}I(?:'ve| have) (?:also |just |really )?been (?:(?P<verb>\w+ing)(?P<long>(?: [\w'&-]+){{1,8}}?) (?:for (?:over |about |almost )?(?:\w+ )(?:years|months)|since (?:19|20)\d\d)\b"
+    r"|(?P<now>taking|learning|reading|writing|working on|studying|practicing|practising|training|volunteering|playing|painting|running|teaching"
+    r"|collecting|making|attending|going to) (?P<value>[\w '&-]{3,60}?)"
+    r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|to|lately|recently|and (?:I|it|we|they|the|that|my))\b))"
+)
+DOES = re.compile(
+    rf"{_START}I(?:{_SOON} (?P<now>play|speak|own|study|teach|collect|volunteer at|volunteer for)|(?:'m| am){_SOON} (?P<ing>learning|studying|taking|reading|writing|volunteering at|training for|organi[sz]ing|hosting))"
+    r" (?P<value>[\w '&-]{3,60}?)(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|now|these days|lately|and (?:I|it|we|they|the|that|my))\b)",
+)
+UNITS: Mapping[str, tuple[str, ...]] = {
+    "EUR": ("€", "eur", "euro", "euros"),
+    "USD": ("$", "usd", "dollar", "dollars"),
+    "GBP": ("£", "gbp"),
+    "%": ("%", "percent"),
+    "kg": ("kg", "kgs", "kilo", "kilogram", "kilograms"),
+    "lb": ("lb", "lbs"),
+    "km": ("km", "kms", "k"),
+    "hours": ("hour", "hours", "hr", "hrs"),
+    "minutes": ("minute", "minutes", "min", "mins"),
+}
+_CATEGORIES: Mapping[FactCategory, str] = {
+    "money": r"sav(?:e|ing)|spend|budget|debt|loan|mortgage|invest\w*|salary|income|pay off|[$€£]|eur|usd|dollars?|pounds? a month",
+    "health": r"weight|kg|lbs|run(?:ning)?|marathon|gym|sleep|diet|exercise|fit|yoga|steps|smok\w+|health\w*|allerg\w+|vegan|vegetarian|calories|meditat\w+",
+    "learning": r"learn\w*|stud(?:y|ying)|course|degree|exam|language|read\w*|books?|school|college|university|class|certif\w+",
+    "work": r"job|work\w*|career|business|company|client|project|promot\w+|startup|sales|store|office|boss|manager|hire|employer|role",
+    "home": r"house|home|apartment|garden|kitchen|move|rent|renovat\w+|furniture",
+    "travel": r"travel\w*|trip|visit\w*|vacation|flight|flew|hotel|hik\w+|camp\w*|beach|abroad",
+    "people": r"wife|husband|son|daughter|kids?|family|friends?|mom|mum|dad|parents?|partner|dog|cat|puppy|kitten|adopt\w*|wedding|birthday",
+}
+CATEGORY = {name: re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE) for name, words in _CATEGORIES.items()}

@@ -1,0 +1,38 @@
+"""Deletes facts on a user's wish: what a deleted one had closed holds again until whatever closed that one."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.errors import NotFound
+from retrieval.fact_schema import facts
+from writer.audit import Change, note
+from writer.author import Author
+
+
+async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID) -> None:
+    """Deletes one fact.
+
+    Raises:
+        NotFound: the user has no such fact.
+    """
+    if not await delete_facts(connection, author, facts.c.id == fact_id):
+        raise NotFound("no such fact")
+
+
+async def delete_facts(connection: AsyncConnection, author: Author, *which: ColumnElement[bool]) -> Sequence[UUID]:
+    """Deletes the user's facts of which that is so, one by one, and returns their ids."""
+    wanted = select(facts.c.id, facts.c.agent_key).where(facts.c.user_sub == author.user_sub, *which)
+    rows = (await connection.execute(wanted.order_by(facts.c.id).with_for_update())).all()
+    for row in rows:
+        mine = facts.c.user_sub == author.user_sub
+        gone = select(facts.c.valid_to, facts.c.superseded_by).where(mine, facts.c.id == row.id)
+        end = (await connection.execute(gone)).one()
+        closed = update(facts).where(mine, facts.c.superseded_by == row.id)
+        await connection.execute(closed.values(valid_to=end.valid_to, superseded_by=end.superseded_by))
+        await connection.execute(delete(facts).where(mine, facts.c.id == row.id))
+        owner = author.user_sub, row.agent_key
+        await note(connection, Change.of(owner, author.actor, "delete_fact", row.id))
+    return [row.id for row in rows]

@@ -1,0 +1,155 @@
+"""The day or days that a sentence speaks of, from when it was said; only what can be read off a calendar."""
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
+    )
+} | {"a": 1, "an": 1, "a couple of": 2}
+_NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})"
+_MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
+_WHEN = re.compile(
+    rf"\b(?:(?P<day>today|tonight|this (?:morning|afternoon|evening)|yesterday|last night|tomorrow)"
+    rf"|(?P<span>last|this past|this|next) (?P<unit>week(?:end)?|month|year|{'|'.join(DAYS)}|(?:mon|tues?|wed|thurs?|fri|sat|sun)\b)"
+    rf"|(?P<count>{_NUMBER}) (?P<ago>day|week(?:end)?|month|year)s? ago"
+    rf"|(?:just )?(?P<few>a few|several|some) (?P<few_of>day|week|month|year)s ago|(?P<other>the other day)"
+    rf"|(?:in|during) (?P<month3>{_MONTH})(?:,? (?P<year3>(?:19|20)\d\d))?(?! \d)"
+    rf"|(?:on )?(?P<month>{_MONTH}) (?P<dom>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,? (?P<year>(?:19|20)\d\d))?"
+    rf"|(?:on )?(?:the )?(?P<dom2>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month2>{_MONTH})(?:,? (?P<year2>(?:19|20)\d\d))?"
+    rf"|(?P<iso>(?:19|20)\d\d-\d\d-\d\d)|in (?P<only>(?:19|20)\d\d))(?!\w)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """From the first to the last day, both included."""
+
+    first: date
+    last: date
+
+
+def days_of(sentence: str, said_on: date) -> Days | None:
+    """Returns the days that a sentence names; None: none, or more than one time."""
+    found = list(_WHEN.finditer(sentence))
+    if len(found) != 1:
+        return None
+    parts = {name: text.lower() for name, text in found[0].groupdict().items() if text}
+    try:
+        return next(read(parts, said_on) for key, read in _READERS.items() if key in parts)
+    except (ValueError, OverflowError):  # the 31st of June
+        return None
+
+
+def _named_day(parts: Mapping[str, str], said_on: date) -> Days:
+    shift = {"yesterday": -1, "last night": -1, "tomorrow": 1}.get(parts["day"], 0)
+    return _one(said_on + timedelta(days=shift))
+
+
+def _span(parts: Mapping[str, str], said_on: date) -> Days:
+    forward, unit = parts["span"] == "next", parts["unit"]
+    day = next((number for number, full in enumerate(DAYS) if full.startswith(unit)), None)
+    if day is not None:
+        if parts["span"] == "this":
+            return _one(said_on + timedelta(days=(day - said_on.weekday()) % 7))
+        back = (said_on.weekday() - day) % 7 or 7
+        return _one(said_on + timedelta(days=7 - back % 7 if forward else -back))
+    this = parts["span"] == "this"
+    by = 0 if this else 1 if forward else -1
+    monday = said_on - timedelta(days=said_on.weekday()) + timedelta(weeks=by)
+    if unit == "week":
+        return Days(monday, monday + timedelta(days=6))
+    if unit == "weekend":
+        return Days(monday + timedelta(days=5), monday + timedelta(days=6))
+    return _moved(said_on, unit, by)
+
+
+def _ago(parts: Mapping[str, str], said_on: date) -> Days:
+    count = int(NUMBERS.get(parts["count"]) or parts["count"])
+    if parts["ago"] == "day":
+        return _one(said_on - timedelta(days=count))
+    if parts["ago"] == "weekend":
+        return _span({"span": "this", "unit": "weekend"}, said_on - timedelta(weeks=count))
+    if parts["ago"] == "week":
+        day = said_on - timedelta(weeks=count)
+        monday = day - timedelta(days=day.weekday())
+        return Days(monday, monday + timedelta(days=6))
+    return _moved(said_on, parts["ago"], -count)
+
+
+def _few(parts: Mapping[str, str], said_on: date) -> Days:
+    """Returns two to five of them ago: as near as the words come."""
+    days = {"day": 1, "week": 7, "month": 30, "year": 365}[parts["few_of"]]
+    return Days(said_on - timedelta(days=5 * days), said_on - timedelta(days=2 * days))
+
+
+def _other_day(_parts: Mapping[str, str], said_on: date) -> Days:
+    return Days(said_on - timedelta(days=7), said_on - timedelta(days=2))
+
+
+def _whole_month(parts: Mapping[str, str], said_on: date) -> Days:
+    """Returns a month; without its year the one that is nearest to when it was said."""
+    month, year = _number_of(parts["month3"]), parts.get("year3")
+    years = [int(year)] if year else [said_on.year + shift for shift in (-1, 0, 1)]
+    firsts = [date(each, month, 1) for each in years]
+    first = min(firsts, key=lambda each: abs(each - said_on.replace(day=1)))
+    return Days(first, first.replace(day=monthrange(first.year, month)[1]))
+
+
+def _number_of(month: str) -> int:
+    return next(number for number, full in enumerate(MONTHS, start=1) if full.startswith(month[:3]))
+
+
+def _moved(said_on: date, unit: str, by: int) -> Days:
+    """Returns the whole month or year that lies so many after the present one."""
+    if unit == "year":
+        return Days(date(said_on.year + by, 1, 1), date(said_on.year + by, 12, 31))
+    year, month = divmod(said_on.year * 12 + said_on.month - 1 + by, 12)
+    return Days(date(year, month + 1, 1), date(year, month + 1, monthrange(year, month + 1)[1]))
+
+
+def _in_month(parts: Mapping[str, str], said_on: date) -> Days:
+    """Returns a day of a month; without its year the one that is nearest to when it was said."""
+    month = _number_of(parts.get("month") or parts["month2"])
+    day, year = int(parts.get("dom") or parts["dom2"]), parts.get("year") or parts.get("year2")
+    if year:
+        return _one(date(int(year), month, day))
+    years = [date(said_on.year + shift, month, day) for shift in (-1, 0, 1)]
+    return _one(min(years, key=lambda each: abs(each - said_on)))
+
+
+def _iso(parts: Mapping[str, str], _said_on: date) -> Days:
+    return _one(date.fromisoformat(parts["iso"]))
+
+
+def _whole_year(parts: Mapping[str, str], _said_on: date) -> Days:
+    return Days(date(int(parts["only"]), 1, 1), date(int(parts["only"]), 12, 31))
+
+
+def _one(day: date) -> Days:
+    return Days(day, day)
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, str], date], Days]] = {
+    "day": _named_day,
+    "span": _span,
+    "ago": _ago,
+    "few": _few,
+    "other": _other_day,
+    "month3": _whole_month,
+    "month": _in_month,
+    "month2": _in_month,
+    "iso": _iso,
+    "only": _whole_year,
+}

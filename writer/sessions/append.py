@@ -1,0 +1,161 @@
+"""Appends turns to a session, and answers once they are on disk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import uuid_utils.compat as uuids
+from sqlalchemy import case, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.schema import profiles
+from retrieval.session_schema import sessions, turns
+from writer.audit import Change, note
+from writer.author import Author
+from writer.errors import IdempotencyConflict, TurnsOutOfOrder, UnknownReference
+from writer.privacy.keys import Keyring
+from writer.privacy.names import nameable, unsecret
+from writer.privacy.redact import Redaction
+from writer.privacy.seal import PayloadTooLarge
+from writer.privacy.words import Words
+from writer.sessions.locked import Locked, lock_session
+from writer.sessions.told import DraftedTurn, TurnsDraft
+
+MOST_TURNS = 10_000
+"""Of one session: as many as a retain may have."""
+MOST_BYTES = 16 << 20
+"""Of all turns of one session as JSON, so that a case can hold them."""
+AHEAD = timedelta(minutes=5)
+"""What a backend's clock may be ahead of the database's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append is answered with: the numbers of its first and last turn, and how many the session has."""
+
+    first: int
+    last: int
+    turn_count: int
+    redactions: list[Redaction]
+
+
+async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and the session
+    database: Database,
+    keyring: Keyring,
+    name: str,
+    draft: TurnsDraft,
+    author: Author,
+    idempotency_key: str | None = None,
+) -> Appended:
+    """Adds the turns to the session of that name and returns their numbers once they are on disk.
+
+    The first ones begin it. A repeated idempotency key with the same turns answers the same numbers and adds nothing.
+
+    Raises:
+        IdempotencyConflict: the key was used in this session with other turns.
+        TurnsOutOfOrder: one is earlier than the turn before it, or in future.
+        UnknownReference: it is another agent's session.
+        PayloadTooLarge: it would have more than MOST_TURNS or MOST_BYTES.
+        SecretInName: the name of the agent or the session looks like a secret.
+        UserErased: the user was erased after the author was authorised.
+        DatabaseUnavailable: nothing was added, or nobody can say whether it was; repeat with the same key.
+    """
+    nameable(draft.agent_key)
+    nameable(name, "a session's")
+    async with database.as_user(author.user_sub, author.authorised_at) as connection:
+        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        await _begin(connection, words, name, draft.agent_key)
+        session = await lock_session(connection, author.user_sub, name)
+        if session is None:
+            raise AssertionError("the session that was just begun is not visible: the transaction is not this user's")
+        if session.agent_key != draft.agent_key:
+            raise UnknownReference("this is a session of another agent")
+        call = None if idempotency_key is None else (unsecret(idempotency_key), words.hash_of_call(draft.request_hash))
+        if call is not None and (earlier := await _earlier(connection, words, session, call)) is not None:
+            first, size = earlier
+        else:
+            first, size = session.turn_count + 1, len(draft.turns)
+            await _add(connection, words, session, draft, call)
+            action = "begin_session" if first == 1 else "append_turns"
+            owner = author.user_sub, draft.agent_key
+            await note(connection, Change.of(owner, author.actor, action, session.id, first=first, turns=size))
+    return Appended(first, first + size - 1, max(session.turn_count, first + size - 1), draft.redactions)
+
+
+async def _begin(connection: AsyncConnection, words: Words, name: str, agent_key: str) -> None:
+    """Makes the session, and its profile, unless it is there."""
+    profile = {"user_sub": words.user_sub, "agent_key": agent_key}
+    await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
+    row = {**profile, "id": uuids.uuid7(), "name": name, "key_id": words.key_id}
+    await connection.execute(upsert(sessions).values(row).on_conflict_do_nothing(index_elements=["user_sub", "name"]))
+
+
+async def _earlier(
+    connection: AsyncConnection, words: Words, session: Locked, call: tuple[str, bytes]
+) -> tuple[int, int] | None:
+    """Returns the number of the first turn that came with this key, and how many came; None: none did.
+
+    Raises:
+        IdempotencyConflict: they were others.
+    """
+    key, call_hash = call
+    mine = turns.c.user_sub == words.user_sub, turns.c.session_id == session.id, turns.c.call_key == key
+    row = (await connection.execute(select(turns.c.number, turns.c.call_hash, turns.c.call_size).where(*mine))).first()
+    if row is None:
+        return None
+    if row.call_hash != call_hash:
+        raise IdempotencyConflict("this Idempotency-Key was used before in this session, with other turns")
+    return row.number, row.call_size
+
+
+async def _add(
+    connection: AsyncConnection, words: Words, session: Locked, draft: TurnsDraft, call: tuple[str, bytes] | None
+) -> None:
+    count, size = session.turn_count + len(draft.turns), session.turn_bytes + sum(turn.size for turn in draft.turns)
+    if count > MOST_TURNS or size > MOST_BYTES:
+        most = f"{MOST_TURNS} turns and {MOST_BYTES} bytes"
+        raise PayloadTooLarge(f"the session would have {count} turns and {size} bytes, over {most}: begin another one")
+    times = _times(session, draft.turns)
+    rows = [
+        {
+            "user_sub": words.user_sub,
+            "session_id": session.id,
+            "number": number,
+            "said_at": said_at,
+            "payload": words.seal_turn(session.id, number, turn.message),
+            **dict.fromkeys(("call_key", "call_hash", "call_size")),
+        }
+        for number, (turn, said_at) in enumerate(zip(draft.turns, times, strict=True), start=session.turn_count + 1)
+    ]
+    if call is not None:
+        rows[0] |= {"call_key": call[0], "call_hash": call[1], "call_size": len(rows)}
+    await connection.execute(insert(turns), rows)
+    mine = sessions.c.user_sub == words.user_sub, sessions.c.id == session.id
+    now: dict[str, object]
+    now = {"turn_count": count, "turn_bytes": size, "last_turn_at": func.greatest(times[-1], sessions.c.last_turn_at)}
+    now = now if session.turn_count else {**now, "last_turn_at": times[-1]}
+    # what is leased comes back to the queue by itself, once the worker sees that more was said
+    waits = case((sessions.c.lease_token.is_(None), func.now()), else_=sessions.c.available_at)
+    queued = {"status": "pending", "attempts": 0, "available_at": waits}
+    await connection.execute(update(sessions).where(*mine).values({**now, **queued}))
+
+
+def _times(session: Locked, drafted: Sequence[DraftedTurn]) -> list[datetime]:
+    """Returns when each turn was said: as it says, or now.
+
+    Raises:
+        TurnsOutOfOrder: one is earlier than the turn before it, or in future.
+    """
+    last = session.last_turn_at if session.turn_count else None
+    times = []
+    for turn in drafted:
+        said_at = turn.said_at or max(session.now, last or session.now)
+        if last is not None and said_at < last:
+            raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} comes after one of {last.isoformat()}")
+        if said_at > session.now + AHEAD:
+            raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} is in future")
+        times.append(said_at)
+        last = said_at
+    return times

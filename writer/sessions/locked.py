@@ -1,0 +1,94 @@
+"""A session that nobody else changes: to append to it, to take its turns for a run, or to delete it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.rows import Rows
+from retrieval.errors import NotFound
+from retrieval.fact_schema import facts
+from retrieval.session_schema import sessions, turns
+from writer.audit import Change, note
+from writer.author import Author
+from writer.facts.remove import delete_facts
+from writer.privacy.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A session as it stands.
+
+    Attributes:
+        taken_turns: the number up to which runs have taken its turns.
+        now: by the database's clock.
+    """
+
+    id: UUID
+    agent_key: str
+    turn_count: int
+    turn_bytes: int
+    taken_turns: int
+    last_turn_at: datetime
+    now: datetime
+
+
+async def lock_session(connection: AsyncConnection, user_sub: str, name: str) -> Locked | None:
+    """Returns the session, which nobody else changes until the transaction ends; None: the user has none such."""
+    row = (await connection.execute(session_to_change(user_sub, name))).one_or_none()
+    return None if row is None else Locked(*row)
+
+
+def session_to_change(user_sub: str, name: str) -> Rows:
+    """Returns the statement that locks a session and answers the columns of ``Locked``."""
+    columns = ("id", "agent_key", "turn_count", "turn_bytes", "taken_turns", "last_turn_at")
+    return (
+        select(*(sessions.c[name] for name in columns), func.now().label("now"))
+        .where(sessions.c.user_sub == user_sub, sessions.c.name == name)
+        .with_for_update()
+    )
+
+
+async def turns_to_take(connection: AsyncConnection, words: Words, session: Locked) -> Sequence[dict[str, Any]]:
+    """Returns the messages that no run has taken yet, in their order.
+
+    Raises:
+        SealBroken: one was sealed with another key, or was changed.
+    """
+    rows = await connection.execute(turns_after(words.user_sub, session.id, session.taken_turns))
+    return [words.open_turn(session.id, row.number, row.payload) for row in rows]
+
+
+def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:
+    """Returns the statement for the turns of a session after that number, in their order."""
+    return (
+        select(turns.c.number, turns.c.said_at, turns.c.payload)
+        .where(turns.c.user_sub == user_sub, turns.c.session_id == session_id, turns.c.number > number)
+        .order_by(turns.c.number)
+    )
+
+
+async def mark_taken(connection: AsyncConnection, user_sub: str, session: Locked) -> None:
+    """Notes that a run has taken every turn that the session has."""
+    mine = sessions.c.user_sub == user_sub, sessions.c.id == session.id
+    await connection.execute(update(sessions).where(*mine).values(taken_turns=session.turn_count))
+
+
+async def delete_session(connection: AsyncConnection, author: Author, name: str) -> None:
+    """Deletes a session with its turns and the facts first told there; its runs stay, with the turns that they took.
+
+    Raises:
+        NotFound: the user has no such session.
+    """
+    session = await lock_session(connection, author.user_sub, name)
+    if session is None:
+        raise NotFound("no such session")
+    await delete_facts(connection, author, facts.c.session_id == session.id)
+    await connection.execute(
+        delete(sessions).where(sessions.c.user_sub == author.user_sub, sessions.c.id == session.id)
+    )
+    await note(connection, Change.of((author.user_sub, session.agent_key), author.actor, "delete_session", session.id))

@@ -1,0 +1,168 @@
+"""Reads what was said in sessions: takes those with new turns off the queue, and stores what is told."""
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from prometheus_client import Counter
+from sqlalchemy import Update, case, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.errors import DatabaseUnavailable, UserErased
+from retrieval.session_schema import sessions
+from retrieval.sessions.messages import Turn
+from retrieval.telemetry import log
+from writer.errors import LeaseLost
+from writer.facts.extract import Told, extract
+from writer.facts.store import Provenance, tell
+from writer.privacy.keys import Keyring
+from writer.privacy.master_keys import MasterKeyMismatch
+from writer.privacy.words import Words
+from writer.profiles import lock_profile
+from writer.sessions.locked import turns_after
+from writer.worker import queue
+
+READ = Counter("casebank_sessions_read_total", "Sessions that were read for facts, by how that ended", ["how"])
+MOST_TURNS = 200
+"""That are read of a session at a time; of more the rest waits for another turn in the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClaim:
+    """A session that is this worker's until the lease ends."""
+
+    user_sub: str
+    session_id: UUID
+    agent_key: str
+    attempts: int
+    lease_token: UUID
+    claimed_at: datetime
+
+    @property
+    def row_id(self) -> UUID:
+        """Returns the id of the row in the queue."""
+        return self.session_id
+
+
+@dataclass(slots=True)
+class SessionReader:
+    """Reads sessions for the worker; users take turns as with cases."""
+
+    database: Database
+    keyring: Keyring
+    lease: timedelta
+    max_attempts: int
+    backoff_s: float
+    backoff_max_s: float
+    rng: random.Random
+    _last_served: str = field(default="", init=False)
+
+    async def run_once(self, batch: int) -> int:
+        """Reads up to so many sessions, and returns how many there were, whatever became of them.
+
+        Raises:
+            DatabaseUnavailable: those claimed come back when their lease ends.
+        """
+        claims = await self._claim(batch)
+        for held in claims:
+            READ.labels(await self._read(held)).inc()
+        return len(claims)
+
+    async def _claim(self, batch: int) -> list[SessionClaim]:
+        token = uuids.uuid7()
+        async with self.database.as_worker() as connection:
+            await connection.execute(queue.give_up_on_expired(self.max_attempts, sessions))
+            rows = await connection.execute(queue.claim(token, self.lease, batch, self._last_served, sessions))
+            claims = [SessionClaim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+        full = len(claims) == batch
+        self._last_served = max((each.user_sub for each in claims), default="") if full else ""
+        return claims
+
+    async def _read(self, held: SessionClaim) -> str:
+        """Reads one session, and returns how that ended."""
+        try:
+            async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
+                await self._store(connection, held)
+        except (UserErased, LeaseLost) as gone:
+            return type(gone).__name__
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad session must not stop those behind it
+            await self._hand_back(held, error)
+            return "failed"
+        return "ready"
+
+    async def _store(self, connection: AsyncConnection, held: SessionClaim) -> None:
+        key = await self.keyring.find(connection, held.user_sub)
+        read = await connection.scalar(read_so_far(held))
+        if key is None or read is None:
+            raise LeaseLost("the lease ran out, or the session is gone")
+        words = Words(held.user_sub, key)
+        rows = (await connection.execute(turns_after(held.user_sub, held.session_id, read).limit(MOST_TURNS))).all()
+        turns = [Turn(r.number, r.said_at, words.open_turn(held.session_id, r.number, r.payload)) for r in rows]
+        found = await asyncio.to_thread(facts_in, turns)
+        if found:
+            await lock_profile(connection, held.user_sub, held.agent_key)
+        for turn, told in found:
+            source = Provenance(
+                held.agent_key, "worker", "turn", turn.said_at, session_id=held.session_id, turn_number=turn.number
+            )
+            await tell(connection, words, told, source)
+        if (await connection.execute(close(held, turns[-1].number if turns else read))).rowcount != 1:
+            raise LeaseLost("the lease ran out, or the session is gone")
+
+    async def _hand_back(self, held: SessionClaim, error: Exception) -> None:
+        # a key that this process was not given is no fault of the session
+        dead = held.attempts >= self.max_attempts and not isinstance(error, MasterKeyMismatch)
+        longest = min(self.backoff_max_s, self.backoff_s * 2 ** (held.attempts - 1))
+        delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
+        name = type(error).__name__  # alone: a message could quote what the user said
+        async with self.database.as_worker() as connection:
+            await connection.execute(queue.hand_back(held, name, delay, dead=dead, queue=sessions))
+        log.warning("sessions.read_failed", error=name, attempts=held.attempts, dead=dead)
+
+
+def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, Told]]:
+    """Returns what the user's own turns tell, in their order; nothing of what the assistant or a tool says."""
+    return [(turn, told) for turn in turns if turn.is_the_users for told in extract(turn.said, turn.said_at.date())]
+
+
+def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[Told]:
+    """Returns what the user's own turns in a run tell."""
+    turns = [Turn(number, said_at, message) for number, message in enumerate(messages, start=1)]
+    return [told for _, told in facts_in(turns)]
+
+
+def read_so_far(held: SessionClaim) -> Rows:
+    """Returns the statement for the number of the last turn that was read; no row where the lease is lost."""
+    return select(sessions.c.read_turns).where(
+        sessions.c.user_sub == held.user_sub,
+        sessions.c.id == held.session_id,
+        sessions.c.lease_token == held.lease_token,
+        sessions.c.status == "pending",
+    )
+
+
+def close(held: SessionClaim, last: int) -> Update:
+    """Returns the statement that takes the session off the queue, unless more was said since."""
+    done = update(sessions).where(
+        sessions.c.user_sub == held.user_sub,
+        sessions.c.id == held.session_id,
+        sessions.c.lease_token == held.lease_token,
+        sessions.c.status == "pending",
+    )
+    return done.values(
+        status=case((sessions.c.turn_count > last, "pending"), else_="ready"),
+        read_turns=last,
+        attempts=0,
+        lease_token=None,
+        last_error=None,
+        available_at=func.now(),
+    )
