@@ -11,11 +11,11 @@ from enum import Enum
 import numpy as np
 
 from app.bench.learning import banking, rules, runs, tau, tau_folds
+from app.bench.learning.linucb import Reals
 from app.bench.learning.memory import Memory, Scene
 from app.bench.learning.reuse import stage
 from app.bench.learning.worth import DISCOUNT, PLACES, Reading, Worth, ndcg
 from policy import evidence, features
-from policy.logged import Floats
 from policy.slate import Slate, choose, order
 
 RRF, SUCCESSES, CONSENSUS = "rrf", "rrf + success filter", "plan consensus + success filter"
@@ -46,7 +46,7 @@ class Asked:
         nothing = Memory(np.zeros((int(scene.case.max()) + 1, scene.cases.effects.shape[1])))
         return cls(user, scene, nothing.features(scene), worth)
 
-    def slate(self, scores: Floats) -> Slate:
+    def slate(self, scores: Reals) -> Slate:
         """Returns what is served where this orders the candidates, by the rules that serve."""
         field = self.scene.field(self.seen)
         return choose(field, order(field, np.asarray(scores, np.float32)), PLACES)
