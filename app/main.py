@@ -14,7 +14,20 @@ from app.intake.route import Intake, include
 from app.jobs import beside
 from app.plain_refusal import PlainRefusal
 from app.requests import Follow
-from app.routes import about, bank, begin_again, health, llm, loop, policy, procedures, runs, statistics, tools
+from app.routes import (
+    about,
+    bank,
+    begin_again,
+    decisions,
+    health,
+    llm,
+    loop,
+    policy,
+    procedures,
+    runs,
+    statistics,
+    tools,
+)
 from app.runtime import Runtime, make_verifier, running
 from app.schedule import jobs_of, sign_of_life
 from app.settings import Settings
@@ -60,7 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     include(app, about.router)
-    for routes in (loop, runs, llm, statistics, bank, begin_again, procedures, policy, tools):
+    for routes in (loop, decisions, runs, llm, statistics, bank, begin_again, procedures, policy, tools):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app

@@ -123,7 +123,7 @@ class Reader:
                         answered, entry = await _with_lessons(connection, answered, entry)
                     if question.tool_memory and answered.context.text:
                         answered = await _with_tools(connection, answered, question)
-                        entry = replace(entry, tokens=answered.context.tokens)
+                        entry = replace(entry, tokens=answered.context.tokens, told=answered.context.text)
                 with stage("retrieve.log"):
                     await self._log(connection, entry)
         count_answer(answered, entry.arm)

@@ -33,7 +33,7 @@ class UserSeal(Protocol):
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
         """Returns the words of a case."""
 
-    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
+    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None, told: str | None) -> bytes:
         """Returns the words of a decision, sealed."""
 
     def group_of(self, query: str) -> int:

@@ -37,7 +37,8 @@ class LoggedDecision:
     Attributes:
         query: as it came, redacted.
         rewritten: what was searched for in its place.
-        words: query and rewritten, sealed; then those are empty.
+        told: what ``memory_context`` said.
+        words: query, rewritten and told, sealed; then those are empty.
         query_group: of sealed words, the same for equal queries.
         key_id: of the key that they are sealed with; if that is the user's no more, they are not kept.
         case_ids: of the slate, by place.
@@ -67,6 +68,7 @@ class LoggedDecision:
     procedure_ids: list[UUID]
     procedure_versions: list[int]
     tokens: int
+    told: str | None
     case_ids: list[UUID]
     propensities: list[float]
     words: bytes | None = None
@@ -80,9 +82,9 @@ class LoggedDecision:
 
 def sealed(entry: LoggedDecision, seal: UserSeal) -> LoggedDecision:
     """Returns the entry with the words of its query sealed."""
-    words = seal.seal_query(entry.id, entry.query, entry.rewritten)
+    words = seal.seal_query(entry.id, entry.query, entry.rewritten, entry.told)
     group = seal.group_of(entry.query)
-    return replace(entry, query="", rewritten=None, words=words, query_group=group, key_id=seal.key_id)
+    return replace(entry, query="", rewritten=None, told=None, words=words, query_group=group, key_id=seal.key_id)
 
 
 SLOTS = ("case_ids", "propensities")

@@ -225,4 +225,4 @@ def _typed(wanted: str, value: Any) -> Any:
 def _compare(operation: str, left: Any, right: Any) -> bool:
     if operation in {"exists", "notEmpty", "true"}:
         return {"exists": left is not None, "notEmpty": bool(left), "true": left is True}[operation]
-    return left == right if operation == "equals" else left < right
+    return {"equals": left == right, "lt": left < right, "lte": left <= right}[operation]

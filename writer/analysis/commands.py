@@ -6,8 +6,8 @@ quote must not hide the rest. (bashlex, the parser for this, refuses broken line
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -19,6 +19,7 @@ COMMAND_KEYS = ("command", "cmd", "commandline", "command_line", "bash", "shell"
 """Names of arguments whose text is a command line."""
 LINE_CHARS = 40_000
 """Characters of a line that are looked at, here-documents included."""
+SHELLS = frozenset({"bash", "sh", "zsh"})
 DEEPEST = 3
 """Shells within shells that are looked into, as in ``bash -c "sh -c …"``."""
 
@@ -57,7 +58,7 @@ class Command:
     Attributes:
         program: its name; "run" of a script, which is its first operand; "write" of a text put into a file.
         sub: its subcommand, of one word or two, or nothing.
-        operands: its words that are no flags, without their quotes.
+        operands: its words that are no flags, without their quotes; last the here-document that it reads.
         piped: whether it reads what the command before it wrote.
     """
 
@@ -80,7 +81,7 @@ def _is_words(value: object) -> bool:
 
 
 def _joined(words: list[str]) -> str:
-    shell = len(words) == 3 and words[0].rsplit("/", 1)[-1] in {"bash", "sh", "zsh"} and words[1] in {"-c", "-lc"}  # noqa: PLR2004
+    shell = len(words) == 3 and words[0].rsplit("/", 1)[-1] in SHELLS and words[1] in {"-c", "-lc"}  # noqa: PLR2004
     return words[2] if shell else shlex.join(words)
 
 
@@ -126,58 +127,95 @@ def bare(word: str) -> str:
 def commands(text: str, depth: int = 0) -> list[Command]:
     """Returns the first commands that a line runs, in order."""
     found: list[Command] = []
-    for words, piped, target in _simple(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
-        found += _commands_of(words, piped=piped, target=target, depth=depth)
+    for plain in _plain(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
+        found += _commands_of(plain, depth)
         if len(found) >= MOST_COMMANDS:
             break
     return found
 
 
-def _simple(line: Iterator[Piece]) -> Iterator[tuple[list[str], bool, str]]:
-    """Yields each command's words, whether it is piped into, and the file that it writes to."""
-    words: list[str] = []
-    piped, target, redirect = False, "", ""
+@dataclass(slots=True)
+class _Plain:
+    """A simple command as it is written.
+
+    Attributes:
+        words: its own, and the files that it reads.
+        piped: whether it reads what the command before it wrote.
+        target: the file that it writes to.
+        reads_document: whether a here-document follows for it.
+        document: the here-document that it reads.
+    """
+
+    words: list[str] = field(default_factory=list)
+    piped: bool = False
+    target: str = ""
+    reads_document: bool = False
+    document: str = ""
+
+
+def _plain(line: Iterable[Piece]) -> list[_Plain]:
+    """Returns a line's simple commands; a here-document that is only piped on belongs to who reads it."""
+    found = [_Plain()]
+    redirect = ""
     for piece in line:
         if piece.kind == "sign" and piece.text in _SEPARATORS:
-            if words:
-                yield words, piped, target
-            words, piped, target, redirect = [], piece.text == "|", "", ""
+            found.append(_Plain(piped=piece.text == "|"))
+            redirect = ""
         elif piece.kind == "sign":
             redirect = "" if "&" in piece.text else piece.text
+            found[-1].reads_document |= redirect == "<<"
         elif piece.kind == "word" and redirect:
-            target = bare(piece.text) if redirect in {">", ">>"} else target
-            words += [piece.text] if redirect == "<" else []
+            found[-1].target = bare(piece.text) if redirect in {">", ">>"} else found[-1].target
+            found[-1].words += [piece.text] if redirect == "<" else []
             redirect = ""
         elif piece.kind == "word":
-            words.append(piece.text)
-    if words:
-        yield words, piped, target
+            found[-1].words.append(piece.text)
+        elif piece.kind == "text":
+            _give(piece.text, found)
+    return [plain for plain in found if plain.words]
 
 
-def _commands_of(words: Sequence[str], *, piped: bool, target: str, depth: int) -> list[Command]:
-    words = unwrapped(words)
+def _give(document: str, line: Sequence[_Plain]) -> None:
+    """Gives a here-document to the last command that asked for one, or to whom ``cat`` pipes it."""
+    for at in reversed(range(len(line))):
+        if line[at].reads_document:
+            passed_on = line[at].words == ["cat"] and at + 1 < len(line) and line[at + 1].piped
+            reader = line[at + passed_on]
+            reader.document, line[at].reads_document = document, False
+            return
+
+
+def _commands_of(plain: _Plain, depth: int) -> list[Command]:
+    words = unwrapped(plain.words)
     if not words:
         return []
     program, rest = _program(bare(words[0])), list(words[1:])
-    if program in {"cat", "echo", "printf"} and target and target != "/dev/null":
-        return [Command("write", "", (target,), piped)]
-    if program in {"bash", "sh", "zsh"} and len(rest) > 1 and re.fullmatch(r"-[a-z]*c", rest[0]) and depth < DEEPEST:
-        return commands(bare(rest[1]), depth + 1)
-    if program in INTERPRETERS and "-m" in rest[:3] and (at := rest.index("-m") + 1) < len(rest):
-        module = _program(bare(rest[at]))
-        known = module in PROGRAMS
-        program, rest = (
-            module if known else "run",
-            rest[at + 1 :] if known else [module.replace(".", "/"), *rest[at + 1 :]],
-        )
-    elif program in INTERPRETERS and rest and not rest[0].startswith("-"):
-        program = "run"
-    elif "/" in words[0] and program not in PROGRAMS:
-        program, rest = "run", list(words)
+    if program in {"cat", "echo", "printf"} and plain.target and plain.target != "/dev/null":
+        return [Command("write", "", (plain.target,), plain.piped)]
+    if program in SHELLS and depth < DEEPEST:
+        if len(rest) > 1 and re.fullmatch(r"-[a-z]*c", rest[0]):
+            return commands(bare(rest[1]), depth + 1)
+        if plain.document and not rest:
+            return commands(plain.document, depth + 1)
+    program, rest = _run_by_interpreter(program, rest, words[0])
     if program == "docker-compose":
         program, rest = "docker", ["compose", *rest]
     sub, operands = _subcommand(program, [bare(word) for word in rest if not word.startswith("-")])
-    return [Command(program, sub, tuple(operands), piped)]
+    return [Command(program, sub, tuple([*operands, plain.document] if plain.document else operands), plain.piped)]
+
+
+def _run_by_interpreter(program: str, rest: list[str], as_written: str) -> tuple[str, list[str]]:
+    """Returns what an interpreter runs and its words: a known module, or "run" and a script; else as it was."""
+    if program in INTERPRETERS and "-m" in rest[:3] and (at := rest.index("-m") + 1) < len(rest):
+        module = _program(bare(rest[at]))
+        if module in PROGRAMS:
+            return module, rest[at + 1 :]
+        return "run", [module.replace(".", "/"), *rest[at + 1 :]]
+    if program in INTERPRETERS and rest and not rest[0].startswith("-"):
+        return "run", rest
+    if "/" in as_written and program not in PROGRAMS:
+        return "run", [as_written, *rest]
+    return program, rest
 
 
 def unwrapped(words: Sequence[str]) -> Sequence[str]:

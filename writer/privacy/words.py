@@ -71,9 +71,9 @@ class Words:
             opened["effects"] = effects_of(row["effects"], row["plan"], said)
         return {**values, **opened}
 
-    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
+    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None, told: str | None) -> bytes:
         """Returns the words of a decision, sealed."""
-        words = {"query": query, "rewritten": rewritten}
+        words = {"query": query, "rewritten": rewritten, "told": told}
         return seal(words, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=DECISION_WORDS)
 
     def open_query(self, row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -75,6 +75,8 @@ CLOSED = [
         200,
         lambda it: {"query": MARK, "agent": it.agent},
     ),
+    Endpoint("GET", "/v1/decisions", 200),
+    Endpoint("GET", "/v1/decisions/{retrieval_id}", 200, names="retrieval"),
     Endpoint("POST", "/v1/runs/{run_id}/steps", 200, steps),
     Endpoint("GET", "/v1/runs", 200),
     Endpoint("GET", "/v1/runs/{run_id}", 200, names="run"),

@@ -255,9 +255,11 @@ async def test_the_master_retrieves_what_the_analyst_stored_and_rewards_the_retr
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"task": ""}, {"task": " \n "}, {"task": None}], ids=["none", "empty", "blank", "null"]
+    "body",
+    [{}, {"task": ""}, {"task": " \n "}, {"task": None}, {"task": "a" * 20_001}],
+    ids=["none", "empty", "blank", "null", "too long"],
 )
-async def test_without_a_task_the_webhook_answers_400_and_nothing_is_asked_or_kept(
+async def test_without_a_task_that_can_be_kept_the_webhook_answers_400_and_nothing_is_asked_or_kept(
     alice: User, replay: Replays, body: Item
 ):
     run = replay(alice)

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from writer.analysis.command_goals import only_reads, same_goal
 from writer.analysis.commands import commands, with_lines
 
+COUNT = "import csv\nrows = list(csv.reader(open('r.csv')))\nprint(len(rows))\n"
+
 
 @pytest.mark.parametrize(
     ("failed", "later"),
@@ -22,6 +24,14 @@ from writer.analysis.commands import commands, with_lines
         ("rg total src", "grep -rn total src"),
         ("python app/main.py", "python3 -m app.main"),
         ("echo a > x/y.txt", "mkdir -p x && echo a > x/y.txt"),
+        (f"python - <<'EOF'\n{COUNT}EOF", f"python3 - <<'EOF'\n{COUNT.replace('r.csv', 'data/r.csv')}EOF"),
+        (f"python3 <<EOF && echo ok\n{COUNT}EOF", f"cat <<EOF | python3\n{COUNT}print(1)\nEOF"),
+        ("bash <<'EOF'\ncd app\npytest\nEOF", "cd app && python -m pytest"),
+        (
+            'python -c "import yaml; print(yaml.load(open(1)))"',
+            'python3 -c "import yaml; print(yaml.safe_load(open(1)))"',
+        ),
+        ("psql db <<EOF\nselect name from user;\nEOF", 'psql db -c "select name from users;"'),
         ('sqlite3 a.db "select * from user"', 'sqlite3 a.db "select * from users"'),
     ],
 )
@@ -44,6 +54,10 @@ def test_another_spelling_of_a_command_has_its_goal(failed: str, later: str):
         ("python -m app", "python --version"),
         ('sqlite3 a.db "select * from users"', "sqlite3 a.db < schema.sql"),
         ("make", "make_docs"),
+        (f"python - <<'EOF'\n{COUNT}EOF", "python - <<'EOF'\nfrom pathlib import Path\nPath('b').unlink()\nEOF"),
+        ("python3 <<EOF\nimport numpy\nEOF", "python3 <<EOF\nprint('hello there')\nEOF"),
+        ('python -c "import numpy; print(1)"', "python -c \"open('x').write('some text')\""),
+        ("bash <<'EOF'\nmake docs\nEOF", "bash <<'EOF'\ngit status\nEOF"),
     ],
 )
 def test_another_command_of_the_same_shell_has_another_goal(failed: str, later: str):

@@ -1,0 +1,145 @@
+"""The statements that read the log of decisions: a page of it, and one decision with all that came of it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+
+from retrieval.database.rows import Rows
+from retrieval.schema import cases, decision_slots, decisions, policies, rewards
+
+_LISTED = (
+    "id",
+    "agent_key",
+    "query",
+    "rewritten",
+    "words",
+    "mode",
+    "degraded",
+    "policy_version",
+    "arm",
+    "k",
+    "slate_propensity",
+    "tokens",
+    "reward",
+    "reward_source",
+    "created_at",
+)
+_WHOLE = (
+    *_LISTED,
+    "told",
+    "feature_version",
+    "seed",
+    "min_similarity",
+    "candidate_ids",
+    "candidate_groups",
+    "candidate_sources",
+    "features",
+    "scores",
+    "procedure_ids",
+    "procedure_versions",
+    "used_procedure_ids",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPage:
+    """Which decisions a page shows, at most ``limit`` older than ``before``; None lets everything through.
+
+    Attributes:
+        since: taken then or later.
+        until: taken before then.
+    """
+
+    before: UUID | None
+    limit: int
+    agent_key: str | None = None
+    policy_version: str | None = None
+    arm: str | None = None
+    rewarded: bool | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
+    """Returns the statement for the newest decisions, each with its slate as ``case_ids``; ids rise with time."""
+    taken = decisions.c.created_at
+    wanted = [
+        None if page.agent_key is None else decisions.c.agent_key == page.agent_key,
+        None if page.policy_version is None else decisions.c.policy_version == page.policy_version,
+        None if page.arm is None else decisions.c.arm == page.arm,
+        None if page.rewarded is None else decisions.c.reward.is_not(None) == page.rewarded,
+        None if page.since is None else taken >= page.since,
+        None if page.until is None else taken < page.until,
+        None if page.before is None else decisions.c.id < page.before,
+    ]
+    return (
+        _with_slots(user_sub, _LISTED)
+        .where(*(each for each in wanted if each is not None))
+        .order_by(decisions.c.id.desc())
+        .limit(page.limit)
+    )
+
+
+def one_decision(user_sub: str, decision_id: UUID) -> Rows:
+    """Returns the statement for a decision with its slots: ``case_ids``, ``propensities`` and ``used``, by place."""
+    return _with_slots(user_sub, _WHOLE).where(decisions.c.id == decision_id)
+
+
+def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
+    slot = decision_slots.c
+    slots = (
+        select(
+            func.array_agg(aggregate_order_by(slot.case_id, slot.place)).label("case_ids"),
+            func.array_agg(aggregate_order_by(slot.propensity, slot.place)).label("propensities"),
+            func.array_agg(aggregate_order_by(slot.used, slot.place)).label("used"),
+        )
+        .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
+        .lateral("slots")
+    )
+    return (
+        select(*(decisions.c[name] for name in names), slots.c.case_ids, slots.c.propensities, slots.c.used)
+        .outerjoin(slots, decisions.c.id.is_not(None))
+        .where(decisions.c.user_sub == user_sub)
+    )
+
+
+def cases_now(user_sub: str, case_ids: Collection[UUID]) -> Rows:
+    """Returns the statement for what is left of these cases: their words, and how they stand by now."""
+    shown = ("id", "task", "plan", "words", "status", "outcome", "reward", "reward_source")
+    return select(*(cases.c[name] for name in shown)).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
+
+
+def runs_of(user_sub: str, decision_id: UUID) -> Rows:
+    """Returns the statement for the runs that were told what the decision served, the first one first."""
+    shown = ("id", "status", "outcome", "reward", "reward_source", "created_at")
+    return (
+        select(*(cases.c[name] for name in shown))
+        .where(cases.c.user_sub == user_sub, cases.c.retrieval_id == decision_id)
+        .order_by(cases.c.id)
+    )
+
+
+def rewards_of(user_sub: str, decision_id: UUID) -> Rows:
+    """Returns the statement for the rewards that a decision and its runs were given, the first one first."""
+    its_runs = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.retrieval_id == decision_id)
+    return (
+        select(rewards.c.case_id, rewards.c.reward, rewards.c.source, rewards.c.actor, rewards.c.created_at)
+        .where(rewards.c.user_sub == user_sub)
+        .where(or_(rewards.c.decision_id == decision_id, rewards.c.case_id.in_(its_runs)))
+        .order_by(rewards.c.id)
+    )
+
+
+def policies_for(user_sub: str, agent_key: str, version: int | None) -> Rows:
+    """Returns the statement for the profile's policies that are live, and the one of this version, if it is there."""
+    policy = policies.c
+    return (
+        select(policy.version, policy.status, policy.created_at, policy.weights, policy.checksum, policy.blend)
+        .where(policy.user_sub == user_sub, policy.agent_key == agent_key)
+        .where(or_(policy.status.in_(("serving", "candidate")), policy.version == version))
+        .order_by(policy.version)
+    )

@@ -1,0 +1,188 @@
+"""A logged decision, computed again from its log: what each candidate scored, and why it stands or does not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy import default, features
+from policy.decide import Policy, Scores, preferred, score
+from policy.features import Features
+from policy.reasons import Reason, reasons
+from policy.slate import Field, Slate, choose, field_of, order
+
+
+class Logged(Protocol):
+    """A row of ``decisions`` with its slots, as far as it is computed again."""
+
+    @property
+    def policy_version(self) -> str:
+        """Whose order it followed."""
+
+    @property
+    def feature_version(self) -> int:
+        """Of the features that are logged."""
+
+    @property
+    def k(self) -> int:
+        """Places there were."""
+
+    @property
+    def min_similarity(self) -> float | None:
+        """What the request asked for."""
+
+    @property
+    def candidate_ids(self) -> Sequence[UUID]:
+        """In the order of retrieval."""
+
+    @property
+    def candidate_groups(self) -> Sequence[int]:
+        """Candidates of one group say the same."""
+
+    @property
+    def candidate_sources(self) -> Sequence[int]:
+        """One number for each source."""
+
+    @property
+    def features(self) -> bytes:
+        """As ``policy.features`` packs them."""
+
+    @property
+    def scores(self) -> Sequence[float]:
+        """What the candidates were ordered by."""
+
+    @property
+    def case_ids(self) -> Sequence[UUID] | None:
+        """Of the slate, by place; None of an empty one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a score is the sum of; log odds up to a constant of the query, but for ``expected``.
+
+    Attributes:
+        found: log of the fused rank over the best one's.
+        record: log of the reward to be expected of the case by its record.
+        learned: what the policy adds, its blend included; 0 of the default.
+        spread: standard deviation of ``learned`` over the ensemble, before the blend.
+        expected: reward expected of a slate of this case alone, 0 to 1; None of the default, which promises none.
+    """
+
+    found: float
+    record: float
+    learned: float
+    spread: float
+    expected: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A candidate: its place on the slate from 1 on, or None, and why.
+
+    Attributes:
+        score: as it was logged.
+        seen: its features by name; one that was missing is None. Empty where they are of another version.
+        terms: None where the policy, or its features, are no longer there.
+        reason: None where the features are of another version.
+    """
+
+    case_id: UUID
+    place: int | None
+    score: float
+    group: int
+    source: int
+    seen: Mapping[str, float | None]
+    terms: Terms | None
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A decision, computed again.
+
+    Attributes:
+        candidates: in the order of retrieval.
+        off_by: largest difference between a logged score and the same one computed again; None: it cannot be.
+        would_serve: by policy, the cases that it would serve by rule; empty where the features are of another version.
+    """
+
+    candidates: list[Reviewed]
+    off_by: float | None
+    would_serve: Mapping[str, list[UUID]]
+
+
+def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
+    """Returns the decision, computed again.
+
+    Args:
+        row: of the decision.
+        policies: by version, those to be asked, the one that served among them if it is still there; None: the default.
+    """
+    if row.feature_version != features.VERSION:
+        return Review([_reviewed(row, index, None, None, None) for index in range(len(row.candidate_ids))], None, {})
+    seen = features.unpacked(row.features)
+    groups, sources = (np.array(each, np.int16) for each in (row.candidate_groups, row.candidate_sources))
+    field = field_of(seen, groups, sources, row.min_similarity)
+    scored = {version: score(policy, seen) for version, policy in policies.items()}
+    slates = {version: _slate(field, each, row.k) for version, each in scored.items()}
+    own = scored.get(row.policy_version)
+    logged = np.array(row.scores, dtype=np.float32)
+    by_rule = slates.get(row.policy_version, choose(field, order(field, logged), row.k))
+    why = reasons(field, logged, _served(row), by_rule)
+    terms = None if own is None else _terms(seen, own)
+    return Review(
+        [
+            _reviewed(row, index, seen[index], None if terms is None else terms[index], why[index])
+            for index in range(len(row.candidate_ids))
+        ],
+        None if own is None else float(np.abs(own.total - logged).max(initial=0)),
+        {version: [row.candidate_ids[index] for index in slate] for version, slate in slates.items()},
+    )
+
+
+def _slate(field: Field, scores: Scores, k: int) -> Slate:
+    return preferred(scores, choose(field, order(field, scores.total), k))
+
+
+def _served(row: Logged) -> Slate:
+    place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
+    return tuple(place[case_id] for case_id in row.case_ids or ())
+
+
+def _terms(seen: Features, scores: Scores) -> list[Terms]:
+    found, record = default.log_rrf(seen), default.log_posterior(seen)
+    learned = scores.total - scores.prior
+    return [
+        Terms(
+            found=float(found[index]),
+            record=float(record[index]),
+            learned=float(learned[index]),
+            spread=float(scores.spread[index]),
+            expected=None if scores.q is None else float(scores.q[index]),
+        )
+        for index in range(len(seen))
+    ]
+
+
+def _reviewed(
+    row: Logged, index: int, seen: NDArray[np.float32] | None, terms: Terms | None, reason: Reason | None
+) -> Reviewed:
+    case_id = row.candidate_ids[index]
+    slate = list(row.case_ids or ())
+    return Reviewed(
+        case_id=case_id,
+        place=slate.index(case_id) + 1 if case_id in slate else None,
+        score=row.scores[index],
+        group=row.candidate_groups[index],
+        source=row.candidate_sources[index],
+        seen={} if seen is None else {name: _number(seen[at]) for at, name in enumerate(features.NAMES)},
+        terms=terms,
+        reason=reason,
+    )
+
+
+def _number(value: np.float32) -> float | None:
+    return float(value) if np.isfinite(value) else None
