@@ -88,20 +88,46 @@ def log_posterior(features: Features) -> NDArray[np.float32]:
     return np.asarray(np.log(np.maximum(posterior_mean(features), LEAST)), dtype=np.float32)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What the score of each of n candidates is made of, (n,) each; their sum is the score.
+
+    Attributes:
+        found: by its ranks in the two halves of the search.
+        record: by how well it went, and what came of it on queries like this one.
+        plan: by how well its plan agrees with what the query is expected to need.
+        returned: by how near it is, where its task seems to have come back.
+    """
+
+    found: NDArray[np.float32]
+    record: NDArray[np.float32]
+    plan: NDArray[np.float32]
+    returned: NDArray[np.float32]
+
+    @property
+    def total(self) -> NDArray[np.float32]:
+        """What the default orders by, (n,)."""
+        return np.asarray(self.found + self.record + self.plan + self.returned, dtype=np.float32)
+
+
 def scores(features: Features, weights: Weights = WEIGHTS) -> NDArray[np.float32]:
     """Returns what the default orders by, (n,), higher is better, up to a constant of the query; always finite.
 
     What is learned adds to these very numbers.
     """
-    return scores_of(features, log_rrf(features), log_posterior(features), weights)
+    return parts(features, log_rrf(features), log_posterior(features), weights).total
 
 
-def scores_of(
+def parts(
     features: Features, rrf: NDArray[np.float32], posterior: NDArray[np.float32], weights: Weights = WEIGHTS
-) -> NDArray[np.float32]:
-    """Returns ``scores`` for whoever has the logs of RRF and of the posterior mean already."""
+) -> Parts:
+    """Returns the parts of the scores, from the logs of RRF and of the posterior mean, which others need as well."""
     agreement, unknown, proven, similarity = np.clip(np.nan_to_num(features[:, _TERMS]), 0, 1).T
     nearness = np.log(np.maximum((1 - TYPICAL) / (1 + JITTER - similarity), 1))  # 0: as far as other tasks usually are
-    returned = weights.returned * proven * (1 - unknown) ** KNOWN_POWER * (rrf + nearness)
-    parts = weights.expected * posterior + np.log(agreement + LEAST_AGREEMENT) + weights.rrf * rrf
-    return np.asarray(SCALE * (parts + returned), dtype=np.float32)
+    known = SCALE * weights.returned * proven * (1 - unknown) ** KNOWN_POWER
+    return Parts(
+        found=SCALE * weights.rrf * rrf,
+        record=SCALE * weights.expected * posterior,
+        plan=SCALE * np.log(agreement + LEAST_AGREEMENT),
+        returned=known * (rrf + nearness),
+    )

@@ -97,7 +97,7 @@ class Inputs:
 def inputs_of(features: Features) -> Inputs:
     """Returns the inputs of the candidates, computed in one go: a service does this for each query."""
     log_rrf, log_posterior = default.log_rrf(features), default.log_posterior(features)
-    base = default.scores_of(features, log_rrf, log_posterior)
+    base = default.parts(features, log_rrf, log_posterior).total
     raw = features[:, _SOURCE]  # (n, len(CASE)), a copy
     case = np.where(np.isnan(raw), _MISSING, raw)
     case[:, _LOGGED] = np.log(np.maximum(case[:, _LOGGED], _LEAST) + _ADDED)
