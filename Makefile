@@ -18,8 +18,8 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 	$(INSTALL) --no-compile -e '.[demo,train]'
 	touch .venv/demo $@
 
-.venv/all: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[demo,train,ray,scienceworld,dev]'
+.venv/all: pyproject.toml clients/python/pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[demo,train,ray,scienceworld,dev]' -e clients/python
 	touch .venv/demo .venv/train $@
 
 .venv/bin/python:

@@ -65,6 +65,7 @@ def create_app(settings: Settings) -> FastAPI:
         version="0.1.0",
         description=DESCRIPTION,
         lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,  # what a generated client calls its methods
     )
     app.state.verifier = make_verifier(settings)
     app.state.operator_networks = settings.operator_networks

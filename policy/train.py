@@ -6,7 +6,8 @@ Each member of an ensemble sees another bootstrap of the queries (Osband et al. 
 prior (or zero, which is the untrained default) by ridge penalties: the fewer decisions, the less it moves.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +37,9 @@ FEWEST_EMPTY = 10
 """Empty slates in a log from which on it says what one is worth."""
 EMPTY_SLATE_MARGIN = 1.0
 """How far below the worst slate of the log an empty one begins: a few outcomes must not make it win everywhere."""
+MANY = 16
+"""Profiles in a batch from which on several threads are of use; those of few wait for one another more than they work,
+and for seconds where other processes want the processors."""
 HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
@@ -148,18 +152,30 @@ def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[in
     batch = _batch(profiles, begun, plan, seeds)
     stays = torch.tensor(plan.ridges, device=plan.device).isinf()
     optimiser = torch.optim.Adam(list(moved.values()), lr=plan.rate)
-    for _ in range(plan.steps):
-        optimiser.zero_grad()
-        loss = _data_loss(moved, batch) + _penalty(moved, fixed, batch.size, plan)
-        loss.sum().backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        with torch.no_grad():
-            for name in OF_THE_CASE:
-                moved[name][stays] = fixed[name][stays]
+    with _threads_for(len(profiles)):
+        for _ in range(plan.steps):
+            optimiser.zero_grad()
+            loss = _data_loss(moved, batch) + _penalty(moved, fixed, batch.size, plan)
+            loss.sum().backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            with torch.no_grad():
+                for name in OF_THE_CASE:
+                    moved[name][stays] = fixed[name][stays]
     return [
         Head(**{**head.arrays(), **{name: moved[name][p].detach().cpu().numpy() for name in TRAINED}})
         for p, head in enumerate(begun)
     ]
+
+
+@contextmanager
+def _threads_for(profiles: int) -> Iterator[None]:
+    """Computes a batch of so few profiles by one thread."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(usual if profiles >= MANY else 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,14 +9,15 @@ import pytest
 
 from tests.paths import ROOT
 
-FILES = ("Makefile", "pyproject.toml", "constraints.txt")
+FILES = ("Makefile", "pyproject.toml", "constraints.txt", "clients/python/pyproject.toml")
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make on the PATH")
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     for name in FILES:
-        shutil.copy(ROOT / name, tmp_path)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()
@@ -34,7 +35,7 @@ def make(clone: Path, *arguments: str) -> str:
 def installed_by(clone: Path, target: str) -> list[str]:
     """The extras that the target would install."""
     lines = make(clone, "-n", target).splitlines()
-    return [line.rpartition(".[")[2].rstrip("]'") for line in lines if "pip install" in line]
+    return [line.rpartition(".[")[2].partition("]")[0] for line in lines if "pip install" in line]
 
 
 def test_each_command_installs_what_it_needs_and_nothing_else(clone: Path):

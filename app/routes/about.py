@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from app.intake.route import BodyRoute
 
-router = APIRouter(route_class=BodyRoute)
+router = APIRouter(tags=["service"], route_class=BodyRoute)
 
 
 class About(BaseModel):

@@ -34,7 +34,7 @@ from writer.privacy.words import Words
 from writer.rights.edit import delete_case, set_profile, set_tags
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1", responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1", tags=["bank"], responses=DOCUMENTED, route_class=BodyRoute)
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[UUID | None, Query(description="next_cursor of the page before")]

@@ -7,18 +7,18 @@ from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.schemas.begin_again import BeginAgainIn, BeginAgainOut
-from writer.rights import begin_again
+from writer.rights import begin_again as again
 
 router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
 @router.post("/begin-again")
-async def begin(body: BeginAgainIn, request: Request, parts: Parts, caller: Caller) -> BeginAgainOut:
+async def begin_again(body: BeginAgainIn, request: Request, parts: Parts, caller: Caller) -> BeginAgainOut:
     """Begins again for an erased user with a service token from before the purge, which is otherwise answered 410.
 
     The user's own token must be from after the purge. Every other replica follows within two seconds.
     """
-    begun_at = await begin_again.begin_again(parts.database, caller, body.erased_at)
+    begun_at = await again.begin_again(parts.database, caller, body.erased_at)
     if caller.actor != caller.user_sub:
         verifier: TokenVerifier = request.app.state.verifier
         verifier.revocations.admit(caller.user_sub, caller.actor, begun_at)

@@ -19,7 +19,7 @@ from app.schemas.decisions import (
     RewardOut,
     RunOfDecision,
     TermsOut,
-    ToldProcedureOut,
+    ToldVersionOut,
     WholeDecisionOut,
     WouldServe,
 )
@@ -136,10 +136,10 @@ def _known(rows: Sequence[AnyRow]) -> dict[str, Policy | None]:
     return known
 
 
-def _procedures(row: AnyRow) -> list[ToldProcedureOut]:
+def _procedures(row: AnyRow) -> list[ToldVersionOut]:
     used = row.used_procedure_ids
     return [
-        ToldProcedureOut(procedure_id=each, version=version, used=None if used is None else each in used)
+        ToldVersionOut(procedure_id=each, version=version, used=None if used is None else each in used)
         for each, version in zip(row.procedure_ids, row.procedure_versions, strict=True)
     ]
 

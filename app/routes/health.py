@@ -17,7 +17,7 @@ from app.schedule import is_well, periods
 from retrieval.errors import DatabaseUnavailable
 from writer.privacy.master_keys import MasterKeyMismatch, agree
 
-router = APIRouter(route_class=BodyRoute)
+router = APIRouter(tags=["service"], route_class=BodyRoute)
 
 
 @router.get("/healthz")

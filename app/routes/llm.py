@@ -13,7 +13,7 @@ from writer.privacy.names import nameable
 from writer.procedures.llm import token_budget
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1", responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1", tags=["language model"], responses=DOCUMENTED, route_class=BodyRoute)
 
 AgentPath = Annotated[AgentKey, Path()]
 

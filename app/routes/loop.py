@@ -30,7 +30,7 @@ from writer.retain.draft import Draft
 from writer.retain.retain import retain_draft
 from writer.rewards.feedback import Feedback, give_feedback
 
-router = APIRouter(responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
 
 RETRIEVAL_ID = "X-Casebank-Retrieval-Id"
 """The header that names the retrieval where the body has no place for it."""

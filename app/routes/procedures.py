@@ -38,7 +38,7 @@ Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 
 
 @router.post("/search")
-async def search(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
+async def search_procedures(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
     """Returns active procedures whose trigger is near enough, the best first; attributes narrow the choice."""
     await parts.admission.of_agent(caller, "reads", asked.agent)
     question = ProcedureQuestion(
@@ -82,7 +82,7 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
 
 
 @router.get("/sample")
-async def sample(
+async def sample_procedures(
     parts: Parts,
     caller: Caller,
     agent: Annotated[AgentKey | None, Query()] = None,
@@ -131,7 +131,7 @@ async def diff_versions(
 
 
 @router.post("/{procedure_id}/pin")
-async def pin(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -> ProcedureOut:
+async def pin_procedure(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -> ProcedureOut:
     """Makes a version the active one, to be replaced by no revision and no rollback; or lets go of it."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await pinning.pin(connection, caller, procedure_id, wanted.version, pinned=wanted.pinned)
@@ -139,7 +139,7 @@ async def pin(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -
 
 
 @router.post("/{procedure_id}/retire")
-async def retire(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureOut:
+async def retire_procedure(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureOut:
     """Takes the active version out of use; pinning a version brings the procedure back."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await pinning.retire(connection, caller, procedure_id)

@@ -18,7 +18,7 @@ from writer.privacy.words import Words
 from writer.retain.steps import StepsDraft, append_steps
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1/runs", responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route_class=BodyRoute)
 
 RunId = Annotated[
     UUID, Path(description="of the backend's choice, for the user; a UUID of version 7 keeps lists in order")
@@ -26,7 +26,7 @@ RunId = Annotated[
 
 
 @router.post("/{run_id}/steps")
-async def append(run_id: RunId, draft: StepsDraft, parts: Parts, caller: Caller) -> AppendedOut:
+async def tell_steps(run_id: RunId, draft: StepsDraft, parts: Parts, caller: Caller) -> AppendedOut:
     """Adds steps to a run and answers once they are on disk; the first call for an id begins the run.
 
     A step that is sent again, under its number, is the same step; another one under that number is a 409. A retain with

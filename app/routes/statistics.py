@@ -16,7 +16,7 @@ from retrieval.errors import NotFound
 from retrieval.listing import one_profile
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1", responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1", tags=["bank"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
 @router.get("/profiles/{agent:path}/statistics")

@@ -81,7 +81,7 @@ class CandidateOut(BaseModel):
     case: CaseNow | None = Field(description="null: it was deleted since")
 
 
-class ToldProcedureOut(BaseModel):
+class ToldVersionOut(BaseModel):
     """A version of a procedure that was told with the slate."""
 
     procedure_id: UUID
@@ -121,7 +121,7 @@ class WholeDecisionOut(DecisionOut):
     """One decision with everything that went into it, and what came of it."""
 
     memory_context: str | None = Field(description="what was told; null: it was not kept at that time")
-    procedures: list[ToldProcedureOut]
+    procedures: list[ToldVersionOut]
     seed: int
     min_similarity: Real | None
     candidates: list[CandidateOut] = Field(description="in the order in which the search found them")

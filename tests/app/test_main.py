@@ -21,6 +21,14 @@ def test_every_operation_is_described(service: Service):
     assert [name for name, operation in _operations(service) if not operation.get("description")] == []
 
 
+def test_every_operation_has_a_tag_and_an_id_of_its_own_that_a_client_can_call_a_method(service: Service):
+    operations = [operation for _, operation in _operations(service)]
+    ids = [operation["operationId"] for operation in operations]
+    assert len(set(ids)) == len(ids)
+    assert [name for name in ids if not name.isidentifier()] == []
+    assert all(operation["tags"] for operation in operations)
+
+
 def test_every_body_has_an_example_and_refuses_unknown_fields(service: Service):
     schemas = service.app.openapi()["components"]["schemas"]
     for name, operation in _operations(service):

@@ -1,0 +1,40 @@
+"""Client of casebank: retrieve before the agent acts, and retain after.
+
+from casebank_client import Casebank
+
+with Casebank("http://127.0.0.1:8700", token) as memory, memory.run("db-operator", task) as run:
+    run.tool("sql", {"query": "…"}, "…")
+    run.success()
+"""
+
+from casebank_client.answers import (
+    Feedback,
+    ProcedureTold,
+    Receipt,
+    Redaction,
+    Retrieved,
+    Slot,
+    Threshold,
+)
+from casebank_client.client import AsyncCasebank, Casebank
+from casebank_client.errors import CasebankRefused, CasebankUnreachable, ClientError
+from casebank_client.outbox import DiskBuffer
+from casebank_client.run import AsyncRun, Run
+
+__all__ = [
+    "AsyncCasebank",
+    "AsyncRun",
+    "Casebank",
+    "CasebankRefused",
+    "CasebankUnreachable",
+    "ClientError",
+    "DiskBuffer",
+    "Feedback",
+    "ProcedureTold",
+    "Receipt",
+    "Redaction",
+    "Retrieved",
+    "Run",
+    "Slot",
+    "Threshold",
+]

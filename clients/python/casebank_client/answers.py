@@ -1,0 +1,100 @@
+"""What the service answers, as its OpenAPI document has it; a test of the service compares the two."""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+CaseKind = Literal["task", "subtask", "tool"]
+ProcedureKind = Literal["script", "failure_lesson", "revision"]
+RewardSource = Literal["heuristic", "user", "judge", "metric"]
+Outcome = Literal["success", "failure", "partial", "aborted", "unknown"]
+
+
+class Slot(TypedDict):
+    """One place of a slate: a case, and why it is there."""
+
+    case_id: str
+    kind: CaseKind
+    task: str
+    plan: list[str]
+    tags: list[str]
+    outcome: str
+    reward: float | None
+    similarity: float | None
+    semantic_rank: int | None
+    keyword_rank: int | None
+    rrf: float
+    q_value: float | None
+    propensity: float
+    why: str
+    explain: NotRequired[dict[str, Any] | None]
+
+
+class ProcedureTold(TypedDict):
+    """A procedure that was told with a slate."""
+
+    id: str
+    version: int
+    kind: ProcedureKind
+    procedure_name: str
+    trigger: str
+    task_type: str
+    domain: str
+    query_kind: str | None
+    success_score: float | None
+    duration_ms: float | None
+    steps: list[str]
+    similarity: float | None
+    why: str
+    uses: float
+    use_reward: float
+    occurrences: int
+    alternative_to: str | None
+
+
+class Threshold(TypedDict):
+    """From which similarity on a procedure is told, and who said so."""
+
+    similarity: float
+    origin: Literal["measured", "profile", "request", "source"]
+    right: float | None
+
+
+class Retrieved(TypedDict):
+    """What may help with a task: ``memory_context`` for the prompt, and ``retrieval_id`` for the retain after."""
+
+    retrieval_id: str
+    cases: list[Slot]
+    procedures: list[ProcedureTold]
+    procedure_threshold: Threshold | None
+    memory_context: str
+    tokens: int
+    policy_version: str
+    mode: Literal["hybrid", "keyword", "off", "empty"]
+    degraded: list[str]
+    rewritten: str | None
+    why_empty: str | None
+
+
+class Redaction(TypedDict):
+    """How many secrets of a kind were taken out."""
+
+    kind: str
+    count: int
+
+
+class Receipt(TypedDict):
+    """The acknowledgement of a retain: the run is on disk."""
+
+    case_id: str
+    status: str
+    redactions: list[Redaction]
+    retrieval_id: str | None
+
+
+class Feedback(TypedDict):
+    """What a reward reached."""
+
+    reward: float
+    source: RewardSource
+    case_ids: list[str]
+    retrieval_id: str | None
+    withdrawn_procedure_ids: list[str]

@@ -1,0 +1,47 @@
+"""What the calls send: the bodies of the requests, from the arguments of the client's methods."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uuid_utils import uuid7
+
+from casebank_client.answers import Outcome, RewardSource
+from casebank_client.wire import Request, without_none
+
+
+def retrieve(agent: str, query: str, options: Mapping[str, Any]) -> Request:
+    """Returns the request for a slate; ``options`` are further fields of ``POST /v1/retrieve``."""
+    return Request("POST", "/v1/retrieve", without_none({"agent": agent, "query": query, **options}))
+
+
+def retain(run: Mapping[str, Any], idempotency_key: str | None = None) -> Request:
+    """Returns the request that retains a finished run; sent again, it is the same run."""
+    key = idempotency_key or str(uuid7())
+    return Request("POST", "/v1/retain", without_none(run), {"Idempotency-Key": key})
+
+
+def feedback(
+    *,
+    retrieval_id: str | None,
+    case_id: str | None,
+    reward: float | None,
+    thumb: str | None,
+    source: RewardSource | None,
+) -> Request:
+    """Returns the request that rewards a run, by its own id or by its retrieval's."""
+    said = {"retrieval_id": retrieval_id, "case_id": case_id, "reward": reward, "thumb": thumb, "source": source}
+    return Request("POST", "/v1/feedback", without_none(said))
+
+
+def finished_run(  # noqa: PLR0913 - each is a field of the body
+    agent: str,
+    task: str,
+    outcome: Outcome,
+    *,
+    tool_traces: Sequence[Mapping[str, Any]] = (),
+    plan: Sequence[str] = (),
+    more: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Returns the body of a retain; ``more`` are further fields of ``POST /v1/retain``."""
+    named = {"agent": agent, "task": task, "outcome": outcome}
+    return {**named, "tool_traces": list(tool_traces), "plan": list(plan), **more}

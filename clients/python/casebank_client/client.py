@@ -1,0 +1,190 @@
+"""The two clients: one for synchronous backends, one for asyncio."""
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self, cast
+
+import httpx
+
+from casebank_client import bodies, wire
+from casebank_client.answers import Feedback, Outcome, Receipt, Retrieved, RewardSource
+from casebank_client.outbox import DiskBuffer, Outbox
+from casebank_client.run import AsyncRun, Run
+from casebank_client.wire import Patience, Request
+
+
+class _Sender:
+    """Sends requests and waits for their answers; what the synchronous client and both outboxes do."""
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], patience: Patience) -> None:
+        self._http = httpx.Client(base_url=base_url, headers=headers, timeout=patience.timeout_s)
+        self._patience = patience
+
+    def send(self, request: Request) -> Any:
+        """Returns the JSON of the answer; see ``Casebank`` for what is raised."""
+        try:
+            for attempt in wire.attempts(self._patience):
+                with attempt:
+                    return wire.read(self._http.request(**request.arguments()))
+        except wire.GIVEN_UP as error:
+            raise wire.unreachable(error) from error
+        raise AssertionError("there is always a first attempt")
+
+    def close(self) -> None:
+        self._http.close()
+
+
+class Casebank:
+    """Memory for a synchronous backend; close it, or use it in a ``with`` block.
+
+    Every call raises ``CasebankUnreachable`` where casebank does not answer within the patience, and
+    ``CasebankRefused`` where it will not do what was asked. A ``run`` raises neither.
+
+    Args:
+        base_url: where the service is.
+        token: of the user, or of a service that acts for users.
+        user: whose memory it is, where the token is a service's.
+        session: narrows the limits to one conversation.
+        patience: how long and how often to ask.
+        buffer: where runs wait on disk that casebank has not acknowledged yet; None: in memory alone.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a setting with a name
+        self,
+        base_url: str,
+        token: str,
+        *,
+        user: str | None = None,
+        session: str | None = None,
+        patience: Patience | None = None,
+        buffer: DiskBuffer | None = None,
+    ) -> None:
+        self._sender = _Sender(base_url, wire.headers_of(token, user, session), patience or Patience())
+        self.outbox = Outbox(self._sender.send, buffer)
+        self.outbox.start()
+
+    def retrieve(self, agent: str, query: str, **options: Any) -> Retrieved:
+        """Returns what may help with the query; ``options`` are further fields of ``POST /v1/retrieve``."""
+        return cast("Retrieved", self._sender.send(bodies.retrieve(agent, query, options)))
+
+    def retain(
+        self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
+    ) -> Receipt:
+        """Keeps a finished run and returns once it is on disk; ``more`` are further fields of ``POST /v1/retain``.
+
+        Tried again, it is sent under the same idempotency key, and kept once.
+        """
+        run = bodies.finished_run(agent, task, outcome, more=more)
+        return cast("Receipt", self._sender.send(bodies.retain(run, idempotency_key)))
+
+    def feedback(
+        self,
+        *,
+        retrieval_id: str | None = None,
+        case_id: str | None = None,
+        reward: float | None = None,
+        thumb: str | None = None,
+        source: RewardSource | None = None,
+    ) -> Feedback:
+        """Rewards a run, by its case or by its retrieval, and returns what that reached."""
+        request = bodies.feedback(retrieval_id=retrieval_id, case_id=case_id, reward=reward, thumb=thumb, source=source)
+        return cast("Feedback", self._sender.send(request))
+
+    def run(self, agent: str, task: str, *, options: Mapping[str, Any] | None = None, **more: Any) -> Run:
+        """Returns a run, to be entered: it retrieves on the way in, and is retained in the background on the way out.
+
+        An exception is a failure, and goes on; an outage of casebank costs the agent its memory and nothing else.
+
+        Args:
+            agent: whose run it is.
+            task: in words; also what is searched for.
+            options: further fields of the retrieve, such as ``k`` or ``token_budget``.
+            more: further fields of the retain, such as ``tags``.
+        """
+        return Run(agent, task, options or {}, dict(more), client=self)
+
+    def close(self) -> None:
+        """Sends what waits, for some seconds at most, and closes the connections."""
+        self.outbox.close()
+        self._sender.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncCasebank:
+    """Memory for a backend on asyncio, as ``Casebank``; a thread of its own retains runs in the background."""
+
+    def __init__(  # noqa: PLR0913 - each is a setting with a name
+        self,
+        base_url: str,
+        token: str,
+        *,
+        user: str | None = None,
+        session: str | None = None,
+        patience: Patience | None = None,
+        buffer: DiskBuffer | None = None,
+    ) -> None:
+        headers = wire.headers_of(token, user, session)
+        self._patience = patience or Patience()
+        self._http = httpx.AsyncClient(base_url=base_url, headers=headers, timeout=self._patience.timeout_s)
+        self._sender = _Sender(base_url, headers, self._patience)
+        self.outbox = Outbox(self._sender.send, buffer)
+        self.outbox.start()
+
+    async def retrieve(self, agent: str, query: str, **options: Any) -> Retrieved:
+        """See ``Casebank.retrieve``."""
+        return cast("Retrieved", await self._send(bodies.retrieve(agent, query, options)))
+
+    async def retain(
+        self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
+    ) -> Receipt:
+        """See ``Casebank.retain``."""
+        run = bodies.finished_run(agent, task, outcome, more=more)
+        return cast("Receipt", await self._send(bodies.retain(run, idempotency_key)))
+
+    async def feedback(
+        self,
+        *,
+        retrieval_id: str | None = None,
+        case_id: str | None = None,
+        reward: float | None = None,
+        thumb: str | None = None,
+        source: RewardSource | None = None,
+    ) -> Feedback:
+        """See ``Casebank.feedback``."""
+        request = bodies.feedback(retrieval_id=retrieval_id, case_id=case_id, reward=reward, thumb=thumb, source=source)
+        return cast("Feedback", await self._send(request))
+
+    def run(self, agent: str, task: str, *, options: Mapping[str, Any] | None = None, **more: Any) -> AsyncRun:
+        """See ``Casebank.run``; to be entered with ``async with``."""
+        return AsyncRun(agent, task, options or {}, dict(more), client=self)
+
+    async def aclose(self) -> None:
+        """Sends what waits, for some seconds at most, and closes the connections."""
+        await asyncio.to_thread(self.outbox.close)
+        self._sender.close()
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _send(self, request: Request) -> Any:
+        try:
+            async for attempt in wire.attempts(self._patience):
+                with attempt:
+                    return wire.read(await self._http.request(**request.arguments()))
+        except wire.GIVEN_UP as error:
+            raise wire.unreachable(error) from error
+        raise AssertionError("there is always a first attempt")

@@ -1,0 +1,167 @@
+"""The outbox: what is retained in the background, by a thread of its own, in order, without holding up the agent."""
+
+import atexit
+import contextlib
+import json
+import logging
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from casebank_client.errors import CasebankRefused, CasebankUnreachable
+from casebank_client.wire import Request
+
+log = logging.getLogger("casebank")
+
+MOST_WAITING = 1_000
+"""Runs that wait in memory; one more is given up, and logged."""
+TRY_AGAIN_S = 15.0
+"""How long what is on disk waits after casebank was away."""
+FLUSH_S = 5.0
+"""For how long the end of the program waits for what is not sent yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskBuffer:
+    """Keeps what is not acknowledged yet in a SQLite file: neither an outage nor the end of the program loses it.
+
+    The file holds runs as they were, before casebank redacted anything; it is made for its owner alone.
+
+    Attributes:
+        path: of the file; one for each process.
+        most: runs that it holds; the oldest makes place for a new one.
+    """
+
+    path: Path
+    most: int = 10_000
+
+    def save(self, request: Request) -> None:
+        """Keeps the request; one with the same key is the same."""
+        key, body = request.headers["Idempotency-Key"], json.dumps(request.body)
+        with self._open() as file:
+            file.execute("INSERT OR IGNORE INTO waiting (key, path, body) VALUES (?, ?, ?)", (key, request.path, body))
+            given_up = file.execute(
+                "DELETE FROM waiting WHERE number <= (SELECT max(number) FROM waiting) - ?", (self.most,)
+            ).rowcount
+        if given_up:
+            log.warning("casebank: the buffer on disk is full; runs given up: %s", given_up)
+
+    def forget(self, request: Request) -> None:
+        """Drops a request that was answered."""
+        with self._open() as file:
+            file.execute("DELETE FROM waiting WHERE key = ?", (request.headers["Idempotency-Key"],))
+
+    def waiting(self) -> list[Request]:
+        """Returns what is kept, the oldest first."""
+        with self._open() as file:
+            rows = file.execute("SELECT key, path, body FROM waiting ORDER BY number").fetchall()
+        return [Request("POST", path, json.loads(body), {"Idempotency-Key": key}) for key, path, body in rows]
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+        with contextlib.closing(sqlite3.connect(self.path)) as file, file:
+            file.execute(
+                "CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY, key TEXT UNIQUE, path TEXT, body TEXT)"
+            )
+            yield file
+
+
+@dataclass(slots=True)
+class Outbox:
+    """Sends what is put into it, one after the other, until closed.
+
+    Attributes:
+        send: sends one request, with all its patience.
+        disk: where what is not acknowledged yet is kept; None: in memory alone.
+        try_again_s: how long what is on disk waits after an outage.
+    """
+
+    send: Callable[[Request], Any]
+    disk: DiskBuffer | None = None
+    try_again_s: float = TRY_AGAIN_S
+    _waiting: "queue.Queue[Request | None]" = field(default_factory=lambda: queue.Queue(MOST_WAITING))
+    _closed: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+    _starting: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, request: Request) -> None:
+        """Takes a request to be sent; never waits for the network, and never raises."""
+        try:
+            if self.disk is not None:
+                self.disk.save(request)
+            self._start()
+            self._waiting.put_nowait(request)
+        except queue.Full:
+            if self.disk is None:  # or else it is sent from there, later
+                log.warning("casebank: too many runs wait to be retained; one is given up")
+        except (OSError, sqlite3.Error) as error:
+            log.warning("casebank: a run is given up, for the buffer on disk fails: %s", type(error).__name__)
+
+    def start(self) -> None:
+        """Begins to send what an earlier process left on disk, if anything."""
+        if self.disk is not None and self.disk.path.exists():
+            self._start()
+
+    def close(self, within_s: float = FLUSH_S) -> None:
+        """Sends what waits, as far as that is done in time; then what is on disk stays there, and the rest is lost."""
+        atexit.unregister(self.close)
+        if self._thread is None:
+            return
+        self._closed.set()
+        with contextlib.suppress(queue.Full):
+            self._waiting.put_nowait(None)
+        self._thread.join(within_s)
+        if self._thread.is_alive() and self.disk is None:
+            log.warning("casebank: closed before every run was retained: %s waited", self._waiting.qsize() + 1)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="casebank-outbox", daemon=True)
+                self._thread.start()
+                atexit.register(self.close)
+
+    def _run(self) -> None:
+        self._send_what_is_on_disk()
+        while True:
+            try:
+                request = self._waiting.get(timeout=None if self.disk is None else self.try_again_s)
+            except queue.Empty:
+                self._send_what_is_on_disk()
+                continue
+            if request is None:
+                return
+            self._deliver(request)
+
+    def _send_what_is_on_disk(self) -> None:
+        if self.disk is None:
+            return
+        with contextlib.suppress(OSError, sqlite3.Error):
+            for request in self.disk.waiting():
+                if self._closed.is_set() or not self._deliver(request):
+                    return
+
+    def _deliver(self, request: Request) -> bool:
+        """Sends one request, and returns whether casebank answered."""
+        try:
+            self.send(request)
+        except CasebankUnreachable as error:
+            if self.disk is None:
+                log.warning("casebank: a run is given up: %s", error)
+            return False
+        except CasebankRefused as refused:
+            log.warning("casebank: a run was refused: %s", refused)
+        except Exception as error:  # noqa: BLE001 - no run may end the thread that sends the others
+            log.warning("casebank: a run is given up: %s", type(error).__name__)
+        if self.disk is not None:
+            with contextlib.suppress(OSError, sqlite3.Error):
+                self.disk.forget(request)
+        return True

@@ -1,0 +1,127 @@
+"""The requests and how their answers are read, the same for both clients; when to ask again, and when to give up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import stamina
+
+from casebank_client.errors import CasebankRefused, CasebankUnreachable
+
+COME_BACK = frozenset({408, 429, 502, 503, 504})
+"""Statuses that say nothing against the request itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the client waits and how often it asks.
+
+    Attributes:
+        timeout_s: for one answer.
+        attempts: in all, the first one included.
+        total_s: longest time for all of them; a wait that would pass it is not begun.
+        first_wait_s: before the second one; doubles with each further one, with as much again by chance.
+        most_wait_s: longest wait, a longer ``Retry-After`` included.
+    """
+
+    timeout_s: float = 10.0
+    attempts: int = 4
+    total_s: float = 30.0
+    first_wait_s: float = 0.1
+    most_wait_s: float = 5.0
+
+
+NO_WAIT = Patience(timeout_s=2.0, attempts=1, total_s=2.0)
+"""For who would rather act without memory than wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, which may be sent any number of times to the same effect."""
+
+    method: str
+    path: str
+    body: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments of httpx's ``request``."""
+        return {"method": self.method, "url": self.path, "json": dict(self.body), "headers": dict(self.headers)}
+
+
+def headers_of(token: str, user: str | None, session: str | None) -> dict[str, str]:
+    """Returns what every request says of who asks."""
+    said = {"Authorization": f"Bearer {token}", "X-Casebank-User": user, "X-Casebank-Session": session}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def without_none(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields that were given."""
+    return {name: value for name, value in body.items() if value is not None}
+
+
+class AskAgain(Exception):
+    """The answer, or the lack of one, says nothing against the request."""
+
+    def __init__(self, why: str, retry_after_s: float | None = None) -> None:
+        super().__init__(why)
+        self.retry_after_s = retry_after_s
+
+
+def read(answer: httpx.Response) -> Any:
+    """Returns the answer's JSON.
+
+    Raises:
+        AskAgain: casebank cannot now.
+        CasebankRefused: it will not.
+    """
+    if answer.is_success:
+        return answer.json()
+    if answer.status_code in COME_BACK:
+        raise AskAgain(f"{answer.status_code} {answer.reason_phrase}", _retry_after(answer))
+    raise CasebankRefused(answer.status_code, _problem(answer))
+
+
+def _retry_after(answer: httpx.Response) -> float | None:
+    said = answer.headers.get("retry-after", "")
+    return float(said) if said.isdecimal() else None
+
+
+def _problem(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        problem = answer.json()
+    except ValueError:
+        return {"title": answer.reason_phrase}
+    return problem if isinstance(problem, dict) else {"title": answer.reason_phrase}
+
+
+def attempts(patience: Patience) -> Any:
+    """Returns the attempts to be made, for ``for`` or ``async for``: each is a context, and waits before the next.
+
+    Not stamina's callers: those may log the arguments, which are a user's texts.
+    """
+    return stamina.retry_context(
+        on=lambda error: _wait_s(error, patience),
+        attempts=patience.attempts,
+        timeout=patience.total_s,
+        wait_initial=patience.first_wait_s,
+        wait_max=patience.most_wait_s,
+        wait_jitter=patience.first_wait_s,
+    )
+
+
+def _wait_s(error: Exception, patience: Patience) -> bool | float:
+    """Returns whether to ask again, or after how many seconds where the service said so."""
+    if isinstance(error, AskAgain) and error.retry_after_s is not None:
+        return min(error.retry_after_s, patience.most_wait_s)
+    return isinstance(error, AskAgain | httpx.TransportError)
+
+
+def unreachable(error: Exception) -> CasebankUnreachable:
+    """Returns the error to be raised when no attempt is left."""
+    return CasebankUnreachable(f"casebank did not answer: {error or type(error).__name__}")
+
+
+GIVEN_UP = (AskAgain, httpx.TransportError)
+"""What is raised when no attempt is left."""

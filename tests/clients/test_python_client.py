@@ -1,0 +1,204 @@
+"""The Python client does the loop against a real service, and never breaks the agent that uses it."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from casebank_client import AsyncCasebank, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer
+from casebank_client.outbox import Outbox
+from casebank_client.wire import NO_WAIT, Patience, Request
+
+from tests.app.processes import Service, bank, free_port, new_home, until
+
+AGENT = "db-operator"
+LIMITED = {"CASEBANK_USER_WRITES_PER_MINUTE": "60", "CASEBANK_LIMITS_AT_ONCE_S": "1"}
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    with new_home() as home:
+        yield home
+
+
+@pytest.fixture(scope="module")
+def service(home: Path) -> Iterator[Service]:
+    with Service(home) as service:
+        yield service
+
+
+def token(service: Service, user: str) -> str:
+    return service.bearer(user)["Authorization"].removeprefix("Bearer ")
+
+
+def memory(service: Service, user: str, **more: Any) -> Casebank:
+    return Casebank(service.url, token(service, user), **more)
+
+
+def cases(service: Service, user: str) -> list[dict[str, Any]]:
+    with service.client(user) as client:
+        until(lambda: not bank(client, "pending"))
+        return sorted(bank(client), key=lambda case: case["case_id"])
+
+
+def test_a_run_retrieves_on_the_way_in_and_is_retained_on_the_way_out(service: Service):
+    with memory(service, "ann") as casebank:
+        with casebank.run(AGENT, "rename a column", tags=["first"]) as run:
+            run.plan("look at the table", "rename it")
+            run.tool("sql", {"query": "ALTER TABLE a"}, "ok")
+            run.success(reward=0.8)
+        casebank.outbox.close()
+        (case,) = cases(service, "ann")
+        with casebank.run(AGENT, "rename a column of another table") as again:
+            assert "rename a column" in again.context
+    told = (case["task"], case["outcome"], case["reward"], case["tags"], case["plan"], case["retrieval_id"])
+    assert told == ("rename a column", "success", 0.8, ["first"], ["look at the table", "rename it"], run.retrieval_id)
+
+
+async def test_an_asynchronous_run_does_the_same(service: Service):
+    async with AsyncCasebank(service.url, token(service, "ben")) as casebank:
+        async with casebank.run(AGENT, "rename a column") as run:
+            run.tool("sql", {"query": "ALTER TABLE a"}, "no such table", status="error")
+            run.failure()
+        receipt = await casebank.retain(AGENT, "drop a column", "success", retrieval_id=run.retrieval_id)
+        rewarded = await casebank.feedback(case_id=receipt["case_id"], thumb="up")
+        assert rewarded["reward"] == 1
+    kept = {case["task"]: (case["outcome"], case["retrieval_id"]) for case in cases(service, "ben")}
+    assert kept == {"rename a column": ("failure", run.retrieval_id), "drop a column": ("success", run.retrieval_id)}
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [(RuntimeError("no"), "failure"), (KeyboardInterrupt(), "aborted"), (None, "unknown")],
+    ids=["an error", "broken off", "nothing said"],
+)
+def test_a_run_that_does_not_say_how_it_ended_is_judged_by_how_it_was_left(
+    service: Service, error: BaseException | None, outcome: str
+):
+    user = f"left-{outcome}"
+    with memory(service, user) as casebank:
+        goes_on = pytest.raises(type(error)) if error is not None else nullcontext()
+        with goes_on, casebank.run(AGENT, "rename a column"):
+            if error is not None:
+                raise error
+    assert [case["outcome"] for case in cases(service, user)] == [outcome]
+
+
+def test_every_one_of_forty_runs_ends_in_a_case_that_is_joined_to_its_retrieval(service: Service):
+    receipts = {}
+    with memory(service, "many") as casebank:
+        for number in range(40):
+            with casebank.run(AGENT, f"do job number {number}") as run:
+                run.tool("sh", {"line": f"job {number}"}, number)
+                run.success()
+            receipts[run.task] = run.retrieval_id
+        casebank.outbox.close(within_s=60)
+    assert {case["task"]: case["retrieval_id"] for case in cases(service, "many")} == receipts
+
+
+def test_what_json_cannot_say_is_noted_as_text(service: Service):
+    with memory(service, "odd") as casebank, casebank.run(AGENT, "measure it") as run:
+        run.tool("measure", {"path": Path("a/b"), "least": float("nan")}, {1, 2}.__class__)
+        run.success()
+    (case,) = cases(service, "odd")
+    with service.client("odd") as client:
+        (trace,) = client.get(f"/v1/cases/{case['case_id']}").json()["tool_traces"]
+    assert (trace["input"], trace["output"]) == ({"path": "a/b", "least": "NaN"}, "<class 'set'>")
+
+
+def test_what_casebank_will_not_do_is_told_with_its_problem(service: Service):
+    with memory(service, "wrong") as casebank:
+        with pytest.raises(CasebankRefused, match="422") as refused:
+            casebank.retrieve(AGENT, "rename a column", k=-1)
+        assert refused.value.problem["errors"]
+        with pytest.raises(CasebankRefused) as unknown:
+            casebank.feedback(case_id="01a204ec-e485-71e0-a11b-3ff90d82dbeb", thumb="up")
+        assert unknown.value.status == 404
+
+
+def test_an_agent_acts_without_memory_where_nobody_answers(caplog: pytest.LogCaptureFixture):
+    with Casebank(f"http://127.0.0.1:{free_port()}", "no token", patience=NO_WAIT) as casebank:
+        with pytest.raises(CasebankUnreachable):
+            casebank.retrieve(AGENT, "rename a column")
+        with casebank.run(AGENT, "rename a column") as run:
+            assert (run.context, run.retrieval_id) == ("", None)
+            run.success()
+    assert "a run is given up" in caplog.text
+
+
+def test_an_agent_acts_without_memory_where_its_token_is_refused(service: Service):
+    with Casebank(service.url, "no token") as casebank, casebank.run(AGENT, "rename a column") as run:
+        assert run.context == ""
+        run.success()
+
+
+def test_a_limit_is_waited_for_and_nothing_is_kept_twice():
+    patience = Patience(attempts=10, total_s=60)
+    with (
+        new_home() as home,
+        Service(home, **LIMITED) as service,
+        memory(service, "quick", patience=patience) as casebank,
+    ):
+        kept = [casebank.retain(AGENT, f"do job number {number}")["case_id"] for number in range(4)]
+        assert sorted(case["case_id"] for case in cases(service, "quick")) == kept
+
+
+def test_runs_of_an_outage_wait_on_disk_for_their_owner_alone_and_are_kept_once(home: Path, tmp_path: Path):
+    buffer = DiskBuffer(tmp_path / "out" / "box.sqlite")
+    away = Service(home)
+    with memory(away, "away", patience=NO_WAIT, buffer=buffer) as casebank:
+        for number in range(3):
+            with casebank.run(AGENT, f"do job number {number}") as run:
+                run.success()
+    assert buffer.path.stat().st_mode & 0o077 == 0
+    assert len(buffer.waiting()) == 3
+    with away, memory(away, "away", buffer=buffer):
+        until(lambda: not buffer.waiting())
+        again = Outbox(lambda _: None, buffer)
+        again.start()
+        again.close()
+        assert [case["task"] for case in cases(away, "away")] == [f"do job number {number}" for number in range(3)]
+
+
+def test_a_run_of_an_agent_that_is_killed_before_it_was_sent_is_kept(home: Path, tmp_path: Path):
+    """The agent is killed while casebank is away: what its buffer holds is retained by whoever opens it next."""
+    away, buffer = Service(home), DiskBuffer(tmp_path / "box.sqlite")
+    agent = f"""
+        import os, pathlib, signal
+        from casebank_client import Casebank, DiskBuffer
+        from casebank_client.wire import NO_WAIT
+        buffer = DiskBuffer(pathlib.Path({str(buffer.path)!r}))
+        casebank = Casebank({away.url!r}, {token(away, "killed")!r}, patience=NO_WAIT, buffer=buffer)
+        with casebank.run({AGENT!r}, "do the job") as run:
+            run.success()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run((sys.executable, "-c", textwrap.dedent(agent)), check=False)
+    assert done.returncode == -signal.SIGKILL
+    with away, memory(away, "killed", buffer=buffer):
+        until(lambda: not buffer.waiting())
+        assert [case["task"] for case in cases(away, "killed")] == ["do the job"]
+
+
+def test_a_full_buffer_gives_up_the_oldest(tmp_path: Path):
+    buffer = DiskBuffer(tmp_path / "box.sqlite", most=3)
+    for number in range(5):
+        buffer.save(Request("POST", "/v1/retain", {"task": number}, {"Idempotency-Key": str(number)}))
+    assert [request.body["task"] for request in buffer.waiting()] == [2, 3, 4]
+
+
+def test_a_buffer_that_cannot_be_written_costs_the_run_and_not_the_agent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    (tmp_path / "file").touch()
+    buffer = DiskBuffer(tmp_path / "file" / "box.sqlite")
+    outbox = Outbox(lambda _: None, buffer)
+    outbox.put(Request("POST", "/v1/retain", {}, {"Idempotency-Key": "1"}))
+    assert "buffer on disk fails" in caplog.text
+    assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208 - names alone
