@@ -19,6 +19,7 @@ from app.routes import (
     bank,
     begin_again,
     decisions,
+    findings,
     health,
     llm,
     loop,
@@ -74,7 +75,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     include(app, about.router)
-    for routes in (loop, decisions, runs, llm, statistics, bank, begin_again, procedures, policy, tools):
+    for routes in (loop, decisions, runs, findings, llm, statistics, bank, begin_again, procedures, policy, tools):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app

@@ -13,6 +13,14 @@ FAILED: tuple[RunOutcome, ...] = ("failure", "aborted")
 """The outcomes of a run that says itself that it did not do what it was asked."""
 RunStatus = Literal["under_way", "retained", "aborted"]
 """Of a run whose steps are told one by one: what became of it so far."""
+FindingKind = Literal["read", "search", "answer", "write", "other"]
+"""What a finding of a run is about: what a file, a search or an answer said, what was changed, or anything else."""
+ToolKind = Literal["read", "search", "answer", "write", "shell", "other"]
+"""What calls of a tool are; of a shell each command line says it by itself. ``other`` changes no file."""
+Knowledge = Literal[
+    "known", "unknown", "similar", "failed", "changed", "in_doubt", "another_hash", "redacted", "earlier"
+]
+"""Whether a run knows already what a call would find out, or why it is not told as known."""
 RewardSource = Literal["heuristic", "user", "judge", "metric"]
 """Who gave a reward; a heuristic is a guess by rule, the others are trusted."""
 

@@ -7,8 +7,6 @@ which hold nothing of any user but digests: ``jobs``, ``master_keys``, ``install
 ``alembic check`` proves that the two agree.
 """
 
-from typing import get_args
-
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     REAL,
@@ -24,7 +22,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -36,6 +33,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
+from retrieval import columns, findings_schema
+from retrieval.columns import created as _created
+from retrieval.columns import one_of as _one_of
+from retrieval.columns import unit_interval as _unit_interval
+from retrieval.columns import user as _user
 from retrieval.kinds import (
     Abstraction,
     AbstractionLevel,
@@ -69,32 +71,8 @@ MAX_SEARCH_TEXT_CHARS = 100_000
 INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
 """The dimensions of vectors for which the migrations make an HNSW index, where pgvector can be had."""
 
-metadata = MetaData(
-    naming_convention={
-        "pk": "%(table_name)s_pkey",
-        "uq": "%(table_name)s_%(column_0_N_name)s_key",
-        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
-        "ck": "%(table_name)s_%(constraint_name)s_check",
-        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
-    },
-)
-
-
-def _user() -> Column[str]:
-    return Column("user_sub", Text, nullable=False)
-
-
-def _created() -> Column[object]:
-    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
-
-
-def _one_of(column: str, kind: object) -> CheckConstraint:
-    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in get_args(kind))})", name=column)
-
-
-def _unit_interval(column: str) -> CheckConstraint:
-    return CheckConstraint(f"{column} >= 0 AND {column} <= 1", name=column)
-
+metadata = columns.metadata
+findings = findings_schema.findings
 
 SHARED = ""
 """The ``user_sub`` and ``agent_key`` of the shared prior's row in ``policies``; no user is called so."""
@@ -136,6 +114,9 @@ profiles = Table(
     Column("procedures", SmallInteger, nullable=False, server_default=text("2"), comment="most in one answer"),
     Column("procedure_similarity", REAL, comment="least of trigger and query; null: the embedding model's own"),
     Column("llm_tokens_per_day", Integer, comment="null: as many as the service allows"),
+    Column(
+        "tool_kinds", JSONB, nullable=False, server_default=text("'{}'"), comment="of tools whose names do not tell"
+    ),
     _created(),
     PrimaryKeyConstraint("user_sub", "agent_key"),
     CheckConstraint("window_size > 0", name="window_size"),
@@ -697,6 +678,7 @@ USER_TABLES = (
     case_tools,
     llm_usage,
     case_embeddings,
+    findings,
     run_steps,
     runs,
     cases,

@@ -5,6 +5,7 @@ CasebankError
 ├── IdempotencyConflict   the key came before, with another body
 ├── NotJoined             the run did not begin with the retrieval that is named beside it
 ├── LeaseLost             the worker was too slow: the case went to another worker, or away
+├── PathTooLong           a path in a step, or in a question, is longer than that of any file
 ├── RunEnded              the run was retained: it takes no more steps
 ├── SecretInName          what should name an agent looks like a secret
 ├── SourceNotAllowed      a reward claims a source that its author may not speak for
@@ -24,6 +25,10 @@ class IdempotencyConflict(CasebankError):
 
 class NotJoined(CasebankError):
     """A run and a retrieval were named together, and the run did not begin with that retrieval."""
+
+
+class PathTooLong(CasebankError, ValueError):
+    """The path is longer than that of any file; whoever validates a body takes it for what is wrong with that."""
 
 
 class SecretInName(CasebankError):

@@ -63,6 +63,7 @@ def line(longest: int, *, blank: bool = True) -> Any:
 AgentKey = line(200)
 TaskText = line(20_000, blank=False)
 Tag = line(100)
+ToolName = line(200)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]
 """Any JSON; kept sealed, so that a NUL from a tool's output is no harm."""
 
@@ -76,7 +77,7 @@ class Strict(BaseModel):
 class ToolTrace(Strict):
     """One call of a tool."""
 
-    tool: line(200)  # type: ignore[valid-type]
+    tool: ToolName  # type: ignore[valid-type]
     input: Payload = None
     output: Payload = None
     status: Literal["ok", "error"] = "ok"

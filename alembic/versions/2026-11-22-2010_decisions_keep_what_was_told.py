@@ -12,6 +12,8 @@ down_revision = "0028"
 branch_labels = None
 depends_on = None
 
+WORDS = "sealed: {}; null: they stand in their columns"
+
 
 def upgrade() -> None:
     op.execute("ALTER TABLE decisions ADD COLUMN told TEXT")
@@ -19,7 +21,9 @@ def upgrade() -> None:
     op.execute(
         "COMMENT ON COLUMN decisions.told IS 'what memory_context said; null: it is in words, or was not kept yet'"
     )
+    op.execute(f"COMMENT ON COLUMN decisions.words IS '{WORDS.format('query, rewritten, told')}'")
 
 
 def downgrade() -> None:
+    op.execute(f"COMMENT ON COLUMN decisions.words IS '{WORDS.format('query, rewritten')}'")
     op.execute("ALTER TABLE decisions DROP COLUMN told")

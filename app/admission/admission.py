@@ -44,7 +44,8 @@ class Wanted:
 
 def kind_of(method: str, path: str) -> Kind:
     """Returns whether such a request reads or writes."""
-    return "reads" if method in {"GET", "HEAD"} or path in READING_POSTS else "writes"
+    asks = path in READING_POSTS or (path.startswith("/v1/runs/") and path.endswith("/known"))
+    return "reads" if method in {"GET", "HEAD"} or asks else "writes"
 
 
 @dataclass(frozen=True, slots=True)

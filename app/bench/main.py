@@ -17,6 +17,7 @@ from app.bench.cost import cost
 from app.bench.fairness import fairness
 from app.bench.faults.main import faults
 from app.bench.faults.victims import VICTIMS
+from app.bench.findings.main import findings
 from app.bench.floods import flood
 from app.bench.lessons import lessons
 from app.bench.measure import Measurement
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "flood": flood,
     "fairness": fairness,
     "poison": poison,
+    "findings": findings,
     COST: cost,
     LESSONS: lessons,
 }

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.schemas.fields import CleanTag, K, Real, RrfK, Share, Similarity, Tokens, Weight
-from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite
+from app.schemas.fields import CleanTag, CleanToolName, K, Real, RrfK, Share, Similarity, Tokens, Weight
+from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, ToolKind
 from writer.run import Strict
 
 
@@ -95,6 +95,9 @@ class ProfilePatch(Strict):
         default=None, description="least of trigger and query; null: the embedding model's own"
     )
     llm_tokens_per_day: Tokens | None = Field(default=None, description="null: as many as the service allows")
+    tool_kinds: dict[CleanToolName, ToolKind] | None = Field(
+        default=None, max_length=200, description="what calls of a tool are, whose name does not tell; replaces all"
+    )
 
 
 class ProfileOut(BaseModel):
@@ -119,6 +122,7 @@ class ProfileOut(BaseModel):
     procedures: int
     procedure_similarity: Real | None
     llm_tokens_per_day: int | None
+    tool_kinds: dict[str, ToolKind]
     approximate: bool = Field(description="whether vectors are searched through the HNSW index")
     embedding_model: str | None
     cases: dict[str, int] = Field(description="how many cases there are of each status")

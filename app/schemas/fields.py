@@ -1,14 +1,14 @@
 """Types of fields that several bodies share."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
 from retrieval.column_range import fits
 from retrieval.schema import procedures, profiles
-from writer.privacy.redact import redact_text
-from writer.run import Tag, TaskText, storable
+from writer.privacy.redact import redact, redact_text
+from writer.run import Payload, Tag, TaskText, ToolName, storable
 
 
 def _without_secrets(text: str) -> str:
@@ -19,7 +19,16 @@ SearchText = Annotated[TaskText, AfterValidator(_without_secrets)]
 """What is searched for: neither the embedder nor a log sees a secret. Redacted where it is validated, for a long one
 takes long, and is validated aside."""
 CleanTag = Annotated[Tag, AfterValidator(_without_secrets)]
+CleanToolName = Annotated[ToolName, AfterValidator(_without_secrets)]
 CleanNote = Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(_without_secrets)]
+
+
+def _json_without_secrets(value: Any) -> Any:
+    return redact(value)[0]
+
+
+RedactedJson = Annotated[Payload, AfterValidator(_json_without_secrets)]
+"""Any JSON, compared with what was stored, which has no secrets either."""
 
 K = Annotated[int, Field(ge=1, le=50), fits(profiles.c.k)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), fits(profiles.c.full_text_weight)]

@@ -46,6 +46,7 @@ class PayloadTooLarge(CasebankError):
 
 PAYLOAD, CASE_WORDS, DECISION_WORDS = b"case", b"words of case", b"words of decision"
 RUN_WORDS, RUN_STEP = b"words of run", b"step of run"
+FINDING = b"finding of run"
 """What of a row is sealed: what was sealed as one thing opens as no other."""
 
 

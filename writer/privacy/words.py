@@ -15,11 +15,12 @@ from retrieval.database.database import Database
 from retrieval.sealed import CaseWords, effects_of
 from retrieval.text import folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, RUN_STEP, RUN_WORDS, Packed, seal, unseal
+from writer.privacy.seal import CASE_WORDS, DECISION_WORDS, FINDING, RUN_STEP, RUN_WORDS, Packed, seal, unseal
 
 TOKEN_BYTES = 12
 """Of a keyed hash: two different steps of one user share a token once in some 10^14 pairs of plans."""
 _GROUP_BYTES = 7
+_NUMBER_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,26 @@ class Words:
         of = RUN_STEP + b"%d" % number
         trace: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
         return trace
+
+    def seal_finding(self, run_id: UUID, step: int, part: int, payload: object) -> bytes:
+        """Returns a finding of a run, sealed for its place in it, whatever the setting."""
+        of = FINDING + b"%d %d" % (step, part)
+        return seal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
+
+    def open_finding(self, run_id: UUID, step: int, part: int, payload: bytes) -> dict[str, Any]:
+        """Returns what a finding says.
+
+        Raises:
+            SealBroken: it belongs to another place, run, user or key, or was changed.
+        """
+        of = FINDING + b"%d %d" % (step, part)
+        said: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
+        return said
+
+    def number_of(self, purpose: str, text: str) -> int:
+        """Returns a number of 64 bits that equal texts share, to the letter, and that tells no word."""
+        keyed = hmac.digest(self.key.key, f"{purpose}\n{text}".encode("utf-8", "surrogatepass"), "sha256")
+        return int.from_bytes(keyed[:_NUMBER_BYTES], "big", signed=True)
 
     def token(self, step: str) -> str:
         """Returns what stands for a step of a plan; steps that differ in case and white space alone share one."""

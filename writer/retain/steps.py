@@ -1,5 +1,6 @@
 """Steps of a run under way: redacted, sealed, and on disk before the agent takes the next one."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from retrieval.schema import profiles, run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
+from writer.findings.extract import Found, extract
+from writer.findings.record import add_findings
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
@@ -85,12 +88,15 @@ class StepsTaken(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DraftedStep:
-    """A step made ready: its trace without secrets, packed, and how many bytes that has as JSON."""
+    """A step made ready: its trace without secrets, packed, how many bytes that has as JSON, and what it found out."""
 
     number: int
     trace: Mapping[str, Any]
     packed: Packed
     size: int
+    found: Sequence[Found]
+    redacted: bool
+    """Whether secrets were taken out of its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +134,14 @@ def _drafted(given: object, validated: Callable[[object], StepsTaken]) -> StepsD
 
 def draft_of_steps(taken: StepsTaken) -> StepsDraft:
     """Returns the steps made ready, which takes the longer the more there is to redact."""
-    clean, redactions = redact(taken.model_dump(mode="json"))
+    raw = taken.model_dump(mode="json")
+    clean, redactions = redact(raw)
     steps = []
-    for step, trace in zip(taken.steps, clean["steps"], strict=True):
+    for step, trace, given in zip(taken.steps, clean["steps"], raw["steps"], strict=True):
         del trace["number"]
-        steps.append(DraftedStep(step.number, trace, pack(trace), len(json.dumps(trace))))
+        redacted = bool(redactions) and trace["output"] != given["output"]
+        found = extract(trace, {}, redacted=redacted)
+        steps.append(DraftedStep(step.number, trace, pack(trace), len(json.dumps(trace)), found, redacted))
     return StepsDraft(taken.agent, clean["task"], taken.retrieval_id, steps, redactions)
 
 
@@ -149,6 +158,7 @@ async def append_steps(
         UnknownReference: it is another agent's run, or began with another agent's retrieval.
         PayloadTooLarge: it would have more than MOST_BYTES.
         SecretInName: the agent's name looks like a secret.
+        PathTooLong: a step reads, searches or changes what is no path.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was added, or nobody can say whether it was; repeat.
     """
@@ -168,6 +178,8 @@ async def append_steps(
         if fresh:
             await take_back(connection, author, run)
             await _add(connection, words, run, fresh)
+            found = await asyncio.to_thread(_found, fresh, run.tool_kinds)
+            await add_findings(connection, words, run.agent_key, run.id, found)
             numbers = [step.number for step in fresh]
             action = "begin_run" if begins else "append_steps"
             owner = author.user_sub, draft.agent_key
@@ -210,6 +222,13 @@ async def _fresh(
         if step.number in there and there[step.number] != step.trace:
             raise IdempotencyConflict(f"step {step.number} was told before, and it was another one")
     return [step for step in steps if step.number not in there]
+
+
+def _found(steps: Sequence[DraftedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Found]]]:
+    """Returns what each step found out, by its number; the tools that the profile speaks of are what it says."""
+    return [
+        (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.found) for s in steps
+    ]
 
 
 async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[DraftedStep]) -> None:

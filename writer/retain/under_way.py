@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.rows import Rows
 from retrieval.kinds import RunStatus
 from retrieval.listing import steps_of_run
-from retrieval.schema import cases, decisions, run_steps, runs
+from retrieval.schema import cases, decisions, profiles, run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.words import Words
@@ -30,6 +30,7 @@ class UnderWay(Protocol):
 
     Attributes:
         known_retrieval_id: the retrieval that it began with, if the log has it.
+        tool_kinds: what its profile says of tools, by their names.
     """
 
     id: UUID
@@ -39,6 +40,7 @@ class UnderWay(Protocol):
     step_bytes: int
     case_id: UUID | None
     known_retrieval_id: UUID | None
+    tool_kinds: dict[str, str]
 
 
 async def lock_run(connection: AsyncConnection, user_sub: str, run_id: UUID) -> UnderWay | None:
@@ -59,9 +61,11 @@ def run_to_change(user_sub: str, run_id: UUID) -> Rows:
         .scalar_subquery()
         .label("known_retrieval_id")
     )
+    profile = profiles.c.user_sub == user_sub, profiles.c.agent_key == runs.c.agent_key
+    kinds = select(profiles.c.tool_kinds).where(*profile).scalar_subquery().label("tool_kinds")
     names = ("id", "agent_key", "status", "step_count", "step_bytes", "case_id")
     shown = (runs.c[name] for name in names)
-    return select(*shown, known).where(runs.c.user_sub == user_sub, runs.c.id == run_id).with_for_update(of=runs)
+    return select(*shown, known, kinds).where(runs.c.user_sub == user_sub, runs.c.id == run_id).with_for_update(of=runs)
 
 
 async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> Sequence[dict[str, Any]]:

@@ -12,6 +12,7 @@ from retrieval.errors import NotFound
 from retrieval.schema import ERRORS, SEARCH_CONFIGURATION, cases, profiles
 from writer.audit import Change, note
 from writer.author import Author
+from writer.findings.record import forget_findings_of_case
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
@@ -49,6 +50,7 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
     Raises:
         NotFound: the user has no such case.
     """
+    await forget_findings_of_case(connection, author.user_sub, case_id)
     await forget_words(connection, author.user_sub, [case_id])
     await forget_sources(connection, author.user_sub, [case_id])
     gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)

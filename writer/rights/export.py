@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, run_steps, runs
+from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, findings, run_steps, runs
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
 from writer.privacy.words import Words
@@ -24,6 +24,12 @@ _LEFT_OUT = {
     "cases.search_text",
     "cases.search_vector",
     "decisions.query_group",
+    "findings.content_hash",
+    "findings.path_hash",
+    "findings.place_keys",
+    "findings.place_marks",
+    "findings.query_hash",
+    "findings.terms",
     "procedures.search_vector",
     "cases.lease_token",
     "user_keys.wrapped_key",
@@ -63,6 +69,8 @@ def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
         return {**rest, "task": words.open_run(row["id"], row["words"])}
     if table is run_steps:
         return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
+    if table is findings:
+        return {**row, "payload": words.open_finding(row["run_id"], row["step"], row["part"], row["payload"])}
     return dict(row)
 
 

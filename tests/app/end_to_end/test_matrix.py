@@ -80,6 +80,9 @@ CLOSED = [
     Endpoint("POST", "/v1/runs/{run_id}/steps", 200, steps),
     Endpoint("GET", "/v1/runs", 200),
     Endpoint("GET", "/v1/runs/{run_id}", 200, names="run"),
+    Endpoint("POST", "/v1/runs/{run_id}/known", 200, lambda _: {"tool": "cat", "query": MARK}, names="run"),
+    Endpoint("GET", "/v1/runs/{run_id}/summary", 200, names="run"),
+    Endpoint("DELETE", "/v1/runs/{run_id}/summary", 204, names="run"),
     Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),

@@ -61,6 +61,9 @@ COLUMNS = {
     "erasure_links.user_sha256": "a sha256",
     "erasures.receipt": FIXED,
     "erasures.user_sub": "a sha256",
+    "findings.agent_key": NAME,
+    "findings.kind": FIXED,
+    "findings.user_sub": NAME,
     "installation_keys.name": FIXED,
     "jobs.last_error": "an error's type, never its message",
     "jobs.name": FIXED,
@@ -98,6 +101,7 @@ COLUMNS = {
     "profiles.analyst": FIXED,
     "profiles.embedding_model": FIXED,
     "profiles.rewrite": FIXED,
+    "profiles.tool_kinds": TEXT,
     "run_steps.user_sub": NAME,
     "runs.agent_key": NAME,
     "runs.status": FIXED,
@@ -168,6 +172,8 @@ async def _give_everywhere(user: User) -> None:
             procedure=procedure,
             retrieval_id=retrieved["retrieval_id"],
         )
+    answer = await user.http.put(f"/v1/profiles/{AGENT}", json={"tool_kinds": {f"read {SECRET}": "read"}})
+    assert answer.status_code == 200, answer.text
     run_id = uuid4()
     steps = [{"number": number, **_trace("ok")} for number in (1, 2)]
     body = {"agent": AGENT, "task": f"deploy with {SECRET}", "steps": steps}
@@ -175,6 +181,9 @@ async def _give_everywhere(user: User) -> None:
     assert told.status_code == 200, told.text
     assert SECRET not in told.text + (await user.http.get(f"/v1/runs/{run_id}")).text
     assert "hunter2x" not in (await user.http.get(f"/v1/runs/{run_id}")).text
+    known = await user.http.post(f"/v1/runs/{run_id}/known", json={"tool": f"deploy {SECRET}", "query": SECRET})
+    assert known.status_code == 200, known.text
+    assert SECRET not in known.text + (await user.http.get(f"/v1/runs/{run_id}/summary")).text
     await user.retain(f"deploy step by step with {SECRET}", run_id=str(run_id))
     await user.settle()
     await user.feedback(case_id=case, reward=1)

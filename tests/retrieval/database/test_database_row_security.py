@@ -29,6 +29,7 @@ from retrieval.schema import (
     decisions,
     erasure_heads,
     erasure_links,
+    findings,
     installation_keys,
     jobs,
     llm_usage,
@@ -122,7 +123,14 @@ async def _fill(database: Database) -> None:
             key_id = await connection.scalar(select(user_keys.c.key_id).where(user_keys.c.user_sub == user))
             under_way = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "words": b"s"}
             step = {"user_sub": user, "run_id": kept.case_id, "number": 1, "payload": b"s"}
-            more = {procedure_reviews: {"user_sub": user, **said}, runs: under_way, run_steps: step}
+            found = {"user_sub": user, "run_id": kept.case_id, "agent_key": "gardener", "step": 1, "part": 0}
+            found |= {"kind": "other", "success": True, "query_hash": 1, "payload": b"s"}
+            more = {
+                procedure_reviews: {"user_sub": user, **said},
+                runs: under_way,
+                run_steps: step,
+                findings: found,
+            }
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
@@ -503,6 +511,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "procedure_reviews",
         "runs",
         "run_steps",
+        "findings",
         "case_tools",
         "llm_usage",
         "rate_limits",

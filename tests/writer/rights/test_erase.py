@@ -25,6 +25,7 @@ from retrieval.schema import (
     cases,
     decision_slots,
     decisions,
+    findings,
     llm_usage,
     metadata,
     policies,
@@ -107,6 +108,8 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(runs).values({**mine, "id": run_id, "key_id": key_id, "words": b"sealed"}))
         step = {"user_sub": user, "run_id": run_id, "number": 1, "payload": b"sealed"}
         await connection.execute(insert(run_steps).values(step))
+        found = {"run_id": run_id, "step": 1, "part": 0, "kind": "other", "success": True, "query_hash": 1}
+        await connection.execute(insert(findings).values({**mine, **found, "payload": b"sealed"}))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))

@@ -1,0 +1,1 @@
+"""Findings of runs as they are looked up and shown."""

@@ -1,0 +1,290 @@
+"""The statements that look findings up: is it known, has anything changed since, and what is there of a run."""
+
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Float,
+    Integer,
+    Select,
+    Text,
+    Uuid,
+    all_,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from retrieval.database.fast_path import FastStatement
+from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.database.rows import Expression, Rows
+from retrieval.kinds import FindingKind
+from retrieval.schema import findings, profiles, run_steps, runs
+
+MOST_SHOWN = 2_000
+"""Of a run's findings, the newest, from which a summary is made."""
+
+NEAREST = 0.99
+"""How similar two queries are at most that ask for different things, as in "from a to b" and "from b to a"."""
+RUN_ID = bindparam("run_id", type_=Uuid)
+_NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
+
+
+class RunAsked(Protocol):
+    """The run of a question, and the finding that fits it best, whose columns are null where there is none.
+
+    Attributes:
+        last_step: of the run, of which something was found.
+        similarity: of the queries, 0 to 1.
+        changed: whether a later step changed what it is about.
+        in_doubt: whether a later step may have.
+        content: of its step, sealed; null where it was not wanted, or is in the run's case.
+    """
+
+    run_id: UUID
+    agent_key: str
+    key_id: UUID
+    tool_kinds: Any
+    last_step: int
+    found_run_id: UUID | None
+    step: int
+    part: int
+    kind: FindingKind
+    success: bool
+    similarity: float
+    same_content: bool | None
+    changed: bool | None
+    in_doubt: bool | None
+    payload: bytes
+    content: bytes | None
+    found_case_id: UUID | None
+    created_at: datetime
+
+
+def _number(name: str) -> ColumnElement[int]:
+    return cast(bindparam(name, type_=BigInteger), BigInteger)
+
+
+def _numbers(name: str) -> Expression:
+    return cast(bindparam(name, type_=ARRAY(BigInteger)), ARRAY(BigInteger))
+
+
+def _fits(table: Any) -> ColumnElement[bool]:
+    """A finding of a file fits if it has the lines that are asked for; of anything else if the words are near."""
+    first, last = (cast(bindparam(name, type_=Integer), Integer) for name in ("first_line", "last_line"))
+    lines = case(
+        (first.is_(None), table.c.first_line.is_(None)),
+        else_=and_(func.coalesce(table.c.first_line, 1) <= first, table.c.last_line >= last),
+    )
+    kind = cast(bindparam("kind", type_=Text), Text)
+    near = or_(table.c.query_hash == _number("query_hash"), table.c.terms.overlap(_numbers("terms")))
+    return and_(
+        table.c.kind == kind,
+        case((kind == "read", and_(table.c.path_hash == _number("path_hash"), lines)), else_=near),
+    )
+
+
+def _similarity(table: Any) -> ColumnElement[float]:
+    """How many of the words of two queries are in both; 1 where they ask for the same."""
+    term = func.unnest(table.c.terms).table_valued("term", name="own").render_derived()
+    shared = select(func.count()).select_from(term).where(term.c.term == any_(_numbers("terms"))).scalar_subquery()
+    every = func.cardinality(table.c.terms) + func.cardinality(_numbers("terms")) - shared
+    same = or_(table.c.kind == "read", table.c.query_hash == _number("query_hash"))
+    near = func.least(cast(shared, Float) / func.greatest(every, 1), NEAREST)
+    return case((same, 1.0), else_=near)
+
+
+def _in_this_run() -> FastStatement[RunAsked]:
+    """The best finding of the run: the nearest query, and of several the newest, however it went.
+
+    Where a hash is to be compared, it is the hash of just these lines.
+    """
+    similarity = _similarity(findings).label("similarity")
+    first, last = (cast(bindparam(name, type_=Integer), Integer) for name in ("first_line", "last_line"))
+    same_lines = case(
+        (_number("content_hash").is_(None), False),
+        else_=and_(
+            findings.c.first_line.is_not_distinct_from(first), or_(first.is_(None), findings.c.last_line == last)
+        ),
+    )
+    best = (
+        select(findings, similarity)
+        .where(findings.c.user_sub == USER_SUB, findings.c.run_id == runs.c.id, _fits(findings))
+        .order_by(similarity.desc(), same_lines.desc(), findings.c.step.desc(), findings.c.part.desc())
+        .limit(literal_column("1"))
+        .correlate(runs)
+        .lateral("best")
+    )
+    change = findings.alias("change")
+    folder = _number("folder")
+    moves = folder == any_(change.c.place_keys)
+    later = tuple_(change.c.step, change.c.part) > tuple_(best.c.step, best.c.part)
+    touches = or_(
+        func.cardinality(best.c.place_keys) == 0,
+        change.c.place_keys.overlap(best.c.place_marks),
+        best.c.place_keys.overlap(change.c.place_marks),
+    )
+    known = change.c.place_keys != _NONE
+    depends = best.c.kind != "answer"
+    by_folder = or_(cast(bindparam("in_shell", type_=Boolean), Boolean), folder == any_(best.c.place_marks))
+    changes = (
+        select(
+            func.bool_or(and_(later, known, ~moves, touches)).label("changed"),
+            func.bool_or(or_(and_(later, ~known), and_(moves, by_folder))).label("in_doubt"),
+        )
+        .where(change.c.user_sub == USER_SUB, change.c.run_id == runs.c.id, change.c.kind == "write", depends)
+        .correlate(runs, best)
+        .lateral("changes")
+    )
+    newest = findings.alias("newest")
+    last_step = (
+        select(func.max(newest.c.step))
+        .where(newest.c.user_sub == USER_SUB, newest.c.run_id == runs.c.id)
+        .correlate(runs)
+        .scalar_subquery()
+    )
+    step = and_(
+        run_steps.c.user_sub == USER_SUB, run_steps.c.run_id == best.c.run_id, run_steps.c.number == best.c.step
+    )
+    wanted = cast(bindparam("with_content", type_=Boolean), Boolean)
+    profile = and_(profiles.c.user_sub == USER_SUB, profiles.c.agent_key == runs.c.agent_key)
+    statement = (
+        select(
+            *_of_run(profiles.c.tool_kinds, last_step),
+            *_of_finding(best),
+            best.c.similarity,
+            changes.c.changed,
+            changes.c.in_doubt,
+            case((wanted, run_steps.c.payload)).label("content"),
+            runs.c.case_id.label("found_case_id"),
+        )
+        .select_from(
+            runs.join(profiles, profile).outerjoin(best, true()).outerjoin(changes, true()).outerjoin(run_steps, step)
+        )
+        .where(may_enter(), runs.c.user_sub == USER_SUB, runs.c.id == RUN_ID)
+    )
+    return FastStatement.of(statement)
+
+
+def _in_earlier_runs() -> FastStatement[RunAsked]:
+    """The best finding of the agent's other runs: the same content first, the nearest query, the newest."""
+    similarity = _similarity(findings).label("similarity")
+    same = func.coalesce(findings.c.content_hash == _number("content_hash"), False).label("same_content")
+    best = (
+        select(findings, similarity, same)
+        .where(
+            findings.c.user_sub == USER_SUB,
+            findings.c.agent_key == runs.c.agent_key,
+            findings.c.run_id != runs.c.id,
+            findings.c.success,
+            or_(
+                findings.c.path_hash == _number("path_hash"),
+                findings.c.query_hash == _number("query_hash"),
+                findings.c.terms.overlap(_numbers("terms")),
+            ),
+            _fits(findings),
+        )
+        .order_by(
+            same.desc(),
+            similarity.desc(),
+            findings.c.created_at.desc(),
+            findings.c.run_id.desc(),
+            findings.c.step.desc(),
+            findings.c.part.desc(),
+        )
+        .limit(literal_column("1"))
+        .correlate(runs)
+        .lateral("best")
+    )
+    whose = runs.alias("whose")
+    step = and_(
+        run_steps.c.user_sub == USER_SUB, run_steps.c.run_id == best.c.run_id, run_steps.c.number == best.c.step
+    )
+    wanted = cast(bindparam("with_content", type_=Boolean), Boolean)
+    statement = (
+        select(
+            *_of_run(cast(None, Text), literal_column("0", Integer)),
+            *_of_finding(best),
+            best.c.similarity,
+            cast(None, Boolean).label("changed"),
+            cast(None, Boolean).label("in_doubt"),
+            case((wanted, run_steps.c.payload)).label("content"),
+            whose.c.case_id.label("found_case_id"),
+        )
+        .select_from(
+            runs.join(best, true())
+            .join(whose, and_(whose.c.user_sub == USER_SUB, whose.c.id == best.c.run_id))
+            .outerjoin(run_steps, step)
+        )
+        .where(may_enter(), runs.c.user_sub == USER_SUB, runs.c.id == RUN_ID)
+    )
+    return FastStatement.of(statement)
+
+
+def _of_run(tool_kinds: Any, last_step: Any) -> tuple[Any, ...]:
+    named = tool_kinds.label("tool_kinds"), last_step.label("last_step")
+    return runs.c.id.label("run_id"), runs.c.agent_key, runs.c.key_id, *named
+
+
+def _of_finding(best: Any) -> tuple[Any, ...]:
+    names = ("step", "part", "kind", "success", "payload", "created_at")
+    same = best.c.content_hash == _number("content_hash")
+    return best.c.run_id.label("found_run_id"), *(best.c[name] for name in names), same.label("same_content")
+
+
+IN_THIS_RUN = _in_this_run()
+IN_EARLIER_RUNS = _in_earlier_runs()
+
+
+def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
+    """Returns the statement for a run's newest findings, with whether something may have changed what each is about.
+
+    ``folder`` is the key of what changes nothing but the shell's folder.
+    """
+    change = findings.alias("change")
+    touches = or_(
+        func.cardinality(findings.c.place_keys) == 0,
+        func.cardinality(change.c.place_keys) == 0,
+        change.c.place_keys.overlap(findings.c.place_marks),
+        findings.c.place_keys.overlap(change.c.place_marks),
+    )
+    changed = (
+        select(change.c.step)
+        .where(
+            change.c.user_sub == user_sub,
+            change.c.run_id == run_id,
+            change.c.kind == "write",
+            findings.c.kind != "answer",
+            literal(folder, BigInteger) != all_(change.c.place_keys),
+            tuple_(change.c.step, change.c.part) > tuple_(findings.c.step, findings.c.part),
+            touches,
+        )
+        .correlate(findings)
+        .exists()
+    )
+    names = ("step", "part", "kind", "success", "query_hash", "payload")
+    return (
+        select(*(findings.c[name] for name in names), changed.label("changed"))
+        .where(findings.c.user_sub == user_sub, findings.c.run_id == run_id)
+        .order_by(findings.c.step.desc(), findings.c.part.desc())
+        .limit(MOST_SHOWN)
+    )
+
+
+def run_named(user_sub: str, run_id: UUID) -> Select[str]:
+    """Returns the statement for the agent of a run; no row where the user has none such."""
+    return select(runs.c.agent_key).where(runs.c.user_sub == user_sub, runs.c.id == run_id)

@@ -1,0 +1,117 @@
+"""The block of a run's findings for a system prompt, within a budget of tokens.
+
+Whatever a tool said stands in it on one line, in characters that can leave neither the line nor the block.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from retrieval.context import count_tokens
+from retrieval.kinds import FindingKind
+from retrieval.quoting import quoted, unquoted
+from retrieval.text import shortened
+
+TITLE = "# Execution Memory"
+FILES, SEARCHES, OTHERS = "**Files Already Read:**", "**Previous Search Results:**", "**Other Findings:**"
+_GROUPS = (FILES, SEARCHES, OTHERS)
+_GROUP_OF: dict[FindingKind, str] = {"read": FILES, "search": SEARCHES}
+LONGEST_LINE = 300
+"""Characters of what one finding may say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding of a run, opened.
+
+    Attributes:
+        same: equal for findings about the same thing, of which the newest counts.
+        said: tool, query, fact and what was read off.
+        changed: whether a later step may have changed what it is about.
+    """
+
+    step: int
+    kind: FindingKind
+    success: bool
+    same: int
+    said: Mapping[str, Any]
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The text, its length in tokens, and how many findings are in it and found no room."""
+
+    text: str
+    tokens: int
+    shown: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
+    """Returns the block of what still holds, in the order of the steps; empty where nothing does, or nothing fits.
+
+    Where not all of it fits, the newest of each group go in, in turn.
+
+    Args:
+        findings: of a run, the newest first.
+        token_budget: of the whole block.
+    """
+    groups: dict[str, list[Finding]] = {group: [] for group in _GROUPS}
+    for each in _newest(findings):
+        groups[_GROUP_OF.get(each.kind, OTHERS)].append(each)
+    chosen: list[Finding] = []
+    used = count_tokens(_block([])) + sum(count_tokens(f"\n{group}\n\n") for group in _GROUPS if groups[group])
+    for turn in zip_longest(*groups.values()):
+        for each in turn:
+            cost = 0 if each is None else count_tokens(_line(each) + "\n")
+            if each is not None and used + cost <= token_budget:
+                chosen.append(each)
+                used += cost
+    text = _block(chosen) if chosen else ""
+    names = {FILES: "files", SEARCHES: "searches", OTHERS: "others"}
+    fitting = {id(each) for each in chosen}
+    left = {names[group]: sum(id(each) not in fitting for each in found) for group, found in groups.items()}
+    return Summary(text, count_tokens(text), len(chosen), {name: count for name, count in left.items() if count})
+
+
+def _newest(findings: Sequence[Finding]) -> list[Finding]:
+    """Returns the newest finding about each thing, if it holds."""
+    seen: set[tuple[FindingKind, int]] = set()
+    kept = []
+    for each in findings:
+        about = each.kind, each.same
+        if each.kind != "write" and about in seen:
+            continue
+        seen.add(about)
+        if each.kind == "write" or not each.changed:
+            kept.append(each)
+    return [each for each in kept if each.said.get("query") or each.said.get("path")]
+
+
+def _block(chosen: Sequence[Finding]) -> str:
+    parts = [TITLE]
+    for group in _GROUPS:
+        lines = [_line(each) for each in sorted(chosen, key=_place) if _GROUP_OF.get(each.kind, OTHERS) == group]
+        if lines:
+            parts.append("\n".join([group, *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _place(finding: Finding) -> int:
+    return finding.step
+
+
+def _line(finding: Finding) -> str:
+    said = finding.said
+    fact = shortened(str(said.get("fact", "")), LONGEST_LINE)
+    outcome = "" if finding.success else "failed: "
+    if finding.kind == "read" and finding.success:
+        lines = said.get("lines")
+        part = f" lines {lines[0]} to {lines[1] or 'the end'}" if lines else ""
+        return f"- {unquoted(said.get('path', '') + part)} (step {finding.step}): {unquoted(fact)}"
+    query = quoted(shortened(str(said.get("query", "")), LONGEST_LINE))
+    if finding.kind == "search" and finding.success:
+        return f"- {query} (step {finding.step}): {unquoted(fact)}"
+    return f"- {unquoted(str(said.get('tool', '')))} {query} (step {finding.step}): {outcome}{quoted(fact)}"

@@ -1,0 +1,61 @@
+"""When two queries ask for the same."""
+
+import pytest
+
+from writer.findings.queries import asked_in_words, exactly
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How are secrets redacted?", "please tell me how a secret is redacted"),
+        ("where is redact_text defined", "Where's redact_text defined?"),
+        ("What is the retry limit of the queue?", "the queue's retry limit"),
+        ("find the tests of retain", "retain tests"),
+        ("I want to know where leases are renewed", "where the lease is renewed"),
+        ("how isn't it stored", "how is it not stored"),
+        ("limits  of\nUSERS", "users' limits"),
+    ],
+)
+def test_other_words_for_the_same_are_the_same_question(one: str, other: str):
+    assert asked_in_words(one).key == asked_in_words(other).key
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("enable the limits of users", "disable the limits of users"),
+        ("how are secrets redacted", "why are secrets redacted"),
+        ("how are secrets redacted", "how are secrets not redacted"),
+        ("how are secrets redacted", "how are secrets redacted in tests"),
+        ("convert a run to a case", "convert a case to a run"),
+        ("what runs before the worker", "what runs after the worker"),
+        ("where is redact_text defined", "where is redact defined"),
+        ("where is search implemented", "where is list implemented"),
+        ("limits in version 1.2", "limits in version 1.3"),
+        ("error 404 of the route", "error 500 of the route"),
+        ("with a lease token", "without a lease token"),
+        ("def retain", "def retain\\("),
+        ("Retain", "retain"),
+        ("", " x"),
+    ],
+)
+def test_other_words_for_something_else_are_another_question(one: str, other: str):
+    assert asked_in_words(one).key != asked_in_words(other).key
+
+
+def test_a_pattern_asks_for_itself_to_the_letter():
+    assert exactly("def  x") != exactly("def x")
+    assert asked_in_words("foo.*bar baz") == exactly("foo.*bar baz")
+
+
+def test_queries_have_words_in_common_as_far_as_they_are_near():
+    one, other = (asked_in_words(text).terms for text in ("limits of a user", "limits of an agent"))
+    assert len(one & other) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "?" * 10_000, "1" * 4_000 + "!", "a " * 5_000, "\x00", "ünïcode wörter hier"]
+)
+def test_any_text_is_a_query(text: str):
+    assert asked_in_words(text).key

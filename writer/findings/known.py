@@ -1,0 +1,203 @@
+"""Does a run know already what a call would find out? Nothing is told as known that may be stale."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from retrieval.database.database import Database
+from retrieval.database.fast_path import FastConnection
+from retrieval.errors import NotFound
+from retrieval.findings.statements import IN_EARLIER_RUNS, IN_THIS_RUN, RunAsked
+from retrieval.kinds import FindingKind, Knowledge
+from writer.author import Author
+from writer.findings.aspects import SHELL_FOLDER, Aspect
+from writer.findings.calls import aspects_of
+from writer.findings.record import hashes_of
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class CallAsked:
+    """A call that an agent is about to make.
+
+    Attributes:
+        query: the tool's input, or the path, pattern, question or command line in it.
+        content_hash: sha256 in hex of what the file says now; None: not known.
+        across_runs: whether earlier runs of the agent are asked as well.
+        content_chars: of the earlier output, at most.
+    """
+
+    tool: str
+    query: object
+    content_hash: str | None = None
+    across_runs: bool = False
+    content_chars: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class FindingTold:
+    """A finding, opened, and where it stands: a step of a run, or of the case that this became."""
+
+    run_id: UUID
+    step: int
+    case_id: UUID | None
+    kind: FindingKind
+    success: bool
+    created_at: datetime
+    said: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether it is known, and what was found.
+
+    Attributes:
+        similarity: of the queries, 0 to 1.
+        age_steps: how many steps ago it was found; None of another run.
+        content: what the call answered then, or its beginning; None where it is not known, or is in the run's case.
+        cut: whether the content is not all of it.
+    """
+
+    why: Knowledge
+    similarity: float = 0.0
+    age_steps: int | None = None
+    finding: FindingTold | None = None
+    content: str | None = None
+    cut: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether the call need not be made."""
+        return self.why == "known"
+
+
+UNKNOWN = Answer("unknown")
+
+
+async def is_known(database: Database, keyring: Keyring, author: Author, run_id: UUID, call: CallAsked) -> Answer:
+    """Returns whether the run, or an earlier one of its agent, knows what the call would find out.
+
+    Raises:
+        NotFound: the user has no such run.
+        PathTooLong: what is asked for is no path.
+        SealBroken: a finding was changed in the database.
+        UserErased, DatabaseUnavailable: see ``Database.as_user``.
+    """
+    key = keyring.remembered(author.user_sub)
+    if key is None:
+        async with database.as_user(author.user_sub, author.authorised_at) as connection:
+            key = await keyring.find(connection, author.user_sub)
+    if key is None:
+        raise NotFound("no such run")
+    looking = _Looking(Words(author.user_sub, key), run_id, call)
+    async with database.fast(author.user_sub, author.authorised_at) as fast:
+        row = await looking.in_this_run(fast, {})
+        if row.key_id != key.key_id:  # the user began anew since this process remembered the key
+            keyring.forget(author.user_sub)
+        elif call.tool in (kinds := _kinds(row)):
+            row = await looking.in_this_run(fast, kinds)
+        answer = looking.answer(row)
+        if answer.known or not call.across_runs:
+            return answer
+        earlier = await looking.in_earlier_runs(fast, _kinds(row))
+    return earlier if earlier is not None and (earlier.known or answer.finding is None) else answer
+
+
+def _kinds(row: RunAsked) -> Mapping[str, str]:
+    kinds: Mapping[str, str] = json.loads(row.tool_kinds) if isinstance(row.tool_kinds, str) else row.tool_kinds
+    return kinds
+
+
+def parameters(words: Words, run_id: UUID, call: CallAsked, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the parameters of the statements that look a call up, but for the user.
+
+    Raises:
+        PathTooLong: what is asked for is no path.
+    """
+    aspect = _aspect(call, kinds)
+    folder = words.number_of("place", SHELL_FOLDER)
+    more = {"run_id": run_id, "with_content": call.content_chars > 0, "folder": folder}
+    if aspect is None:
+        nothing = dict.fromkeys(("query_hash", "path_hash", "content_hash", "first_line", "last_line"))
+        return {**more, **nothing, "terms": [], "kind": "", "in_shell": False}
+    return {
+        **more,
+        **hashes_of(words, aspect, call.content_hash or ""),
+        "kind": aspect.kind,
+        "first_line": aspect.lines[0] if aspect.lines else None,
+        "last_line": aspect.lines[1] if aspect.lines else None,
+        "in_shell": SHELL_FOLDER in aspect.place.marks,
+    }
+
+
+def _aspect(call: CallAsked, kinds: Mapping[str, str]) -> Aspect | None:
+    """Returns what the call would show; None of one that changes something, or is about several things."""
+    shown = [each for each in aspects_of(call.tool, call.query, kinds) if each.shows and each.repeatable]
+    return shown[0] if len(shown) == 1 and shown[0].kind != "write" else None
+
+
+@dataclass(slots=True)
+class _Looking:
+    """Looks one call up."""
+
+    words: Words
+    run_id: UUID
+    call: CallAsked
+
+    def _parameters(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+        return parameters(self.words, self.run_id, self.call, kinds)
+
+    async def in_this_run(self, connection: FastConnection, kinds: Mapping[str, str]) -> RunAsked:
+        """Returns the run with its best finding."""
+        rows = await connection.all(IN_THIS_RUN, self._parameters(kinds))
+        if not rows:
+            raise NotFound("no such run")
+        return rows[0]
+
+    async def in_earlier_runs(self, connection: FastConnection, kinds: Mapping[str, str]) -> Answer | None:
+        """Returns what the agent's earlier runs have to say; None: nothing."""
+        rows = await connection.all(IN_EARLIER_RUNS, self._parameters(kinds))
+        if not rows:
+            return None
+        row = rows[0]
+        holds = row.same_content if row.kind == "read" else row.kind == "answer" and row.similarity == 1
+        return self._told(row, "known" if holds else "earlier" if row.similarity == 1 else "similar", None)
+
+    def answer(self, row: RunAsked) -> Answer:
+        """Returns what the run has to say."""
+        if row.found_run_id is None:
+            return UNKNOWN
+        return self._told(row, self._why(row), row.last_step - row.step)
+
+    def _why(self, row: RunAsked) -> Knowledge:
+        if row.similarity < 1:
+            return "similar"
+        if not row.success:
+            return "failed"
+        if row.changed:
+            return "changed"
+        if self.call.content_hash is not None and row.kind == "read":
+            return "known" if row.same_content else "another_hash"
+        return "in_doubt" if row.in_doubt else "known"
+
+    def _told(self, row: RunAsked, why: Knowledge, age: int | None) -> Answer:
+        assert row.found_run_id is not None  # noqa: S101 - for the type checker
+        said = self.words.open_finding(row.found_run_id, row.step, row.part, row.payload)
+        if said.get("redacted") and why in {"known", "another_hash"}:
+            why = "redacted"  # what was kept is not what the call would answer
+        finding = FindingTold(
+            row.found_run_id, row.step, row.found_case_id, row.kind, row.success, row.created_at, said
+        )
+        content, cut = self._content(row) if why == "known" else (None, False)
+        return Answer(why, round(row.similarity, 3), age, finding, content, cut)
+
+    def _content(self, row: RunAsked) -> tuple[str | None, bool]:
+        if row.content is None or row.found_run_id is None:
+            return None, False
+        output = self.words.open_step(row.found_run_id, row.step, row.content)["output"]
+        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+        return text[: self.call.content_chars], len(text) > self.call.content_chars

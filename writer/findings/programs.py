@@ -1,0 +1,137 @@
+"""What the programs of a command line do to files: those that only show them, and those that change some.
+
+Of a program that is not here nobody knows what it changes.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import re2
+
+READERS = frozenset("bat cat less more nl".split())
+"""Programs that show all of a file."""
+SEARCHERS = frozenset("ack ag egrep fd fdfind fgrep find grep ls rg tree".split())
+_SHOWS_FILES = frozenset(
+    """
+    [ b2sum basename bat cat cksum cmp column comm cut diff dirname egrep eslint expand fgrep file flake8 fold grep
+    head hexdump join jq less ls md5sum more mypy nl od paste pylint pyright readlink realpath rev rg sed seq
+    sha1sum sha256sum shellcheck sort stat strings tac tail test tr tree uniq wc xxd yq zcat ack ag fd fdfind find
+    git ruff go tsc awk cloc xargs
+    """.split()
+)
+"""Programs that show what files say, and change none unless a flag says so."""
+_SHOWS_THE_MACHINE = frozenset(
+    """
+    : alias clear date df dig du echo env export false free groups hash host hostname id ifconfig lsof man nproc
+    nslookup ping printenv printf ps pwd set sleep true type ulimit umask uname unset uptime w which who whoami
+    """.split()
+)
+"""Programs that change no file, and may say something else each time."""
+SILENT = frozenset(": [ alias export false hash set sleep test true ulimit umask unset".split())
+"""Those of them that say nothing."""
+_CHANGES = frozenset("chmod chown cp install ln mkdir mv rm rmdir tee touch truncate unlink".split())
+"""Programs that change the files and folders that they are given."""
+_GIT = frozenset(
+    """
+    blame cat-file describe diff diff-tree grep log ls-files ls-tree merge-base rev-list rev-parse shortlog show
+    status whatchanged
+    """.split()
+)
+_ACTING_FLAGS = re2.compile(
+    r"--(?:fix|write|in-place|output|unsafe-fixes|install|install-types|vacuum|fprint)\b.*"
+    r"|-(?:delete|exec|execdir|ok|okdir|fprint|fprint0|fprintf|fls)"
+)
+_ACTING: dict[str, Any] = {
+    "sed": re2.compile(r"-[a-zA-Z]*i.*|.*(?:^|[;{}/\d])\s*w\s+\S.*|.*/[gIMp\d]*[ew](?:\s.*)?"),
+    "yq": re2.compile(r"-i.*"),
+    "sort": re2.compile(r"-o.*"),
+    "tree": re2.compile(r"-o.*"),
+    "less": re2.compile(r"-[oO].*"),
+    "xxd": re2.compile(r"-r.*"),
+    "date": re2.compile(r"-s.*|--set.*"),
+    "awk": re2.compile(r"(?s).*(?:>|system|\|).*|-i.*"),
+    "git": re2.compile(r"-O.*|--output.*|--ext-diff|--textconv"),
+    "fd": re2.compile(r"-[xX].*|--exec.*"),
+    "fdfind": re2.compile(r"-[xX].*|--exec.*"),
+    "hostname": re2.compile(r"[^-].*"),
+    "rg": re2.compile(r"--pre\b.*"),
+}
+_EXECUTED = re.compile(r"-(?:exec|execdir)")
+
+
+def shows(program: str, rest: Sequence[str]) -> bool:
+    """Returns whether the program, with these words behind it, changes no file."""
+    if program not in _SHOWS_FILES | _SHOWS_THE_MACHINE:
+        return False
+    if any(word.startswith("$") for word in rest) and program in {"find", "sort", *_ACTING, *_NEEDS}:
+        return False  # it may stand for a flag
+    if program == "find" and any(map(_EXECUTED.fullmatch, rest)):
+        return _executes_what_shows(rest)
+    acting = [_ACTING_FLAGS, *([_ACTING[program]] if program in _ACTING else [])]
+    if any(flag.fullmatch(word) for flag in acting for word in rest):
+        return False
+    return program not in _NEEDS or _NEEDS[program](rest)
+
+
+def is_steady(program: str) -> bool:
+    """Returns whether what a program shows is the same as long as no file is changed."""
+    return program in _SHOWS_FILES
+
+
+def changed_by(program: str, rest: Sequence[str]) -> list[str] | None:
+    """Returns the paths that a program changes; None of one that may change others as well."""
+    given = operands(rest)
+    if program == "sed" and any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", word) for word in rest):
+        scripted = any(word in {"-e", "-f", "--expression", "--file"} for word in rest)
+        return None if scripted or len(given) < 2 else given[1:]  # noqa: PLR2004 - a script, and files
+    if program not in _CHANGES or any(word.startswith(("-t", "--target")) for word in rest):
+        return None
+    if program in {"cp", "ln", "install"}:
+        return given[-1:]
+    return given[1:] if program in {"chmod", "chown"} else given
+
+
+def operands(rest: Sequence[str]) -> list[str]:
+    """Returns the words that are no flags."""
+    if "--" in rest:
+        at = list(rest).index("--")
+        return [*operands(rest[:at]), *rest[at + 1 :]]
+    return [word for word in rest if not word.startswith("-") or word == "-"]
+
+
+def _executes_what_shows(rest: Sequence[str]) -> bool:
+    words = list(rest)
+    if any(re.fullmatch(r"-(?:delete|ok|okdir|fprint|fprint0|fprintf|fls)", word) for word in words):
+        return False
+    starts = [at + 1 for at, word in enumerate(words) if _EXECUTED.fullmatch(word)]
+    return all(at < len(words) and words[at] in {"cat", "grep", "head", "ls", "stat", "wc", "file"} for at in starts)
+
+
+def _passes_on(rest: Sequence[str]) -> bool:
+    """Returns whether ``xargs`` runs a program that changes nothing."""
+    words = list(rest)
+    while words and (words[0].startswith("-") or words[0].isdigit() or words[0] == "{}"):
+        words.pop(0)
+    return not words or (words[0] != "xargs" and shows(words[0], words[1:]))
+
+
+def _has_subcommand(*known: str) -> Callable[[Sequence[str]], bool]:
+    return lambda rest: next((word for word in rest if not word.startswith("-")), "") in known
+
+
+def _writes_no_second(rest: Sequence[str]) -> bool:
+    """Returns whether a program that writes to the second file that it is given is given one."""
+    return len(operands(rest)) <= 1
+
+
+_NEEDS: dict[str, Callable[[Sequence[str]], bool]] = {
+    "xargs": _passes_on,
+    "git": _has_subcommand(*_GIT),
+    "ruff": _has_subcommand("check"),
+    "go": _has_subcommand("vet", "doc", "list", "env", "version"),
+    "tsc": lambda rest: "--noEmit" in rest,
+    "uniq": _writes_no_second,
+    "xxd": _writes_no_second,
+}
+"""What must be true of the words behind a program, for it to change no file."""

@@ -1,0 +1,76 @@
+"""Findings as rows: their words sealed, and beside them keyed hashes by which they are found again."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.schema import findings, runs
+from writer.audit import Change, note
+from writer.author import Author
+from writer.findings.aspects import MOST_LINES, Aspect
+from writer.findings.extract import Found
+from writer.privacy.words import Words
+from writer.run import AgentKey
+
+INT4 = 2**31 - 1
+
+
+async def add_findings(
+    connection: AsyncConnection,
+    words: Words,
+    agent_key: AgentKey,
+    run_id: UUID,
+    found: Iterable[tuple[int, Sequence[Found]]],
+) -> None:
+    """Adds the findings of each step, by its number."""
+    mine = {"user_sub": words.user_sub, "run_id": run_id, "agent_key": agent_key}
+    rows = [{**mine, **row} for step, each in found for row in _rows(words, run_id, step, each)]
+    if rows:
+        await connection.execute(insert(findings), rows)
+
+
+def _rows(words: Words, run_id: UUID, step: int, found: Sequence[Found]) -> Iterator[dict[str, Any]]:
+    for part, each in enumerate(found):
+        yield {
+            "step": step,
+            "part": part,
+            "kind": each.aspect.kind,
+            "success": each.success,
+            **hashes_of(words, each.aspect, each.content_hash),
+            "place_keys": _numbers(words, "place", each.aspect.place.keys),
+            "place_marks": _numbers(words, "place", each.aspect.place.marks),
+            "first_line": each.aspect.lines[0] if each.aspect.lines else None,
+            "last_line": min(each.last_line, MOST_LINES) if each.aspect.kind == "read" else None,
+            "payload": words.seal_finding(run_id, step, part, each.payload),
+        }
+
+
+def hashes_of(words: Words, aspect: Aspect, content_hash: str) -> dict[str, Any]:
+    """Returns the columns by which a finding about this is found."""
+    return {
+        "query_hash": words.number_of("query", aspect.asked.key),
+        "terms": _numbers(words, "term", aspect.asked.terms),
+        "path_hash": words.number_of("path", aspect.path) if aspect.kind == "read" else None,
+        "content_hash": words.number_of("content", content_hash) if content_hash else None,
+    }
+
+
+def _numbers(words: Words, purpose: str, texts: Iterable[str]) -> list[int]:
+    return sorted(words.number_of(purpose, text) for text in texts)
+
+
+async def clear_findings(connection: AsyncConnection, author: Author, run_id: UUID, agent_key: str) -> None:
+    """Deletes all findings of the run; its steps stay."""
+    mine = findings.c.user_sub == author.user_sub, findings.c.run_id == run_id
+    gone = (await connection.execute(delete(findings).where(*mine))).rowcount
+    owner = author.user_sub, agent_key
+    await note(connection, Change.of(owner, author.actor, "clear_findings", run_id, findings=gone))
+
+
+async def forget_findings_of_case(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
+    """Deletes what was found in the run that the case was made of, for that goes with it."""
+    told = select(runs.c.id).where(runs.c.user_sub == user_sub, runs.c.case_id == case_id)
+    await connection.execute(delete(findings).where(findings.c.user_sub == user_sub, findings.c.run_id.in_(told)))
