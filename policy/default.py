@@ -1,11 +1,24 @@
-"""The untrained policy: reciprocal rank fusion, weighted by how well each case went and has served since."""
+"""The untrained policy: what a case's plan has for it, how well it went and has served since, and how near it is.
+
+    score(c) = SCALE * (expected * log posterior(c) + log(agreement(c) + LEAST_AGREEMENT) + rrf * log rrf(c)
+                        + returned * proven(c) * known^KNOWN_POWER * (log rrf(c) + nearness(c)))
+
+The agreement of plans is the utility that a case is expected to have, if it goes well. It weighs its own evidence:
+where nobody near speaks, the names of the tools do (``policy.evidence``). Where plans say nothing all candidates agree
+alike, and where each is like no other agreement falls with the distance; then RRF orders, or as good as that. A task
+that comes back is answered by its own successes: the last term counts where much is known near the query, and for what
+others say went well; what only calls itself a success is held to what others did.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.features import Features, column
+from policy.evidence import JITTER, TYPICAL
+from policy.features import COLUMN, Features, column
 
-VERSION = "default-3"
+VERSION = "default-4"
 
 PRIOR_SUCCESSES = 1.0
 PRIOR_FAILURES = 1.0
@@ -16,6 +29,31 @@ PROBABILITY_MARGIN = 0.02
 """How near to 0 and to 1 the expected reward may come."""
 LEAST = 1e-9
 """What stands for zero in a logarithm."""
+LEAST_AGREEMENT = 0.02
+"""Added before the logarithm: what no neighbour did is not impossible."""
+KNOWN_POWER = 4
+"""How fast the worth of nearness falls with the weight of what is known near the query."""
+SCALE = 0.25
+"""Brings the scores to the range of log odds: exploration and training take them for such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the parts of the score count, in units of the agreement's. No user's number is in them; see docs/decisions.
+
+    Attributes:
+        expected: of the log of the expected reward.
+        rrf: of the log of RRF: what orders cases whose plans agree alike.
+        returned: of RRF and nearness together, for what others say went well, where all is known near the query.
+    """
+
+    expected: float = 2.0
+    rrf: float = 0.1
+    returned: float = 6.0
+
+
+WEIGHTS = Weights()
+_TERMS = [COLUMN[name] for name in ("agreement", "unknown", "proven", "similarity")]
 
 
 def posterior_mean(features: Features) -> NDArray[np.float32]:
@@ -50,10 +88,46 @@ def log_posterior(features: Features) -> NDArray[np.float32]:
     return np.asarray(np.log(np.maximum(posterior_mean(features), LEAST)), dtype=np.float32)
 
 
-def scores(features: Features) -> NDArray[np.float32]:
-    """Returns what the default orders by, (n,), higher is better: the log of RRF times the posterior mean.
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What the score of each of n candidates is made of, (n,) each; their sum is the score.
 
-    Up to a constant of the query. What is learned adds to these very numbers: were the product ordered here and
-    its logarithm there, rounding would part them wherever two cases are nearly equal.
+    Attributes:
+        found: by its ranks in the two halves of the search.
+        record: by how well it went, and what came of it on queries like this one.
+        plan: by how well its plan agrees with what the query is expected to need.
+        returned: by how near it is, where its task seems to have come back.
     """
-    return log_rrf(features) + log_posterior(features)
+
+    found: NDArray[np.float32]
+    record: NDArray[np.float32]
+    plan: NDArray[np.float32]
+    returned: NDArray[np.float32]
+
+    @property
+    def total(self) -> NDArray[np.float32]:
+        """What the default orders by, (n,)."""
+        return np.asarray(self.found + self.record + self.plan + self.returned, dtype=np.float32)
+
+
+def scores(features: Features, weights: Weights = WEIGHTS) -> NDArray[np.float32]:
+    """Returns what the default orders by, (n,), higher is better, up to a constant of the query; always finite.
+
+    What is learned adds to these very numbers.
+    """
+    return parts(features, log_rrf(features), log_posterior(features), weights).total
+
+
+def parts(
+    features: Features, rrf: NDArray[np.float32], posterior: NDArray[np.float32], weights: Weights = WEIGHTS
+) -> Parts:
+    """Returns the parts of the scores, from the logs of RRF and of the posterior mean, which others need as well."""
+    agreement, unknown, proven, similarity = np.clip(np.nan_to_num(features[:, _TERMS]), 0, 1).T
+    nearness = np.log(np.maximum((1 - TYPICAL) / (1 + JITTER - similarity), 1))  # 0: as far as other tasks usually are
+    known = SCALE * weights.returned * proven * (1 - unknown) ** KNOWN_POWER
+    return Parts(
+        found=SCALE * weights.rrf * rrf,
+        record=SCALE * weights.expected * posterior,
+        plan=SCALE * np.log(agreement + LEAST_AGREEMENT),
+        returned=known * (rrf + nearness),
+    )

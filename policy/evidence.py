@@ -137,14 +137,17 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
 
 
 def agreement(left: Matrix, right: Matrix) -> Matrix:
-    """Returns the F1 between plans as multisets of tools, (n, m); a plan without effects agrees with none."""
+    """Returns the F1 between plans as multisets of tools, (n, m).
+
+    To change nothing is a plan: two that changed nothing agree, and with any other they do not.
+    """
     left, right = np.minimum(left, MOST_REPEATS), np.minimum(right, MOST_REPEATS)
     total = left.sum(1)[:, None] + right.sum(1)[None, :]
     shared = np.zeros_like(total, dtype=np.float64)
     # min(a, b) counts the levels that both reach: one product of matrices a level beats a pass a tool
     for level in range(1, int(min(left.max(initial=0), right.max(initial=0))) + 1):
         shared += (left >= level).astype(np.float64) @ (right >= level).astype(np.float64).T
-    f1: Matrix = 2 * shared / np.maximum(total, 1)
+    f1: Matrix = np.where(total > 0, 2 * shared / np.maximum(total, 1), 1.0)
     return f1
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from policy import evidence, experience
 
-VERSION = 5
+VERSION = 6
 
 OWN = (
     "semantic_rank",  # 1-based; NaN: not in the vector half
@@ -23,7 +23,6 @@ OWN = (
     "rrf",  # above 0, by the formula of the request
     "reward",  # the case's own, 0 to 1; NaN: unknown
     "reuse_count",  # rewarded retrievals that used the case, shared ones in part
-    "reuse_reward",  # sum of their rewards
     "occurrences",  # runs merged into the case, itself included
     "age_days",
     "idle_days",  # since it was last on a rewarded slate, or retained

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy import default
+from policy.default import LEAST_AGREEMENT
 from policy.evidence import NAMES as EVIDENCE
 from policy.experience import NAMES as EXPERIENCE
 from policy.experience import RECORD
@@ -16,7 +17,6 @@ Array = NDArray[np.float32]
 
 LAST_RANK = 65.0
 """Where a case stands that is not in a half of the search."""
-LEAST_AGREEMENT = 0.02
 
 _KEPT = [name for name in EVIDENCE if name != "agreement"]
 CASE = (
@@ -78,10 +78,6 @@ _RRF, _POSTERIOR, _UNKNOWN, _SIMILARITY, _AGREEMENT, _VOTE = (
     for name in ("log_rrf", "log_posterior", "reward_unknown", "similarity", "log_agreement", "past_vote")
 )
 
-_FACTORY = {"log_agreement": 1.0, "log_rrf": -0.8}
-"""Where training begins: the default with most of its RRF exchanged for the agreement of plans. No user's number is in
-it; it was found on public runs of two domains, and like everything learned it serves only where it proves itself."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
@@ -101,7 +97,7 @@ class Inputs:
 def inputs_of(features: Features) -> Inputs:
     """Returns the inputs of the candidates, computed in one go: a service does this for each query."""
     log_rrf, log_posterior = default.log_rrf(features), default.log_posterior(features)
-    base = log_rrf + log_posterior  # as ``default.scores`` has it, to the bit
+    base = default.parts(features, log_rrf, log_posterior).total
     raw = features[:, _SOURCE]  # (n, len(CASE)), a copy
     case = np.where(np.isnan(raw), _MISSING, raw)
     case[:, _LOGGED] = np.log(np.maximum(case[:, _LOGGED], _LEAST) + _ADDED)
@@ -124,9 +120,5 @@ def _query(case: Array, base: Array) -> Array:
 
 
 def factory(members: int, hidden: int) -> Head:
-    """Returns the head that training starts from when no shared prior was trained."""
-    head = untrained(len(CASE), len(QUERY), members, hidden)
-    linear = head.linear.copy()
-    for name, weight in _FACTORY.items():
-        linear[:, CASE.index(name)] = weight
-    return Head(**(head.arrays() | {"linear": linear}))
+    """Returns the head that training starts from when no shared prior was trained: it orders as the default does."""
+    return untrained(len(CASE), len(QUERY), members, hidden)

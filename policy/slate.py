@@ -3,8 +3,9 @@
 1. **What may not stand.** What the request keeps out, repeats of what stands, and every failure after the first. Only
    this leaves a place empty: an empty place is worth more than one that misleads.
 2. **Quarantine.** Proven cases take their places first, and unproven ones what is left. Beyond that an unproven case
-   takes the place of a proven one only if it is much nearer to the query, and only so many do: what looks like the rest
-   but has nothing behind it waits, however highly it ranks and however many there are.
+   takes the place of a proven one only if it is much nearer to the query (and, where it failed, ranks before it as
+   well), and only so many do: what looks like the rest but has nothing behind it waits, however highly it ranks and
+   however many there are.
 3. **Sources.** Among cases of one class no source takes more than half of the places as long as others near the top
    are there to take the rest. Where all come from one source there is nothing to limit.
 4. **Order.** Whoever stands is shown by score.
@@ -122,10 +123,15 @@ def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
 
 
 def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:
-    """Returns the slate with the candidate in the place of the last proven case that it is much nearer than, if any."""
+    """Returns the slate with the candidate in the place of the last proven case that it is much nearer than, if any.
+
+    A failure takes the place only of what ranks behind it: nearness alone makes a failure no better than a success.
+    """
+    place = {each: number for number, each in enumerate(ordered)}
     for other in reversed(_by_score(slate, ordered)):
         rest = tuple(each for each in slate if each != other)
-        if _much_nearer(field, index, other) and fits(field, rest, index):
+        behind = not field.failed[index] or place[other] > place[index]
+        if behind and _much_nearer(field, index, other) and fits(field, rest, index):
             return (*rest, index)
     return slate
 

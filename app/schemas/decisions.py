@@ -38,12 +38,17 @@ class DecisionsOut(BaseModel):
 
 
 class TermsOut(BaseModel):
-    """What a score is the sum of: `found` + `record` + `learned`; log odds up to a constant of the query."""
+    """What a score is the sum of: `found` + `record` + `plan` + `returned` + `learned`.
+
+    Log odds up to a constant of the query.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 
-    found: float = Field(description="log of the fused rank over the best one's")
-    record: float = Field(description="log of the reward to be expected of the case by its record")
+    found: float = Field(description="by the fused rank over the best one's")
+    record: float = Field(description="by the reward to be expected of the case by its record")
+    plan: float = Field(description="by how well its plan agrees with what the query is expected to need")
+    returned: float = Field(description="by how near it is, where its task seems to have come back")
     learned: float = Field(description="what the policy adds; 0 of the default")
     spread: float = Field(description="how far the members of the policy differ, as a standard deviation")
     expected: float | None = Field(description="reward expected of a slate of this case alone; null of the default")

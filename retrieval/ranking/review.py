@@ -64,8 +64,10 @@ class Terms:
     """What a score is the sum of; log odds up to a constant of the query, but for ``expected``.
 
     Attributes:
-        found: log of the fused rank over the best one's.
-        record: log of the reward to be expected of the case by its record.
+        found: by the fused rank over the best one's.
+        record: by the reward to be expected of the case by its record.
+        plan: by how well its plan agrees with what the query is expected to need.
+        returned: by how near it is, where its task seems to have come back.
         learned: what the policy adds, its blend included; 0 of the default.
         spread: standard deviation of ``learned`` over the ensemble, before the blend.
         expected: reward expected of a slate of this case alone, 0 to 1; None of the default, which promises none.
@@ -73,6 +75,8 @@ class Terms:
 
     found: float
     record: float
+    plan: float
+    returned: float
     learned: float
     spread: float
     expected: float | None
@@ -153,12 +157,14 @@ def _served(row: Logged) -> Slate:
 
 
 def _terms(seen: Features, scores: Scores) -> list[Terms]:
-    found, record = default.log_rrf(seen), default.log_posterior(seen)
+    parts = default.parts(seen, default.log_rrf(seen), default.log_posterior(seen))
     learned = scores.total - scores.prior
     return [
         Terms(
-            found=float(found[index]),
-            record=float(record[index]),
+            found=float(parts.found[index]),
+            record=float(parts.record[index]),
+            plan=float(parts.plan[index]),
+            returned=float(parts.returned[index]),
             learned=float(learned[index]),
             spread=float(scores.spread[index]),
             expected=None if scores.q is None else float(scores.q[index]),

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy import default, features, inputs
+from policy import default, evidence, features, inputs
 from policy.network import Head, untrained
-from tests.policy.builders import pool, unhurried, wild
+from tests.policy.builders import cases, nameless, pool, unhurried, wild
 
 
 def candidate(**known: float) -> features.Features:
@@ -51,7 +51,7 @@ def test_where_much_is_usual_a_case_that_always_helps_gains_all_the_same():
 
 
 def test_what_came_of_a_case_on_other_queries_moves_nothing():
-    blamed = candidate(reward=1.0, reuse_count=50.0, reuse_reward=0.0, usual_reward=0.9)
+    blamed = candidate(reward=1.0, reuse_count=50.0, usual_reward=0.9)
     assert default.posterior_mean(blamed) == default.posterior_mean(candidate(reward=1.0))
 
 
@@ -68,13 +68,55 @@ def test_the_posterior_mean_lies_between_zero_and_one(reward: float, count: floa
     assert 0 < mean[0] < 1
 
 
-def test_the_default_orders_by_rrf_times_the_posterior_mean():
-    rng = np.random.default_rng(1)
-    for _ in range(100):
-        seen = pool(rng)
-        product = features.column(seen, "rrf").astype(float) * default.posterior_mean(seen).astype(float)
-        scores = default.scores(seen)
-        assert scores - scores.max() == pytest.approx(np.log(product / product.max()), abs=1e-5)
+def several(*known: dict[str, float]) -> features.Features:
+    return np.concatenate([candidate(**each) for each in known])
+
+
+GOOD = {"reward": 1.0, "proven": 1.0, "similarity": 0.6, "unknown": 0.5, "agreement": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({"rrf": 0.03}, {"rrf": 0.02}),
+        ({"agreement": 0.6}, {"agreement": 0.3}),
+        ({"reward": 1.0}, {"reward": 0.0}),
+        ({"near_count": 2.0, "near_reward": 2.0}, {"near_count": 2.0, "near_reward": 0.0}),
+    ],
+)
+def test_of_two_cases_that_differ_in_one_thing_the_default_takes_the_better(
+    better: dict[str, float], worse: dict[str, float]
+):
+    assert ordered(default.scores(several(GOOD | worse, GOOD | better))) == [1, 0]
+
+
+@pytest.mark.parametrize("agreement", [0.0, 0.5, 1.0])
+def test_where_plans_say_nothing_rrf_orders_what_went_as_well(agreement: float):
+    ranked = [GOOD | {"rrf": 1 / (50 + place), "agreement": agreement, "unknown": 1.0} for place in (3, 1, 2)]
+    assert ordered(default.scores(several(*ranked))) == [1, 2, 0]
+
+
+RETURNED = GOOD | {"similarity": 0.98, "agreement": 0.3, "rrf": 0.03}
+OFTEN_DONE = GOOD | {"similarity": 0.6, "agreement": 0.6, "rrf": 0.025}
+
+
+@pytest.mark.parametrize(
+    ("known", "first"),
+    [({"unknown": 0.0}, 0), ({"unknown": 1.0}, 1), ({"unknown": 0.0, "proven": 0.0}, 1)],
+    ids=["a task that came back", "nothing near is known", "only itself says that it went well"],
+)
+def test_a_task_that_comes_back_is_answered_by_its_own_proven_successes(known: dict[str, float], first: int):
+    assert ordered(default.scores(several(RETURNED | known, OFTEN_DONE | known)))[0] == first
+
+
+def test_runs_that_rightly_changed_nothing_speak_for_one_another():
+    plans = np.array([[0.0, 0], [0, 0], [0, 0], [1, 1]])
+    asked = cases(plans, similarity=[0.7, 0.7, 0.7, 0.75])
+    said = evidence.features(asked, asked, nameless(2))
+    own = np.zeros((len(plans), len(features.OWN)), np.float32)
+    own[:, [features.COLUMN[name] for name in ("rrf", "reward", "proven")]] = (0.03, 1.0, 1.0)
+    none = np.zeros((len(plans), len(features.NAMES) - own.shape[1] - said.shape[1]), np.float32)
+    assert ordered(default.scores(features.matrix(own, said, none)))[-1] == 3
 
 
 @unhurried

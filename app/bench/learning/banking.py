@@ -107,6 +107,8 @@ class Log:
     reward: Floats  # (n,), 0 or 1 as fed back, flips included
 
 
+NOTHING_LOGGED = Log(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
 Scorer = Callable[[World, Questions, Pools, Log], Floats]
 """Orders candidates by what the log knows: (n, POOL) scores, higher is better."""
 

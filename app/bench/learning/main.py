@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.bench.learning import banking, gate, poison, reuse, runs, speed, tau, use
+from app.bench.learning import asked, banking, gate, poison, reuse, runs, speed, start, tau, use
 from app.bench.main import as_table
 from app.bench.measure import Measurement
 from app.providers.wordllama import WordLlamaEmbedder
@@ -52,6 +52,12 @@ async def _use(data: Path, _say: Say) -> list[Measurement]:
     return found
 
 
+async def _start(data: Path, say: Say) -> list[Measurement]:
+    domains = {name: asked.of_runs(await _domain(data, name), start.SEEDS) for name in (*DOMAINS, "telecom")}
+    found = start.measured({**domains, "banking77": asked.of_banking(await _banking(data), use.SEEDS)})
+    return found + await start.closed_loops(WordLlamaEmbedder(), say)
+
+
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
 
@@ -70,6 +76,7 @@ PARTS: dict[str, Part] = {
     ALONE: _speed,
     **{f"runs {domain}": partial(_runs, domain) for domain in DOMAINS},
     "reuse": _reuse,
+    "start": _start,
     "use": _use,
     "poison": _poison,
     "gate": _gate,

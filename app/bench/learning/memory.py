@@ -19,7 +19,6 @@ from retrieval.search.reuse_history import NEAREST, RECENT
 from writer.rewards.proof import EARNED
 
 _COUNT = features.OWN.index("reuse_count")
-_TOTAL = features.OWN.index("reuse_reward")
 _USUAL = features.OWN.index("usual_reward")
 _PROVEN = features.OWN.index("proven")
 
@@ -79,9 +78,9 @@ class Memory:
     def features(self, scene: Scene) -> features.Features:
         """Returns what a policy sees of the scene now, as it is logged."""
         own = scene.own.copy()
-        own[:, _COUNT], own[:, _TOTAL] = self._count[scene.case], self._total[scene.case]
+        own[:, _COUNT] = self._count[scene.case]
         own[:, _USUAL] = np.mean(self._rewards[-LATEST:]) if self._rewards else np.nan
-        own[:, _PROVEN] = np.maximum(own[:, _PROVEN], own[:, _TOTAL] >= EARNED)
+        own[:, _PROVEN] = np.maximum(own[:, _PROVEN], self._total[scene.case] >= EARNED)
         return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.ReuseHistory:

@@ -22,6 +22,7 @@ from app.bench.learning.learner import (
 )
 from app.bench.learning.memory import Memory, Scene
 from app.bench.learning.scores import FEW, MANY, Scores
+from app.bench.learning.worth import PLACES, Reading
 from app.bench.measure import Measurement
 from policy import evidence, features
 from policy.decide import Policy
@@ -38,7 +39,7 @@ BASE, GAIN = 0.15, 0.7
 """The chance of success of a slate: BASE + GAIN * mean utility of its places."""
 RIDGES = (30.0, 300.0, 3_000.0, STAY)
 LABEL_PLACES = 16
-"""How many of a question's candidates, the default's first, are labels: all would take twice as long."""
+"""How many of a question's candidates, the search's first, are labels: all would take twice as long."""
 LABEL_PLAN = Plan(query_ridge=30.0, steps=150)
 OWN = len(features.OWN)
 
@@ -63,8 +64,8 @@ class Asked:
     def reached(self, order_of: Order) -> float:
         """Returns nDCG@4 of the slate that is served when this orders the candidates."""
         field = self.scene.field(self.seen)
-        slate = choose(field, order(field, order_of(self.question, self.seen)), tau_folds.PLACES)
-        return tau_folds.ndcg(self.question.utility, np.array(slate, dtype=np.int64), self.question.ideal)
+        slate = choose(field, order(field, order_of(self.question, self.seen)), PLACES)
+        return self.question.worth[Reading.AGREEMENT].ndcg(np.array(slate, dtype=np.int64))
 
 
 def run(name: str, domain: tau.Domain, say: Callable[[str], object] = print) -> list[Measurement]:
@@ -210,8 +211,8 @@ def _controls(domain: tau.Domain, folds: Sequence[tau_folds.Fold], services: Seq
         permuted(stream.log, domain.effects, np.random.default_rng([fold.seed, fold.number, 2]))
         for fold, stream in zip(folds, services, strict=True)
     ]
-    blind = Recipe().fit([examples(log, tau_folds.PLACES) for log in shuffled], seeds)
-    asking = PLAIN.fit([query_only(examples(stream.log, tau_folds.PLACES)) for stream in services], seeds)
+    blind = Recipe().fit([examples(log, PLACES) for log in shuffled], seeds)
+    asking = PLAIN.fit([query_only(examples(stream.log, PLACES)) for stream in services], seeds)
     for number, (fold, stream) in enumerate(zip(folds, services, strict=True)):
         true = {scores.DEFAULT: by(None), scores.QUERY_ONLY: by(asking[number])}
         none = {scores.PERMUTED_START: by(UNTRAINED), scores.PERMUTED: by(blind[number])}
@@ -229,12 +230,12 @@ def service(domain: tau.Domain, fold: tau_folds.Fold, decisions: int) -> Service
     rows = rng.integers(0, len(asked), decisions).tolist()
     met = {row: scene(domain, asked[row]) for row in set(rows)}
     outcome = _outcome([asked[row] for row in rows], rng.spawn(1)[0])
-    return Service([met[row] for row in rows], outcome, domain.effects, tau_folds.PLACES, rng)
+    return Service([met[row] for row in rows], outcome, domain.effects, PLACES, rng)
 
 
 def _outcome(drawn: Sequence[tau_folds.Question], rng: np.random.Generator) -> RewardOf:
     def outcome(now: int, slate: Slate) -> float:
-        helped = drawn[now].utility[list(slate)].sum() / tau_folds.PLACES
+        helped = drawn[now].utility[list(slate)].sum() / PLACES
         return float(rng.random() < BASE + GAIN * helped)
 
     return outcome
@@ -254,6 +255,6 @@ def tested(
 
 def _ndcg(asked: Asked, arms: Mapping[str, Order]) -> dict[str, float]:
     question = asked.question
-    best = np.argsort(-question.utility, kind="stable")[: tau_folds.PLACES]
-    known = {"none": 0.0, scores.ORACLE: tau_folds.ndcg(question.utility, best, question.ideal), **question.fixed}
+    best = np.argsort(-question.utility, kind="stable")[:PLACES]
+    known = {"none": 0.0, scores.ORACLE: question.worth[Reading.AGREEMENT].ndcg(best), **question.fixed}
     return known | {name: asked.reached(order_of) for name, order_of in arms.items()}

@@ -129,8 +129,14 @@ def _row(name: str, values: Floats, scores: Scores, aim: float | None = None) ->
 
 def by_user(values: Floats, users: Iterable[str], seed: int = 0) -> tuple[float, float]:
     """Returns the 95 % interval of the mean, by a bootstrap over users with all their queries of all seeds."""
+    low, high = np.quantile(resampled(values, users, seed), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def resampled(values: Floats, users: Iterable[str], seed: int = 0) -> Floats:
+    """Returns the mean in each of RESAMPLES draws of the users with replacement, (RESAMPLES,)."""
     _, place = np.unique(list(users), return_inverse=True)
     total, count = np.bincount(place, values), np.bincount(place)
     drawn = np.random.default_rng(seed).multinomial(len(count), np.full(len(count), 1 / len(count)), RESAMPLES)
-    low, high = np.quantile((drawn @ total) / (drawn @ count), [0.025, 0.975])
-    return float(low), float(high)
+    means: Floats = (drawn @ total) / (drawn @ count)
+    return means

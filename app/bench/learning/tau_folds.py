@@ -1,9 +1,10 @@
 """Benchmark 2, its questions: what reusing each run would be worth to another run's query, in folds by user.
 
 A query is a run's first user message; a candidate is another run, known by its text, tool calls and reward. What it is
-worth to the query is its reward times the F1 of its successful state-changing tools with the query's gold ones. Gold
-and the query's own run serve only to compute that utility. No test user's run is in a training bank, no test user's
-query is trained on.
+worth to the query is its reward times, by one reading, the F1 of its successful state-changing tools with the query's
+gold ones, and by the other, whether its task is the query's own. Gold and the query's own run serve only to compute
+that. All queries count, those among them whose right answer changes nothing; left out are only those of which no case
+of the bank is of any use. No test user's run is in a training bank, no test user's query is trained on.
 
 Cold: the bank has up to 4 runs a task, none of the query's user. Warm: up to 5 runs a task, the query's own user and
 task included, the run itself left out.
@@ -18,18 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.bench.learning import bm25, tau
-from policy import default, evidence, features
+from app.bench.learning.worth import PLACES, Reading, Worth, agreement, ideal, ndcg
+from policy import evidence, features
 from policy.logged import Floats, Ints
-from retrieval.search import candidates
+from retrieval.search.candidates import POOL
+from retrieval.search.fusion import PROVEN_PART
 
 Bools = NDArray[np.bool_]
 Random = np.random.Generator
 
-PLACES = 4
 FOLDS = 5
 RRF_K = 50.0
-POOL = candidates.POOL
-"""How many candidates a decision weighs: the best of the bank by the untrained default."""
 CONSENSUS_PEERS = 40
 FIXED = (
     "random",
@@ -41,7 +41,6 @@ FIXED = (
     "plan consensus + success filter",
 )
 """The rules that need no pool and no log."""
-DISCOUNT = 1 / np.log2(np.arange(2, PLACES + 2))  # (PLACES,)
 
 
 class Mode(Enum):
@@ -53,7 +52,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """One query with the candidates a policy may choose from, at most POOL, the default's first choice first.
+    """One query with the candidates a policy may choose from, at most POOL, as the search keeps and orders them.
 
     Attributes:
         run: whose first message is the query.
@@ -61,9 +60,7 @@ class Question:
         candidates: (k,), runs of the bank.
         known: (k, len(features.NAMES)), the candidates' own features.
         evidence: (k, len(evidence.NAMES)), what the similar successes among them say of each.
-        utility: (k,), what each is worth, 0 to 1: never shown to a policy that learns from outcomes.
-        ideal: the best DCG@4 that the whole bank allows; 0: no case of it is of use.
-        fixed: nDCG@4 of each fixed rule over the whole bank; empty where ideal is 0.
+        worth: what each is worth, by every reading.
     """
 
     run: int
@@ -71,9 +68,22 @@ class Question:
     candidates: Ints
     known: features.Features
     evidence: NDArray[np.float32]
-    utility: Floats
-    ideal: float
-    fixed: Mapping[str, float]
+    worth: Mapping[Reading, Worth]
+
+    @property
+    def utility(self) -> Floats:
+        """What each candidate is worth by the agreement of plans, (k,)."""
+        return self.worth[Reading.AGREEMENT].utility
+
+    @property
+    def ideal(self) -> float:
+        """The best DCG@4 that the whole bank allows by that reading; 0: no case of it is of use."""
+        return self.worth[Reading.AGREEMENT].ideal
+
+    @property
+    def fixed(self) -> Mapping[str, float]:
+        """What each fixed rule reaches by that reading, nDCG@4."""
+        return self.worth[Reading.AGREEMENT].fixed
 
     @property
     def failed(self) -> Bools:
@@ -91,29 +101,48 @@ class Fold:
     test: Mapping[Mode, list[Question]]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Dealt:
+    """One fifth of the users, and the runs that the banks keep."""
+
+    seed: int
+    number: int
+    bank: Mapping[Mode, Ints]
+    """What a test user's query meets."""
+    train: Mapping[Mode, Ints]
+    test: Mapping[Mode, Ints]
+    random: Random
+
+
 def folds(domain: tau.Domain, seeds: Iterable[int]) -> Iterator[Fold]:
     """Yields five folds by user for each seed; the seed deals the users and draws the runs that the banks keep."""
+    for dealt in _dealt(domain, seeds):
+        train = {mode: _questions(domain, mode, dealt.train[mode], dealt.train[mode], dealt.random) for mode in Mode}
+        yield Fold(dealt.seed, dealt.number, train, _tested(domain, dealt))
+
+
+def tested(domain: tau.Domain, seeds: Iterable[int]) -> Iterator[tuple[Mode, Question]]:
+    """Yields the test users' questions of those folds, for whoever trains on none of them."""
+    for dealt in _dealt(domain, seeds):
+        for mode, questions in _tested(domain, dealt).items():
+            yield from ((mode, question) for question in questions)
+
+
+def _tested(domain: tau.Domain, dealt: _Dealt) -> dict[Mode, list[Question]]:
+    return {mode: _questions(domain, mode, dealt.test[mode], dealt.bank[mode], dealt.random) for mode in Mode}
+
+
+def _dealt(domain: tau.Domain, seeds: Iterable[int]) -> Iterator[_Dealt]:
     for seed in seeds:
         random = np.random.default_rng(seed)
-        dealt = {user: place % FOLDS for place, user in enumerate(random.permutation(np.unique(domain.user)))}
-        fold_of = np.array([dealt[user] for user in domain.user])
+        place_of = {user: place % FOLDS for place, user in enumerate(random.permutation(np.unique(domain.user)))}
+        fold_of = np.array([place_of[user] for user in domain.user])
         drawn = random.permutation(len(domain.user))
         kept = {mode: _kept(domain, drawn, mode.value) for mode in Mode}
         for number in range(FOLDS):
             train = {mode: runs[fold_of[runs] != number] for mode, runs in kept.items()}
             test = {mode: runs[fold_of[runs] == number] for mode, runs in kept.items()}
-            bank = {Mode.COLD: train[Mode.COLD], Mode.WARM: kept[Mode.WARM]}
-            yield Fold(
-                seed,
-                number,
-                {mode: _questions(domain, mode, train[mode], train[mode], random) for mode in Mode},
-                {mode: _questions(domain, mode, test[mode], bank[mode], random) for mode in Mode},
-            )
-
-
-def ndcg(utility: Floats, chosen: Ints, ideal: float) -> float:
-    """Returns nDCG@4 of the chosen against the best that the bank allows."""
-    return float(utility[chosen] @ DISCOUNT[: len(chosen)] / ideal)
+            yield _Dealt(seed, number, {**kept, Mode.COLD: train[Mode.COLD]}, train, test, random)
 
 
 def _kept(domain: tau.Domain, drawn: Ints, runs_a_task: int) -> Ints:
@@ -147,15 +176,13 @@ class _Bank:
     """1-based, also for runs that share no word with the query: they come last."""
     matched: Bools
     rrf: Floats
-    utility: Floats
-    ideal: float
+    utility: Mapping[Reading, Floats]
 
 
 def _question(domain: tau.Domain, query: int, runs: Ints, relevance: Floats, random: Random) -> Question:
     similarity = domain.vectors[runs] @ domain.vectors[query]
-    utility = evidence.agreement(domain.gold[[query]], domain.effects[runs])[0] * domain.reward[runs]
+    reward, mine = domain.reward[runs], domain.task[runs] == domain.task[query]
     semantic_rank, keyword_rank = _ranks(similarity, random), _ranks(relevance, random)
-    best = np.sort(utility)[::-1][:PLACES]
     bank = _Bank(
         runs=runs,
         similarity=similarity,
@@ -163,22 +190,38 @@ def _question(domain: tau.Domain, query: int, runs: Ints, relevance: Floats, ran
         keyword_rank=keyword_rank,
         matched=relevance > 0,
         rrf=1 / (RRF_K + semantic_rank) + 1 / (RRF_K + keyword_rank),
-        utility=utility,
-        ideal=float(best @ DISCOUNT[: len(best)]),
+        utility={
+            Reading.AGREEMENT: agreement(domain.gold[query], domain.effects[runs]) * reward,
+            Reading.SAME_TASK: mine * reward,
+        },
     )
-    known = _known(domain, bank)
-    pool = np.argsort(-default.scores(known), kind="stable")[:POOL]
+    pool = _pool(bank.rrf, reward > 0)
     cases = _cases(domain, bank, pool)
+    orders = _fixed(domain, bank, random)
     return Question(
         run=query,
         user=str(domain.user[query]),
         candidates=runs[pool],
-        known=known[pool],
+        known=_known(domain, bank)[pool],
         evidence=evidence.features(cases, cases, _tools(domain, query)),
-        utility=utility[pool],
-        ideal=bank.ideal,
-        fixed=_fixed(domain, bank, random) if bank.ideal > 0 else {},
+        worth={reading: _worth(utility, pool, orders) for reading, utility in bank.utility.items()},
     )
+
+
+def _worth(utility: Floats, pool: Ints, orders: Mapping[str, Ints]) -> Worth:
+    best = ideal(utility)
+    reached = {name: ndcg(utility, chosen, best) for name, chosen in orders.items()} if best > 0 else {}
+    return Worth(utility[pool], best, reached)
+
+
+def _pool(rrf: Floats, proven: Bools) -> Ints:
+    """The candidates that the search keeps, best first: of either kind up to its part, and then the best of all."""
+    first = np.argsort(-rrf, kind="stable")
+    place = np.where(proven[first], np.cumsum(proven[first]), np.cumsum(~proven[first]))
+    part = round(POOL * PROVEN_PART)
+    beyond = place > np.where(proven[first], part, POOL - part)
+    kept: Ints = first[np.argsort(beyond, kind="stable")][:POOL]
+    return kept[np.argsort(-rrf[kept], kind="stable")]
 
 
 def _ranks(values: Floats, random: Random) -> Floats:
@@ -201,7 +244,7 @@ def _known(domain: tau.Domain, bank: _Bank) -> features.Features:
         "step_count": domain.steps[bank.runs],
         "error_count": domain.errors[bank.runs],
         "failed": reward == 0,
-        "proven": np.ones(len(reward)),
+        "proven": reward > 0,
     }
     nothing = np.zeros(len(reward))
     return np.stack([table.get(name, nothing) for name in features.NAMES], axis=1).astype(np.float32)
@@ -225,8 +268,8 @@ def _tools(domain: tau.Domain, query: int) -> evidence.Tools:
     return evidence.Tools(domain.tool_vectors, domain.vectors[query], overlap)
 
 
-def _fixed(domain: tau.Domain, bank: _Bank, random: Random) -> dict[str, float]:
-    """nDCG@4 of the rules that anyone could write down, over the whole bank; no rule about failures but their own."""
+def _fixed(domain: tau.Domain, bank: _Bank, random: Random) -> dict[str, Ints]:
+    """The first PLACES of each rule that anyone could write down, over the whole bank."""
     success = domain.reward[bank.runs] > 0
     scores = (
         random.random(len(bank.runs)),
@@ -237,17 +280,14 @@ def _fixed(domain: tau.Domain, bank: _Bank, random: Random) -> dict[str, float]:
         bank.rrf * success,
         (_consensus(domain, bank) + bank.rrf / 1_000) * success,
     )
-    return {
-        name: ndcg(bank.utility, np.argsort(-score, kind="stable")[:PLACES], bank.ideal)
-        for name, score in zip(FIXED, scores, strict=True)
-    }
+    return {name: np.argsort(-score, kind="stable")[:PLACES] for name, score in zip(FIXED, scores, strict=True)}
 
 
 def _consensus(domain: tau.Domain, bank: _Bank) -> Floats:
     """The similarity-weighted agreement of each run with the plans of the 40 most similar successes, (m,)."""
     won = np.flatnonzero(domain.reward[bank.runs] > 0)
     near = won[np.argsort(bank.semantic_rank[won])][:CONSENSUS_PEERS]
-    weight = np.maximum(bank.similarity[near], 0)
-    plans = evidence.agreement(domain.effects[bank.runs], domain.effects[bank.runs[near]])
-    consensus: Floats = plans @ weight / max(weight.sum(), evidence.TINY)
+    weight, plans = np.maximum(bank.similarity[near], 0), domain.effects[bank.runs]
+    agreed = np.stack([agreement(domain.effects[run], plans) for run in bank.runs[near]], axis=1)
+    consensus: Floats = agreed @ weight / max(weight.sum(), evidence.TINY)
     return consensus

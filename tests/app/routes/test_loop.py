@@ -5,11 +5,12 @@ import re
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy import features
+from policy import default, features
 from retrieval.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
 from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import STEPS, TASKS, fill, ids, reuse
@@ -342,7 +343,8 @@ async def test_explain_is_told_on_request_only(alice: User):
     assert untold["explain"] is None
     terms = {"posterior_mean", "prior", "residual", "spread", "score"}
     assert set(told["explain"]) == set(features.NAMES) | terms
-    assert told["explain"]["score"] == pytest.approx(math.log(told["explain"]["posterior_mean"]))  # of the best by RRF
+    seen = np.array([[told["explain"][name] for name in features.NAMES]], dtype=np.float32)  # a missing one is NaN
+    assert told["explain"]["score"] == pytest.approx(float(default.scores(seen)[0]))
     assert told["explain"]["score"] == told["explain"]["prior"]
     assert (told["explain"]["residual"], told["explain"]["spread"], told["q_value"]) == (0, 0, None)
 

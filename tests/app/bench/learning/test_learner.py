@@ -8,6 +8,7 @@ import pytest
 from app.bench.learning import runs, tau, tau_folds
 from app.bench.learning.learner import PLAN, UNTRAINED, Prepared, Service, examples, permuted, remembered
 from app.bench.learning.reuse import Stage
+from app.bench.learning.worth import PLACES
 from policy.decide import CANDIDATE, Budget, Trial, decide, score
 from policy.inputs import factory
 from policy.train import chosen_ridges
@@ -64,7 +65,7 @@ def test_permuting_keeps_the_rewards_and_nothing_else_of_them(reuse: Stage, stre
 def test_a_slates_outcome_is_shared_by_its_places(airline: tau.Domain, fold: tau_folds.Fold):
     service = runs.service(airline, fold, 40)
     service.advance(40)
-    rows = examples(service.log, tau_folds.PLACES)
+    rows = examples(service.log, PLACES)
     filled = np.array([len(decision.slate) for decision in service.log])
     np.testing.assert_allclose(rows.credit.sum(axis=1), filled > 0)
     np.testing.assert_allclose(rows.credit.max(axis=1), 1 / np.maximum(filled, 1) * (filled > 0))

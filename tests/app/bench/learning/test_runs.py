@@ -5,11 +5,12 @@ import pytest
 
 from app.bench.learning import baselines, runs, scores, tau, tau_folds
 from app.bench.learning.learner import remembered
+from app.bench.learning.worth import PLACES
 
 
 def test_a_logged_outcome_is_drawn_from_the_slates_mean_utility(airline: tau.Domain, fold: tau_folds.Fold):
     question = max(fold.train[tau_folds.Mode.WARM], key=lambda asked: asked.utility.sum())
-    best = tuple(np.argsort(-question.utility)[: tau_folds.PLACES].tolist())
+    best = tuple(np.argsort(-question.utility)[:PLACES].tolist())
     outcome = runs._outcome([question], np.random.default_rng(0))  # noqa: SLF001
     mean = np.mean([outcome(0, best) for _ in range(4_000)])
     assert mean == pytest.approx(0.15 + 0.7 * question.utility[list(best)].mean(), abs=0.03)

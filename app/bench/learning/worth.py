@@ -1,0 +1,63 @@
+"""What reusing a run is worth to a query, by two readings that share no code with what ranks.
+
+Were the measure the feature that it judges, whoever orders by that feature would win by definition. So the plans are
+compared here anew, and whoever wins by agreement must hold under the other reading, which knows no plans.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from policy.logged import Floats, Ints
+
+PLACES = 4
+DISCOUNT = 1 / np.log2(np.arange(2, PLACES + 2))  # (PLACES,)
+
+
+class Reading(Enum):
+    """What it means that a case helps; the value is what the tables call it."""
+
+    AGREEMENT = "agreement of plans"
+    SAME_TASK = "the same task, solved"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worth:
+    """By one reading, what the candidates are worth to a query.
+
+    Attributes:
+        utility: (k,), what each is worth, 0 to 1: never shown to a policy that learns from outcomes.
+        ideal: the best DCG@4 that the whole bank allows; 0: no case of it is of use, whoever orders.
+        fixed: nDCG@4 of each fixed rule over the whole bank; empty where ideal is 0.
+    """
+
+    utility: Floats
+    ideal: float
+    fixed: Mapping[str, float]
+
+    def ndcg(self, chosen: Ints) -> float:
+        """Returns nDCG@4 of the chosen candidates against the best that the bank allows."""
+        return ndcg(self.utility, chosen, self.ideal)
+
+
+def agreement(plan: Floats, others: Floats) -> Floats:
+    """Returns the F1 of one plan, (t,), with each other, (m, t), as multisets of tools, (m,).
+
+    To change nothing is a plan: two that rightly change nothing agree.
+    """
+    shared, total = np.minimum(plan, others).sum(axis=1), plan.sum() + others.sum(axis=1)
+    f1: Floats = np.where(total > 0, 2 * shared / np.maximum(total, 1), 1.0)
+    return f1
+
+
+def ideal(utility: Floats) -> float:
+    """Returns the DCG@4 of the best order of a whole bank."""
+    best = np.sort(utility)[::-1][:PLACES]
+    return float(best @ DISCOUNT[: len(best)])
+
+
+def ndcg(utility: Floats, chosen: Ints, best: float) -> float:
+    """Returns nDCG@4 of the chosen, best first, where the best order reaches ``best``."""
+    return float(utility[chosen] @ DISCOUNT[: len(chosen)] / best)
