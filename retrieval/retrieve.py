@@ -126,9 +126,9 @@ class Reader:
                         answered, entry = await _with_lessons(connection, answered, entry)
                     if question.tool_memory and answered.context.text:
                         answered = await _with_tools(connection, answered, question)
-                        entry = replace(entry, tokens=answered.context.tokens, told=answered.context.text)
+                        entry = replace(entry, tokens=answered.context.tokens)
                 with stage("retrieve.log"):
-                    await self._log(connection, entry)
+                    await self._log(connection, entry, answered.context.text)
         count_answer(answered, entry.arm)
         return answered
 
@@ -210,10 +210,12 @@ class Reader:
     async def _seal(self, connection: FastConnection, seals: Seals) -> UserSeal:
         return await seals.of_user(self.database, connection.user_sub, connection.authorised_at)
 
-    async def _log(self, connection: FastConnection, entry: LoggedDecision) -> None:
-        """Logs the decision, with the words of its query sealed where that is wished."""
-        if self.seals is not None and self.seals.seals_words:
-            entry = sealed(entry, await self._seal(connection, self.seals))
+    async def _log(self, connection: FastConnection, entry: LoggedDecision, told: str) -> None:
+        """Logs the decision with what it told, sealed, and the words of its query, sealed where that is wished."""
+        if self.seals is not None:
+            seal = await self._seal(connection, self.seals)
+            entry = replace(entry, told=seal.seal_told(entry.id, told), key_id=seal.key_id)
+            entry = sealed(entry, seal) if self.seals.seals_words else entry
         if await connection.value(log_decision(), entry.parameters()) is False:
             cast("Seals", self.seals).forget(connection.user_sub)  # too late for this query: its words are not kept
 

@@ -39,8 +39,11 @@ class UserSeal(Protocol):
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
         """Returns what a fact says: text, subject, attribute, value, unit."""
 
-    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None, told: str | None) -> bytes:
+    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
         """Returns the words of a decision, sealed."""
+
+    def seal_told(self, decision_id: UUID, text: str) -> bytes:
+        """Returns what a decision told, sealed."""
 
     def group_of(self, query: str) -> int:
         """Returns a number that equal queries share, whatever their case and white space, and that tells no word."""

@@ -12,18 +12,14 @@ down_revision = "0028"
 branch_labels = None
 depends_on = None
 
-WORDS = "sealed: {}; null: they stand in their columns"
-
 
 def upgrade() -> None:
-    op.execute("ALTER TABLE decisions ADD COLUMN told TEXT")
+    op.execute("ALTER TABLE decisions ADD COLUMN told BYTEA")
     op.execute("ALTER TABLE decisions ALTER COLUMN told SET STATISTICS 0")
     op.execute(
-        "COMMENT ON COLUMN decisions.told IS 'what memory_context said; null: it is in words, or was not kept yet'"
+        "COMMENT ON COLUMN decisions.told IS 'sealed: what memory_context said; null: it was not kept, or is forgotten'"
     )
-    op.execute(f"COMMENT ON COLUMN decisions.words IS '{WORDS.format('query, rewritten, told')}'")
 
 
 def downgrade() -> None:
-    op.execute(f"COMMENT ON COLUMN decisions.words IS '{WORDS.format('query, rewritten')}'")
     op.execute("ALTER TABLE decisions DROP COLUMN told")

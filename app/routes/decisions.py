@@ -97,7 +97,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
     return WholeDecisionOut.model_validate(
         {
             **shown,
-            "memory_context": shown["told"],
+            "memory_context": None if row.told is None else words.open_told(retrieval_id, row.told),
             "procedures": _procedures(row),
             "candidates": [_candidate(each, row, now.get(each.case_id)) for each in found.candidates],
             "off_by": found.off_by,
@@ -117,7 +117,7 @@ def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
     """Returns the columns of a decision under the names of the API, with its words opened."""
     opened = words.open_query(row)
     slate = {"case_ids": opened["case_ids"] or []}
-    return {"told": None, **opened, **slate, "retrieval_id": opened["id"], "agent": opened["agent_key"]}
+    return {**opened, **slate, "retrieval_id": opened["id"], "agent": opened["agent_key"]}
 
 
 def _number_of(policy_version: str) -> int | None:

@@ -120,7 +120,9 @@ class WouldServe(BaseModel):
 class WholeDecisionOut(DecisionOut):
     """One decision with everything that went into it, and what came of it."""
 
-    memory_context: str | None = Field(description="what was told; null: it was not kept at that time")
+    memory_context: str | None = Field(
+        description="what was told; null: it was not kept, or something was deleted since"
+    )
     procedures: list[ToldVersionOut]
     seed: int
     min_similarity: Real | None

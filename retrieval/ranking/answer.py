@@ -82,7 +82,6 @@ def _entry(question: Question, answered: Retrieved, pool: Pool, decision: Decisi
         procedure_ids=[each.id for each in answered.procedures],
         procedure_versions=[each.version for each in answered.procedures],
         tokens=answered.context.tokens,
-        told=answered.context.text,
         case_ids=[choice.row.id for choice in answered.choices],
         propensities=[choice.propensity for choice in answered.choices],
     )

@@ -37,8 +37,8 @@ class LoggedDecision:
     Attributes:
         query: as it came, redacted.
         rewritten: what was searched for in its place.
-        told: what ``memory_context`` said.
-        words: query, rewritten and told, sealed; then those are empty.
+        words: query and rewritten, sealed; then those are empty.
+        told: what ``memory_context`` said, sealed.
         query_group: of sealed words, the same for equal queries.
         key_id: of the key that they are sealed with; if that is the user's no more, they are not kept.
         case_ids: of the slate, by place.
@@ -68,10 +68,10 @@ class LoggedDecision:
     procedure_ids: list[UUID]
     procedure_versions: list[int]
     tokens: int
-    told: str | None
     case_ids: list[UUID]
     propensities: list[float]
     words: bytes | None = None
+    told: bytes | None = None
     query_group: int | None = None
     key_id: UUID | None = None
 
@@ -82,9 +82,9 @@ class LoggedDecision:
 
 def sealed(entry: LoggedDecision, seal: UserSeal) -> LoggedDecision:
     """Returns the entry with the words of its query sealed."""
-    words = seal.seal_query(entry.id, entry.query, entry.rewritten, entry.told)
+    words = seal.seal_query(entry.id, entry.query, entry.rewritten)
     group = seal.group_of(entry.query)
-    return replace(entry, query="", rewritten=None, told=None, words=words, query_group=group, key_id=seal.key_id)
+    return replace(entry, query="", rewritten=None, words=words, query_group=group, key_id=seal.key_id)
 
 
 SLOTS = ("case_ids", "propensities")
@@ -104,7 +104,8 @@ def log_decision() -> FastStatement[bool]:
     current = exists().where(user_keys.c.user_sub == bindparam("user_sub", type_=Text), user_keys.c.key_id == key_id)
     known = select(or_(key_id.is_(None), current).label("known")).where(enter.c.entered).cte("known")
     values_of: dict[str, Expression] = {name: bindparam(name, type_=decisions.c[name].type) for name in COLUMNS}
-    values_of["words"] = case((known.c.known, cast(values_of["words"], LargeBinary)))
+    for name in ("words", "told"):
+        values_of[name] = case((known.c.known, cast(values_of[name], LargeBinary)))
     values = select(*(values_of[name].label(name) for name in COLUMNS)).select_from(known)
     decision = (
         insert(decisions).from_select(COLUMNS, values).returning(decisions.c.user_sub, decisions.c.id).cte("decision")

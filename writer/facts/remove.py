@@ -10,6 +10,7 @@ from retrieval.errors import NotFound
 from retrieval.fact_schema import facts
 from writer.audit import Change, note
 from writer.author import Author
+from writer.privacy.told import forget_told
 
 
 async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID) -> None:
@@ -34,5 +35,6 @@ async def delete_facts(connection: AsyncConnection, author: Author, *which: Colu
         await connection.execute(closed.values(valid_to=end.valid_to, superseded_by=end.superseded_by))
         await connection.execute(delete(facts).where(mine, facts.c.id == row.id))
         owner = author.user_sub, row.agent_key
+        await forget_told(connection, *owner, since=row.id)
         await note(connection, Change.of(owner, author.actor, "delete_fact", row.id))
     return [row.id for row in rows]

@@ -44,7 +44,8 @@ class PayloadTooLarge(CasebankError):
     """The payload is larger than `MAX_UNSEALED_BYTES`."""
 
 
-PAYLOAD, CASE_WORDS, DECISION_WORDS = b"case", b"words of case", b"words of decision"
+PAYLOAD, CASE_WORDS = b"case", b"words of case"
+DECISION_WORDS, TOLD = b"words of decision", b"told by decision"
 RUN_WORDS, RUN_STEP = b"words of run", b"step of run"
 FINDING, TURN, FACT = b"finding of run", b"turn of session", b"words of fact"
 """What of a row is sealed: what was sealed as one thing opens as no other."""

@@ -22,6 +22,7 @@ from writer.privacy.seal import (
     FINDING,
     RUN_STEP,
     RUN_WORDS,
+    TOLD,
     TURN,
     Packed,
     seal,
@@ -83,9 +84,9 @@ class Words:
             opened["effects"] = effects_of(row["effects"], row["plan"], said)
         return {**values, **opened}
 
-    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None, told: str | None) -> bytes:
+    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
         """Returns the words of a decision, sealed."""
-        words = {"query": query, "rewritten": rewritten, "told": told}
+        words = {"query": query, "rewritten": rewritten}
         return seal(words, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=DECISION_WORDS)
 
     def open_query(self, row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -99,6 +100,18 @@ class Words:
             return values
         said = unseal(row["words"], self.key.key, user_sub=self.user_sub, case_id=row["id"], of=DECISION_WORDS)
         return {**values, **said}
+
+    def seal_told(self, decision_id: UUID, text: str) -> bytes:
+        """Returns what a decision told, sealed, whatever the setting: nobody searches it."""
+        return seal(text, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=TOLD)
+
+    def open_told(self, decision_id: UUID, told: bytes) -> str:
+        """Returns what a decision told.
+
+        Raises:
+            SealBroken: it belongs to another decision, user or key, or was changed.
+        """
+        return str(unseal(told, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=TOLD))
 
     def seal_run(self, run_id: UUID, task: str) -> bytes:
         """Returns the words of a run under way, sealed, whatever the setting: nobody searches them."""

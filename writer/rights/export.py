@@ -74,6 +74,11 @@ def _case(words: Words, row: RowMapping) -> dict[str, object]:
     return {**words.opened(row), "payload": payload}
 
 
+def _decision(words: Words, row: RowMapping) -> dict[str, object]:
+    told = None if row["told"] is None else words.open_told(row["id"], row["told"])
+    return {**words.open_query(row), "told": told}
+
+
 def _run(words: Words, row: RowMapping) -> dict[str, object]:
     return {**_without_words(row), "task": words.open_run(row["id"], row["words"])}
 
@@ -100,7 +105,7 @@ def _without_words(row: RowMapping) -> dict[str, object]:
 
 _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
     cases: _case,
-    decisions: Words.open_query,
+    decisions: _decision,
     runs: _run,
     run_steps: _step,
     findings: _finding,

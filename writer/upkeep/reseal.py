@@ -29,7 +29,7 @@ Progress = Callable[[int], object]
 
 _COLUMNS = {
     cases: ("task", "plan", "effects", "words", "message_hash"),
-    decisions: ("query", "rewritten", "told", "words", "query_group"),
+    decisions: ("query", "rewritten", "words", "query_group"),
 }
 
 
@@ -101,8 +101,7 @@ def _sealed(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any
         "id": row["id"],
         "query": "",
         "rewritten": None,
-        "told": None,
-        "words": words.seal_query(row["id"], row["query"], row["rewritten"], row["told"]),
+        "words": words.seal_query(row["id"], row["query"], row["rewritten"]),
         "query_group": words.group_of(row["query"]),
     }
 

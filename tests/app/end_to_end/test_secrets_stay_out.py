@@ -56,7 +56,6 @@ COLUMNS = {
     "decisions.query_model": FIXED,
     "decisions.reward_source": FIXED,
     "decisions.rewritten": RUN,
-    "decisions.told": RUN,
     "erasure_heads.chain": FIXED,
     "erasure_links.user_sha256": "a sha256",
     "erasures.receipt": FIXED,

@@ -127,6 +127,35 @@ async def test_it_says_what_is_no_longer_there_or_no_longer_so(alice: User):
     assert told["missing"] == ["cases deleted since: 1"]
 
 
+async def test_what_was_told_goes_with_what_it_may_quote(alice: User):
+    kept = await fill(alice)
+    before = await alice.retrieve("rename a column of a table")
+    late = await alice.retain("paint a wall")
+    await alice.settle()
+    after = await alice.retrieve("paint a wall")
+    assert (await alice.http.delete(f"/v1/cases/{late}")).status_code == 204
+    told = [(await decision(alice, each["retrieval_id"]))["memory_context"] for each in (before, after)]
+    assert told == [before["memory_context"], None]
+    assert (await alice.http.delete(f"/v1/cases/{kept['worked']}")).status_code == 204
+    assert (await decision(alice, before["retrieval_id"]))["memory_context"] is None
+
+
+@pytest.mark.parametrize("what", ["session", "fact"])
+async def test_what_was_told_of_a_session_or_a_fact_goes_with_it(alice: User, what: str):
+    await fill(alice)
+    turn = {"role": "user", "content": "My name is Ada Quill."}
+    sent = await alice.http.post("/v1/sessions/chat/turns", json={"agent": AGENT, "turns": [turn]})
+    assert sent.status_code == 200, sent.text
+    fact = {"agent": AGENT, "kind": "fact", "text": "plays the piano"}
+    fact_id = (await alice.http.post("/v1/facts", json=fact)).json()["fact_id"]
+    answer = await alice.retrieve("rename a column of a table", session_id="chat")
+    assert "Ada Quill" in answer["memory_context"]
+    assert "plays the piano" in answer["memory_context"]
+    gone = {"session": "/v1/sessions/chat", "fact": f"/v1/facts/{fact_id}"}[what]
+    assert (await alice.http.delete(gone)).status_code == 204
+    assert (await decision(alice, answer["retrieval_id"]))["memory_context"] is None
+
+
 async def test_of_features_that_nobody_reads_any_more_what_is_left_is_told(alice: User):
     await fill(alice)
     answer = await alice.retrieve("rename a column of a table")
