@@ -77,8 +77,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     include(app, about.router)
-    memories = (runs, findings, sessions, facts, bank, procedures)
-    for routes in (loop, decisions, *memories, llm, statistics, begin_again, policy, tools):
+    memories = (runs, findings, sessions, facts, procedures)
+    settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name
+    for routes in (loop, decisions, *memories, *settings_of_agents, begin_again, policy, tools):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app
