@@ -18,7 +18,7 @@ FEWEST_LETTERS = 5  # of the sixteen last of a token
 
 _STANDS_FOR_A_VALUE = re.compile(
     rb"\$\d+|\$[A-Z_][A-Z0-9_]*|\$?\{.*\}|<.*>|%\(?\w*\)?s?|:[a-z_]+|[*.?xX]+|(?i:null|none|nil|true|false|undefined)"
-    rb"|\[REDACTED:[a-z-]+\]"
+    rb"|(?:\[REDACTED:[a-z-]+\])+"
 )
 PATH = re.compile(rb"(?:~|\.{1,2})?/[\w./-]*")  # PWD=/srv/app
 _NO_ARGUMENT = re.compile(rb"(?:[-$@<%{`]|(?:file|env|fd|stdin|prompt):?|https?://).*|\d{1,4}|\d+:\d+", re.DOTALL)
