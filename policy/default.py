@@ -33,6 +33,8 @@ LEAST_AGREEMENT = 0.02
 """Added before the logarithm: what no neighbour did is not impossible."""
 KNOWN_POWER = 4
 """How fast the worth of nearness falls with the weight of what is known near the query."""
+SILENCE_POWER = 4
+"""How fast RRF loses its weight with what the plans tell."""
 SCALE = 0.25
 """Brings the scores to the range of log odds: exploration and training take them for such."""
 
@@ -125,8 +127,10 @@ def parts(
     agreement, unknown, proven, similarity = np.clip(np.nan_to_num(features[:, _TERMS]), 0, 1).T
     nearness = np.log(np.maximum((1 - TYPICAL) / (1 + JITTER - similarity), 1))  # 0: as far as other tasks usually are
     known = SCALE * weights.returned * proven * (1 - unknown) ** KNOWN_POWER
+    said = float(np.ptp(agreement)) if len(agreement) else 0.0  # 0: the candidates' plans tell none from another
+    found = weights.rrf + (weights.expected - weights.rrf) * (1 - said) ** SILENCE_POWER
     return Parts(
-        found=SCALE * weights.rrf * rrf,
+        found=np.asarray(SCALE * found * rrf, dtype=np.float32),
         record=SCALE * weights.expected * posterior,
         plan=SCALE * np.log(agreement + LEAST_AGREEMENT),
         returned=known * (rrf + nearness),
