@@ -1,13 +1,14 @@
 """The untrained policy: what a case's plan has for it, how well it went and has served since, and how near it is.
 
-    score(c) = SCALE * (expected * log posterior(c) + log(agreement(c) + LEAST_AGREEMENT) + rrf * log rrf(c)
+    score(c) = SCALE * (expected * log posterior(c) + log(agreement(c) + LEAST_AGREEMENT)
+                        + (rrf + (expected - rrf) * (1 - said)^SILENCE_POWER) * log rrf(c)
                         + returned * proven(c) * known^KNOWN_POWER * (log rrf(c) + nearness(c)))
 
 The agreement of plans is the utility that a case is expected to have, if it goes well. It weighs its own evidence:
-where nobody near speaks, the names of the tools do (``policy.evidence``). Where plans say nothing all candidates agree
-alike, and where each is like no other agreement falls with the distance; then RRF orders, or as good as that. A task
-that comes back is answered by its own successes: the last term counts where much is known near the query, and for what
-others say went well; what only calls itself a success is held to what others did.
+where nobody near speaks, the names of the tools do (``policy.evidence``). ``said`` is the range of agreement among the
+candidates: where their plans tell none from another, the search counts as much as the expected reward. A task that
+comes back is answered by its own successes: the last term counts where much is known near the query, and for
+what others say went well; what only calls itself a success is held to what others did.
 """
 
 from dataclasses import dataclass

@@ -100,6 +100,18 @@ RETURNED = GOOD | {"similarity": 0.98, "agreement": 0.3, "rrf": 0.03}
 OFTEN_DONE = GOOD | {"similarity": 0.6, "agreement": 0.6, "rrf": 0.025}
 
 
+def test_where_plans_tell_none_from_another_the_search_counts_as_much_as_the_record():
+    """A near case of half a record stands before a far one that always helped, by the product of both."""
+    near = candidate(rrf=0.04, reward=0.5, agreement=0.7, unknown=1.0)
+    far = candidate(rrf=0.01, reward=1.0, agreement=0.7, unknown=1.0)
+    told = candidate(rrf=0.001, reward=0.0, agreement=0.0, unknown=1.0)
+    assert ordered(default.scores(np.concatenate([far, near]))) == [1, 0]
+    assert ordered(default.scores(np.concatenate([far, near, told])))[:2] == [
+        0,
+        1,
+    ]  # plans tell: the record counts more
+
+
 @pytest.mark.parametrize(
     ("known", "first"),
     [({"unknown": 0.0}, 0), ({"unknown": 1.0}, 1), ({"unknown": 0.0, "proven": 0.0}, 1)],
