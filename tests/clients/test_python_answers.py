@@ -16,6 +16,7 @@ SAME = {
     "Slot": "SlotOut",
     "ProcedureTold": "ToldProcedureOut",
     "Threshold": "ThresholdOut",
+    "Part": "PartOut",
     "Retrieved": "RetrieveOut",
     "Redaction": "RedactionOut",
     "Receipt": "RetainOut",

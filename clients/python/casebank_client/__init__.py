@@ -9,6 +9,7 @@ with Casebank("http://127.0.0.1:8700", token) as memory, memory.run("db-operator
 
 from casebank_client.answers import (
     Feedback,
+    Part,
     ProcedureTold,
     Receipt,
     Redaction,
@@ -30,6 +31,7 @@ __all__ = [
     "ClientError",
     "DiskBuffer",
     "Feedback",
+    "Part",
     "ProcedureTold",
     "Receipt",
     "Redaction",

@@ -58,6 +58,15 @@ class Threshold(TypedDict):
     right: float | None
 
 
+class Part(TypedDict):
+    """What one kind of memory took of the token budget."""
+
+    part: Literal["session", "user", "procedures", "cases"]
+    tokens: int
+    shown: int
+    left_out: int
+
+
 class Retrieved(TypedDict):
     """What may help with a task: ``memory_context`` for the prompt, and ``retrieval_id`` for the retain after."""
 
@@ -67,6 +76,7 @@ class Retrieved(TypedDict):
     procedure_threshold: Threshold | None
     memory_context: str
     tokens: int
+    parts: list[Part]
     policy_version: str
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
