@@ -31,10 +31,13 @@ COLUMNS = {
     "FactCategory": "facts.category",
     "FactOrigin": "facts.origin",
     "Speaker": "facts.said_by",
+    "FindingKind": "findings.kind",
     "LlmPurpose": "llm_usage.purpose",
     "MasterKeyStatus": "master_keys.status",
 }
 """Which column each enumeration is of."""
+OF_NO_COLUMN = {"Knowledge", "ToolKind"}
+"""What is only answered, and what stands within a JSON column, where the API alone checks it."""
 
 CHECKS_OF_ONE_COLUMN = """
 SELECT r.relname || '.' || a.attname AS of, pg_get_constraintdef(c.oid) AS definition
@@ -54,7 +57,8 @@ async def owner(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 def in_code() -> dict[str, set[str]]:
     """The values of each enumeration of the module, by its name."""
-    return {name: set(get_args(kind)) for name, kind in vars(kinds).items() if get_origin(kind) is Literal}
+    listed = {name: set(get_args(kind)) for name, kind in vars(kinds).items() if get_origin(kind) is Literal}
+    return {name: values for name, values in listed.items() if name not in OF_NO_COLUMN}
 
 
 async def in_database(owner: asyncpg.Connection) -> dict[str, set[str]]:
