@@ -214,8 +214,7 @@ class Reader:
         """Logs the decision with what it told, sealed, and the words of its query, sealed where that is wished."""
         if self.seals is not None:
             seal = await self._seal(connection, self.seals)
-            entry = replace(entry, told=seal.seal_told(entry.id, told), key_id=seal.key_id)
-            entry = sealed(entry, seal) if self.seals.seals_words else entry
+            entry = sealed(entry, seal, told, words=self.seals.seals_words)
         if await connection.value(log_decision(), entry.parameters()) is False:
             cast("Seals", self.seals).forget(connection.user_sub)  # too late for this query: its words are not kept
 

@@ -30,17 +30,16 @@ from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.kinds import FAILED, Arm
 from retrieval.ranking import logged
-from retrieval.ranking.policies import policy_of
+from retrieval.ranking.policies import LEARNED, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
 from writer.privacy.words import Words
 from writer.run import AgentKey
+from writer.training.lifecycle import LIVE
 
 router = APIRouter(prefix="/v1/decisions", tags=["decisions"], responses=DOCUMENTED, route_class=BodyRoute)
 
 CHANGED = 1e-3
 """By how much a reward must differ from the logged one, which has half a float's precision, to be another."""
-LEARNED = "q-"
-"""What the versions of learned policies begin with; a number follows."""
 
 
 @router.get("")
@@ -92,7 +91,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
     shown = _shown(row._mapping, words)  # noqa: SLF001 - the public name of the row as a mapping
     live = [
         default.VERSION,
-        *(f"{LEARNED}{each.version}" for each in policies if each.status in {"serving", "candidate"}),
+        *(f"{LEARNED}{each.version}" for each in policies if each.status in LIVE),
     ]
     return WholeDecisionOut.model_validate(
         {

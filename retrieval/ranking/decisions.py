@@ -80,11 +80,13 @@ class LoggedDecision:
         return {name: getattr(self, name) for name in _FIELDS}
 
 
-def sealed(entry: LoggedDecision, seal: UserSeal) -> LoggedDecision:
-    """Returns the entry with the words of its query sealed."""
-    words = seal.seal_query(entry.id, entry.query, entry.rewritten)
-    group = seal.group_of(entry.query)
-    return replace(entry, query="", rewritten=None, words=words, query_group=group, key_id=seal.key_id)
+def sealed(entry: LoggedDecision, seal: UserSeal, told: str, *, words: bool) -> LoggedDecision:
+    """Returns the entry with what it told, sealed, and where that is wished with the words of its query sealed."""
+    entry = replace(entry, told=seal.seal_told(entry.id, told), key_id=seal.key_id)
+    if not words:
+        return entry
+    blob, group = seal.seal_query(entry.id, entry.query, entry.rewritten), seal.group_of(entry.query)
+    return replace(entry, query="", rewritten=None, words=blob, query_group=group)
 
 
 SLOTS = ("case_ids", "propensities")

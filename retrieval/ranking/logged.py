@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.sql.selectable import LateralFromClause
 
 from retrieval.database.rows import Rows
 from retrieval.schema import cases, decision_slots, decisions, policies, rewards
@@ -90,8 +91,18 @@ def one_decision(user_sub: str, decision_id: UUID) -> Rows:
 
 
 def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
+    slots = slots_of(user_sub)
+    return (
+        select(*(decisions.c[name] for name in names), slots.c.case_ids, slots.c.propensities, slots.c.used)
+        .outerjoin(slots, decisions.c.id.is_not(None))
+        .where(decisions.c.user_sub == user_sub)
+    )
+
+
+def slots_of(user_sub: str) -> LateralFromClause:
+    """Returns the slots of a row of ``decisions``, by place: ``case_ids``, ``propensities``, ``used``; NULL of none."""
     slot = decision_slots.c
-    slots = (
+    return (
         select(
             func.array_agg(aggregate_order_by(slot.case_id, slot.place)).label("case_ids"),
             func.array_agg(aggregate_order_by(slot.propensity, slot.place)).label("propensities"),
@@ -99,11 +110,6 @@ def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
         )
         .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
         .lateral("slots")
-    )
-    return (
-        select(*(decisions.c[name] for name in names), slots.c.case_ids, slots.c.propensities, slots.c.used)
-        .outerjoin(slots, decisions.c.id.is_not(None))
-        .where(decisions.c.user_sub == user_sub)
     )
 
 

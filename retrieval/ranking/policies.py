@@ -19,6 +19,8 @@ from retrieval.schema import policies
 from retrieval.search.profile_settings import ProfileSettings
 from retrieval.telemetry import log
 
+LEARNED = "q-"
+"""What the names of learned policies' versions begin with; the number follows."""
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
 
 
@@ -110,7 +112,7 @@ def policy_of(row: StoredPolicy) -> Policy:
         raise WrongFeatureVersion("trained on other inputs")
     if not head.is_finite:
         raise WeightsCorrupt("a weight is no number")
-    return Policy(f"q-{row.version}", head, row.blend)
+    return Policy(f"{LEARNED}{row.version}", head, row.blend)
 
 
 _WEIGHTS: FastStatement[StoredPolicy] = FastStatement.of(

@@ -35,6 +35,7 @@ async def delete_facts(connection: AsyncConnection, author: Author, *which: Colu
         await connection.execute(closed.values(valid_to=end.valid_to, superseded_by=end.superseded_by))
         await connection.execute(delete(facts).where(mine, facts.c.id == row.id))
         owner = author.user_sub, row.agent_key
-        await forget_told(connection, *owner, since=row.id)
         await note(connection, Change.of(owner, author.actor, "delete_fact", row.id))
+    for agent_key, first in {row.agent_key: row.id for row in reversed(rows)}.items():
+        await forget_told(connection, author.user_sub, agent_key, since=first)
     return [row.id for row in rows]

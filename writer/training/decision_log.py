@@ -8,14 +8,14 @@ from uuid import UUID
 
 import numpy as np
 from sqlalchemy import Select, func, select
-from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
 from policy.features import Features
 from policy.slate import Field, Slate, field_of
 from retrieval.database.rows import Rows
-from retrieval.schema import decision_slots, decisions
+from retrieval.ranking.logged import slots_of
+from retrieval.schema import decisions
 from retrieval.text import folded
 
 MOST_DECISIONS = 5_000
@@ -88,15 +88,7 @@ async def read(connection: AsyncConnection, user_sub: str, agent_key: str) -> li
 
 def entries(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for the latest decisions of this version of the features, each with its slots in order."""
-    slot = decision_slots.c
-    slots = (
-        select(
-            func.array_agg(aggregate_order_by(slot.case_id, slot.place)).label("case_ids"),
-            func.array_agg(aggregate_order_by(slot.used, slot.place)).label("used"),
-        )
-        .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
-        .lateral("slots")
-    )
+    slots = slots_of(user_sub)
     return (
         select(*(decisions.c[column.name] for column in fields(_Columns)), slots.c.case_ids, slots.c.used)
         .outerjoin(slots, decisions.c.id.is_not(None))

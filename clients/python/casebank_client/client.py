@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -17,8 +18,8 @@ from casebank_client.wire import Patience, Request
 class _Sender:
     """Sends requests and waits for their answers; what the synchronous client and both outboxes do."""
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], patience: Patience) -> None:
-        self._http = httpx.Client(base_url=base_url, headers=headers, timeout=patience.timeout_s)
+    def __init__(self, connection: Mapping[str, Any], patience: Patience) -> None:
+        self._http = httpx.Client(**connection)
         self._patience = patience
 
     def send(self, request: Request) -> Any:
@@ -35,7 +36,32 @@ class _Sender:
         self._http.close()
 
 
-class Casebank:
+class _Client:
+    """What both clients have: who they speak for, and the outbox; see ``Casebank`` for the arguments."""
+
+    def __init__(  # noqa: PLR0913 - each is a setting with a name
+        self,
+        base_url: str,
+        token: str,
+        *,
+        user: str | None = None,
+        session: str | None = None,
+        patience: Patience | None = None,
+        buffer: DiskBuffer | None = None,
+    ) -> None:
+        self._patience = patience or Patience()
+        headers = wire.headers_of(token, user, session)
+        self._connection: dict[str, Any] = {
+            "base_url": base_url,
+            "headers": headers,
+            "timeout": self._patience.timeout_s,
+        }
+        self._sender = _Sender(self._connection, self._patience)
+        self.outbox = Outbox(self._sender.send, buffer)
+        self.outbox.start()
+
+
+class Casebank(_Client):
     """Memory for a synchronous backend; close it, or use it in a ``with`` block.
 
     Every call raises ``CasebankUnreachable`` where casebank does not answer within the patience, and
@@ -49,20 +75,6 @@ class Casebank:
         patience: how long and how often to ask.
         buffer: where runs wait on disk that casebank has not acknowledged yet; None: in memory alone.
     """
-
-    def __init__(  # noqa: PLR0913 - each is a setting with a name
-        self,
-        base_url: str,
-        token: str,
-        *,
-        user: str | None = None,
-        session: str | None = None,
-        patience: Patience | None = None,
-        buffer: DiskBuffer | None = None,
-    ) -> None:
-        self._sender = _Sender(base_url, wire.headers_of(token, user, session), patience or Patience())
-        self.outbox = Outbox(self._sender.send, buffer)
-        self.outbox.start()
 
     def retrieve(self, agent: str, query: str, **options: Any) -> Retrieved:
         """Returns what may help with the query; ``options`` are further fields of ``POST /v1/retrieve``."""
@@ -118,25 +130,12 @@ class Casebank:
         self.close()
 
 
-class AsyncCasebank:
+class AsyncCasebank(_Client):
     """Memory for a backend on asyncio, as ``Casebank``; a thread of its own retains runs in the background."""
 
-    def __init__(  # noqa: PLR0913 - each is a setting with a name
-        self,
-        base_url: str,
-        token: str,
-        *,
-        user: str | None = None,
-        session: str | None = None,
-        patience: Patience | None = None,
-        buffer: DiskBuffer | None = None,
-    ) -> None:
-        headers = wire.headers_of(token, user, session)
-        self._patience = patience or Patience()
-        self._http = httpx.AsyncClient(base_url=base_url, headers=headers, timeout=self._patience.timeout_s)
-        self._sender = _Sender(base_url, headers, self._patience)
-        self.outbox = Outbox(self._sender.send, buffer)
-        self.outbox.start()
+    @cached_property
+    def _http(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(**self._connection)
 
     async def retrieve(self, agent: str, query: str, **options: Any) -> Retrieved:
         """See ``Casebank.retrieve``."""
