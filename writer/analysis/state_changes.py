@@ -5,12 +5,23 @@ from collections.abc import Sequence
 
 MOST_EFFECTS = 200
 
-_READS_ONLY = re.compile(r"(get|find|list|search|check|read|describe|show|fetch|lookup)_|(calculate|think)$")
+_LOOKS_UP = frozenset(
+    "get find list search check read describe show fetch lookup inspect view grep rg glob ls cat head tail stat".split()
+)
+"""What the name of a tool that only looks something up begins with."""
+_WORKS_OUT = {"calculate", "think"}
+"""Whole names of tools that change nothing outside the agent."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 def changes_state(tool: str) -> bool:
-    """Returns whether a tool of this name does more than look something up."""
-    return _READS_ONLY.match(tool) is None
+    """Returns whether a tool of this name does more than look something up.
+
+    A name may stand in a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``, ``Read``).
+    """
+    name = re.split(r"[:./]", tool)[-1]
+    words = [word.casefold() for word in _WORD.findall(name)]
+    return name not in _WORKS_OUT and (not words or words[0] not in _LOOKS_UP)
 
 
 def effects(calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> list[str]:
