@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 MOST_EFFECTS = 200
 
-_LOOKS_UP = frozenset(
-    "get find list search check read describe show fetch lookup inspect view grep rg glob ls cat head tail stat".split()
-)
+_LOOKS_UP = frozenset((
+    "get", "find", "list", "search", "check", "read", "describe", "show", "fetch", "lookup", "inspect", "view", "grep",
+    "rg", "glob", "ls", "cat", "head", "tail", "stat",
+))  # fmt: skip
 """What the name of a tool that only looks something up begins with."""
 _WORKS_OUT = {"calculate", "think"}
 """Whole names of tools that change nothing outside the agent."""
@@ -17,7 +18,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 def changes_state(tool: str) -> bool:
     """Returns whether a tool of this name does more than look something up.
 
-    A name may stand in a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``, ``Read``).
+    A name may stand in a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``).
     """
     name = re.split(r"[:./]", tool)[-1]
     words = [word.casefold() for word in _WORD.findall(name)]

@@ -10,12 +10,16 @@ def test_a_tool_that_looks_something_up_changes_nothing(tool: str):
     assert not changes_state(tool)
 
 
-@pytest.mark.parametrize("tool", ["Read", "Grep", "readFile", "fs:read", "files.search", "inspect", "github/list_issues"])
+@pytest.mark.parametrize(
+    "tool", ["Read", "Grep", "readFile", "fs:read", "files.search", "inspect", "github/list_issues"]
+)
 def test_it_is_told_by_the_first_word_of_its_name_however_that_is_written(tool: str):
     assert not changes_state(tool)
 
 
-@pytest.mark.parametrize("tool", ["cancel_order", "sql", "thinker", "calculate_and_book", "getaway", "Write", "writeFile", "sheet", ""])
+@pytest.mark.parametrize(
+    "tool", ["cancel_order", "sql", "thinker", "calculate_and_book", "getaway", "Write", "writeFile", "sheet", ""]
+)
 def test_any_other_tool_may_change_something(tool: str):
     assert changes_state(tool)
 
