@@ -1,5 +1,6 @@
 """The server on the service's own paths: one answer to one request, and nothing kept between two of them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -65,8 +66,27 @@ async def mcp_over_http(intake: Intake) -> AsyncIterator[McpOverHttp]:
 
     server = make_server(_asking_of, check)
     manager = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
-    async with manager.run():
+    async with _in_a_task_of_its_own(manager):
         yield McpOverHttp(manager)
+
+
+@asynccontextmanager
+async def _in_a_task_of_its_own(manager: StreamableHTTPSessionManager) -> AsyncIterator[None]:
+    """Runs the manager while the block does, whichever tasks begin and end that: its task group wants one for both."""
+    started, ended = asyncio.get_running_loop().create_future(), asyncio.Event()
+
+    async def run() -> None:
+        async with manager.run():
+            started.set_result(None)
+            await ended.wait()
+
+    running = asyncio.create_task(run())
+    await asyncio.wait([running, started], return_when=asyncio.FIRST_COMPLETED)
+    try:
+        yield
+    finally:
+        ended.set()
+        await running
 
 
 def _asking_of(context: Context) -> Asking:

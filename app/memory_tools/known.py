@@ -70,7 +70,7 @@ async def facts_for(
     words = Words(author.user_sub, key)
     wanted = [row for row in rows if row["kind"] in kinds]
     said = [words.open_fact(row["id"], row["words"]) for row in wanted]
-    relevances = relevance(query or "", [" ".join(each.values()) for each in said])
+    relevances = relevance(query or "", [each["text"] for each in said])
     found = [
         KnownFact(row["id"], row["kind"], of["text"], _value(of), row["said_by"], row["valid_from"].date(), share)
         for row, of, share in zip(wanted, said, relevances, strict=True)

@@ -56,7 +56,9 @@ Agent = Annotated[AgentKey | None, Query(description="whose memory; unset: as CA
 
 
 @router.post(PATH, response_class=Response, responses={202: {"description": "a notification, which has no answer"}})
-async def speak_mcp(request: Request, parts: Parts, caller: Caller, agent: Agent = None) -> Response:
+async def speak_mcp(
+    request: Request, response: Response, parts: Parts, caller: Caller, agent: Agent = None
+) -> Response:
     """Answers one message of the Model Context Protocol, as JSON; there is no session to keep.
 
     The body is a JSON-RPC message, at most 256 KiB. The tools are those of `/v1/memory-tools`.
@@ -69,6 +71,7 @@ async def speak_mcp(request: Request, parts: Parts, caller: Caller, agent: Agent
     async with bounded.body(request, caller.user_sub) as body:
         check_counts(body)
         answer: Response = await request.app.state.mcp.answer(request, body, asking)
+    answer.headers.update(response.headers)  # where the caller stands
     return answer
 
 

@@ -32,7 +32,9 @@ async def send(
     return await http.post("/mcp", params={} if agent is None else {"agent": agent}, json=message, headers=headers)
 
 
-async def call(user: User, tool: str, version: str = OLDER, agent: str | None = AGENT, **given: Any) -> dict[str, Any]:
+async def call(
+    user: User, tool: str, version: str = OLDER, agent: str | None = AGENT, /, **given: Any
+) -> dict[str, Any]:
     answer = await send(user.http, "tools/call", version, agent, name=tool, arguments=given)
     assert answer.status_code == 200, answer.text
     return answer.json()["result"]
@@ -101,8 +103,8 @@ async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol_that_names_t
 
 
 async def test_the_agent_is_the_urls_or_else_the_settings(alice: User):
-    await call(alice, "remember", agent=None, kind="goal", text="read more")
-    await call(alice, "remember", agent="coach", kind="goal", text="run more")
+    await call(alice, "remember", OLDER, None, kind="goal", text="read more")
+    await call(alice, "remember", OLDER, "coach", kind="goal", text="run more")
     facts = (await alice.http.get("/v1/facts")).json()["facts"]
     assert {(fact["agent"], fact["text"]) for fact in facts} == {("assistant", "read more"), ("coach", "run more")}
 
