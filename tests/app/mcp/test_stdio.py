@@ -1,11 +1,12 @@
 """`casebank mcp` as a program starts it that speaks the protocol: the official client drives the loop."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from app.cli import cli
 from tests.app.processes import CASEBANK, casebank, new_home, surroundings
 from tests.paths import ROOT
 
@@ -45,7 +46,6 @@ async def test_what_one_user_remembers_is_recalled_and_is_in_their_export(mode: 
     assert "casebank mcp" in exported  # the actor in the audit
 
 
-def test_a_name_that_no_user_has_is_refused(home: Path):
-    assert os.fspath(home)
-    with pytest.raises(AssertionError, match="user"):
-        casebank(home, "mcp", "--user", "", "--agent", "coach")
+def test_a_name_that_no_user_has_is_refused():
+    refused = CliRunner().invoke(cli, ["mcp", "--user", "", "--agent", "coach"])
+    assert refused.exit_code == 2
