@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
@@ -90,7 +91,7 @@ async def _in_a_task_of_its_own(manager: StreamableHTTPSessionManager) -> AsyncI
 
 
 def _asking_of(context: Context) -> Asking:
-    asking: Asking = context.request.scope[_ASKING]
+    asking: Asking = cast("Request", context.request).scope[_ASKING]
     return asking
 
 

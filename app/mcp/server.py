@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -17,6 +17,7 @@ from mcp_types import (
     TextContent,
     Tool,
 )
+from pydantic import BaseModel
 
 from app.intake.faults import faults
 from app.intake.reading import Taken
@@ -88,7 +89,7 @@ async def _called(params: CallToolRequestParams, asking: Asking, check: Check) -
     taken = await check(asking.author.user_sub, kind, json.dumps(params.arguments or {}).encode())
     if taken.faults:
         raise _BadArguments(_in_words(taken.faults))
-    return await run_tool(params.name, asking, taken.value)
+    return await run_tool(params.name, asking, cast("BaseModel", taken.value))
 
 
 def _in_words(wrong: Sequence[dict[str, Any]]) -> str:

@@ -12,13 +12,14 @@ from retrieval.search.candidates import Search
 
 BUDGET = 1_500
 """Tokens of what a recall tells of earlier runs and procedures."""
+GOAL: tuple[FactKind, ...] = ("goal",)
 ALWAYS: tuple[FactKind, ...] = ("goal", "preference")
 """What is worth knowing of a user whatever the task is."""
 
 
 async def my_goals(asking: Asking, given: GoalsIn) -> str:
     """Returns the goals that hold, nearest to the query first."""
-    found = await facts_for(asking, given.query, given.top_k, kinds=("goal",), always=("goal",))
+    found = await facts_for(asking, given.query, given.top_k, kinds=GOAL, always=GOAL)
     return framed(GOALS, [goal.line() for goal in found]) or "The user has told no goal yet."
 
 

@@ -13,7 +13,7 @@ from typing import cast
 from app.memory_tools.asking import Asking
 from app.schemas.memory_tools import ForgetIn, RememberIn, RunEnd
 from retrieval.errors import NotFound
-from retrieval.kinds import FactKind
+from retrieval.kinds import FactKind, RewardSource
 from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.close import close_fact
@@ -24,7 +24,7 @@ from writer.rewards.feedback import Feedback, give_feedback
 from writer.run import FinishedRun
 
 REWARD: Mapping[RunEnd, float] = {"success": 1.0, "partial": 0.5, "failure": 0.0}
-GUESS = "heuristic"
+GUESS: RewardSource = "heuristic"
 """The source of a reward that a model gives."""
 
 

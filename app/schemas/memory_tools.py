@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from app.schemas.fields import SearchText
 from retrieval.kinds import FactKind
@@ -23,7 +23,7 @@ Words = line(2_000, blank=False)
 Step = line(500, blank=False)
 
 
-def _examples(*examples: dict[str, object]) -> ConfigDict:
+def _examples(*examples: dict[str, JsonValue]) -> ConfigDict:
     return ConfigDict(extra="forbid", json_schema_extra={"examples": list(examples)})
 
 
