@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from rich.console import Console
 
 from app.bench.bank import WARM_UP, filled
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50
 from app.bench.read import SMALL
+from app.mcp.installed import HOW, is_installed
 from app.own_service import OwnService, own_service
 
 ROUNDS = 400
@@ -22,6 +24,9 @@ _OF_CLIENT = {"protocolVersion": NEWER, "clientCapabilities": {}, "clientInfo": 
 
 async def mcp(home: Path) -> list[Measurement]:
     """Measures retrieve by MCP (the tool `recall`, which looks for facts as well) against `POST /v1/retrieve`."""
+    if not is_installed():
+        Console(stderr=True).print(f"skipped: {HOW}", markup=False)
+        return []
     async with (
         filled(home, SMALL, sealed=True) as bank,
         own_service(bank.settings) as running,

@@ -17,7 +17,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 SUITE, NODE = "@modelcontextprotocol/conformance@0.1.16", "node@22"
 NEEDED = 22
 """The major version of Node that the suite needs; where there is an older one, npm brings this."""
-BASELINE = Path(__file__).parent / "conformance-baseline.yml"
+BASELINE = Path(__file__).parent / "mcp-conformance.yml"
 NPM = shutil.which("npm")
 
 
