@@ -39,7 +39,7 @@ class BearerFront:
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     async def _pass_on(self, request: Request) -> Response:
-        came = {name: value for name, value in request.headers.items() if name not in HOP_BY_HOP}
+        came = {name: value.strip() for name, value in request.headers.items() if name not in HOP_BY_HOP}
         async with httpx.AsyncClient(timeout=60) as client:
             answer = await client.request(
                 request.method,
