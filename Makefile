@@ -38,7 +38,7 @@ test: setup check ## run every check and every test
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
-	$(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
+	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
 
 check: setup    ## formatting, lint, types and layering
 	$(BIN)/ruff format --check .

@@ -9,11 +9,16 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import cast
+from uuid import UUID
+
+from sqlalchemy import Table, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.memory_tools.asking import Asking
 from app.schemas.memory_tools import ForgetIn, RememberIn, RunEnd
 from retrieval.errors import NotFound
 from retrieval.kinds import FactKind, RewardSource
+from retrieval.schema import decisions, procedures
 from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.close import close_fact
@@ -32,7 +37,7 @@ async def remember(asking: Asking, given: RememberIn) -> str:
     """Keeps what the model says, and returns what became of it.
 
     Raises:
-        NotFound: feedback with a receipt that the user does not have.
+        NotFound: feedback with a receipt that the agent does not have.
         UnknownReference: a run with the receipt of another agent's recall.
         NotNow: too many of the user's runs wait already.
         SecretInName: the agent's name looks like a secret.
@@ -56,9 +61,21 @@ async def forget(asking: Asking, given: ForgetIn) -> str:
             await close_fact(connection, author, asking.agent, given.id)
             return "The fact holds no more; it stays readable as what held before."
         with suppress(NotFound):
+            await _check_agent(connection, asking, procedures, given.id)
             await retire(connection, author, given.id)
             return "The procedure is out of use; it stays readable, and pinning it brings it back."
     raise NotFound("no fact and no procedure in use has this id; finished runs are deleted by the user, not by a tool")
+
+
+async def _check_agent(connection: AsyncConnection, asking: Asking, table: Table, subject: UUID | None) -> None:
+    """Lets through what is of the agent that asks.
+
+    Raises:
+        NotFound: the agent has no such thing, though another one of the user may.
+    """
+    whose = table.c.user_sub == asking.author.user_sub, table.c.agent_key == asking.agent
+    if await connection.scalar(select(table.c.id).where(*whose, table.c.id == subject).limit(1)) is None:
+        raise NotFound("no recall of this agent has this receipt")
 
 
 async def _fact(asking: Asking, given: RememberIn) -> str:
@@ -95,6 +112,7 @@ async def _feedback(asking: Asking, given: RememberIn) -> str:
     author = asking.author
     reward = Feedback(REWARD[given.outcome or "failure"], GUESS, decision_id=given.receipt)
     async with asking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        await _check_agent(connection, asking, decisions, given.receipt)
         reached = await give_feedback(connection, author.user_sub, author.actor, reward)
     REWARDS.labels(GUESS).inc()
     return f"Noted as a guess: {reward.reward:g}. What counts now is {reached.reward:g}, from {reached.source}."

@@ -188,6 +188,23 @@ async def test_bad_arguments_are_named_in_a_problem_document(tool: str, given: d
     assert fault in json.dumps(answer.json()["errors"])
 
 
+async def test_what_is_another_agents_cannot_be_forgotten_or_rewarded(alice: User):
+    await fill(alice, ["restart the web server"], plan=STEPS, tool_traces=[{"tool": "ssh", "input": "x"}])
+    await tell(alice, "I want to run a marathon", agent=AGENT)
+    told = await text(alice, "recall", query="restart the web server")
+    (goal,), procedure = ids(told, "goal"), re.search(r"P1 ([0-9a-f-]{36})", told)[1]
+    for each in (goal, procedure):
+        assert (await call(alice, "forget", COACH, id=each)).status_code == 404
+    receipt = RECEIPT.search(told)[1]
+    for given in ({"kind": "feedback"}, {"kind": "run", "text": "restart it"}):
+        refused = await call(alice, "remember", COACH, outcome="failure", receipt=receipt, **given)
+        assert refused.status_code in {404, 422}
+    assert (
+        told.rpartition("Receipt")[0]
+        == (await text(alice, "recall", query="restart the web server")).rpartition("Receipt")[0]
+    )
+
+
 @pytest.mark.parametrize(
     ("tool", "given"),
     [
