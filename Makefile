@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo demo-learning serve test check bench bench-cost bench-learning clean
+.PHONY: help setup demo demo-learning serve test test-mcp check bench bench-cost bench-learning clean
 help:           ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -19,7 +19,7 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 	touch .venv/demo $@
 
 .venv/all: pyproject.toml clients/python/pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[demo,train,ray,scienceworld,dev]' -e clients/python
+	$(INSTALL) -e '.[demo,train,ray,scienceworld,mcp,dev]' -e clients/python
 	touch .venv/demo .venv/train $@
 
 .venv/bin/python:
@@ -36,6 +36,9 @@ serve: .venv/train ## keep the service running (state in CASEBANK_HOME)
 
 test: setup check ## run every check and every test
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
+	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
 
 check: setup    ## formatting, lint, types and layering
 	$(BIN)/ruff format --check .

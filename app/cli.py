@@ -46,6 +46,7 @@ from app.erasure.show import check, print_receipt
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
 from app.jobs import beside
+from app.mcp.command import speak_mcp
 from app.metrics import serve_alone
 from app.migrate import migrate as migrate_database
 from app.own_module import OWN_MODULE
@@ -86,6 +87,7 @@ policy = typer.Typer(no_args_is_help=True, help="Look at what was learned, and t
 cli.add_typer(policy, name="policy")
 cli.add_typer(audit_commands, name="audit")
 cli.add_typer(token_commands, name="token")
+cli.command("mcp")(speak_mcp)
 out = Console()
 
 

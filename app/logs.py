@@ -48,5 +48,5 @@ def _configure(level: int, renderer: structlog.typing.Processor) -> None:
     handler.setFormatter(formatter)
     # force: some libraries configure the root logger when they are imported
     logging.basicConfig(level=max(level, logging.INFO), handlers=[handler], force=True)
-    for chatty in ("httpx", "httpcore", "wordllama", "alembic", "uvicorn.access"):
+    for chatty in ("httpx", "httpcore", "wordllama", "alembic", "uvicorn.access", "mcp"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

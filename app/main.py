@@ -12,6 +12,7 @@ from app.auth import TokenVerifier
 from app.deps import refuse_unknown_parameters
 from app.intake.route import Intake, include
 from app.jobs import beside
+from app.mcp.installed import mcp_if_installed
 from app.plain_refusal import PlainRefusal
 from app.requests import Follow
 from app.routes import (
@@ -24,6 +25,8 @@ from app.routes import (
     health,
     llm,
     loop,
+    mcp,
+    memory_tools,
     policy,
     procedures,
     runs,
@@ -49,7 +52,11 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         trainings = Trainings(settings)
-        async with running(settings) as runtime, beside(_endless(app, runtime, trainings)):
+        async with (
+            running(settings) as runtime,
+            beside(_endless(app, runtime, trainings)),
+            mcp_if_installed(intake) as app.state.mcp,
+        ):
             with suppress(SchemaOutdated):  # nobody is served until it is migrated, and then it is asked again
                 await app.state.verifier.revocations.refresh(runtime.database)
             app.state.runtime = runtime
@@ -70,6 +77,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,  # what a generated client calls its methods
     )
+    app.state.settings = settings
     app.state.verifier = make_verifier(settings)
     app.state.operator_networks = settings.operator_networks
     app.state.intake = intake = Intake.of(settings)
@@ -79,8 +87,9 @@ def create_app(settings: Settings) -> FastAPI:
     include(app, about.router)
     memories = (runs, findings, sessions, facts, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name
-    for routes in (loop, decisions, *memories, *settings_of_agents, begin_again, policy, tools):
+    for routes in (loop, decisions, *memories, *settings_of_agents, begin_again, policy, tools, memory_tools, mcp):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
+    include(app, mcp.metadata)
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app
 

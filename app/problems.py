@@ -16,6 +16,8 @@ from app.admission.quotas import fields
 from app.auth import LEEWAY_S, KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
 from app.erasure.scrub import ScrubRefused
 from app.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
+from app.intake.faults import faults
+from app.mcp.installed import McpNotInstalled
 from app.migrate import MigrationRefused
 from app.postgres import EmbeddedPostgresFailed
 from app.requests import with_problem
@@ -34,13 +36,10 @@ from writer.errors import (
     UnknownReference,
 )
 from writer.privacy.master_keys import MasterKeyMismatch
-from writer.privacy.redact import redact_text
 from writer.privacy.rotation import NothingToRotate, RotationOvertaken
 from writer.privacy.seal import PayloadTooLarge, SealBroken
 from writer.rights.signature import SignatureBroken
 
-LONGEST_QUOTED = 1_000
-"""Of a field's name, in characters, before it is redacted and shortened further."""
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -125,6 +124,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     QueueFull: Kind("queue-full", HTTPStatus.SERVICE_UNAVAILABLE),
     LeaseLost: Kind("lease-lost", HTTPStatus.CONFLICT),
     SignatureBroken: Kind("signature-broken", HTTPStatus.INTERNAL_SERVER_ERROR),
+    McpNotInstalled: Kind("mcp-not-installed", HTTPStatus.NOT_IMPLEMENTED),
     ScrubRefused: Kind("scrub-refused", HTTPStatus.INTERNAL_SERVER_ERROR),
 }
 
@@ -189,25 +189,10 @@ def _more(error: CasebankError) -> dict[str, object]:
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Names each wrong field and what is wrong; never repeats the value, which may be secret or not even text.
-
-    The name of a field that is not known is the caller's text as well, so it is redacted.
-    """
+    """Names each wrong field and what is wrong; never repeats the value, which may be secret or not even text."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
-    errors = [
-        {
-            "field": ".".join(_printable(part) for part in item["loc"]),
-            "message": _printable(item["msg"]).removeprefix("Value error, "),
-        }
-        for item in error.errors()
-    ]
     kind = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
-    return problem(kind, "the request does not have the documented form", errors=errors[:20])
-
-
-def _printable(text: object) -> str:
-    plain = str(text)[:LONGEST_QUOTED].encode(errors="replace").decode().replace("\x00", "?")
-    return redact_text(plain)[0][:200]
+    return problem(kind, "the request does not have the documented form", errors=faults(error.errors()))
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

@@ -64,6 +64,13 @@ class Settings(BaseSettings):
     master_key_old: SecretStr | None = None
     """Keys of before, apart by commas, until ``casebank rotate-key`` has replaced them."""
 
+    public_url: str | None = None
+    """Where callers find the service, as ``https://memory.example.com``; unset: as the request's ``Host`` says."""
+    mcp_agent: str = "assistant"
+    """Whose memory ``/mcp`` is about where its URL names no ``agent``."""
+    mcp_origins: str = ""
+    """Origins whose pages may call ``/mcp``, beside this machine's and ``public_url``; apart by spaces."""
+
     seal: Literal["payload", "all"] = "all"
     """What of a case is encrypted with its user's key: the payload, or all that the database need not search."""
 

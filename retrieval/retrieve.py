@@ -171,7 +171,8 @@ class Reader:
 
     async def _known(self, connection: FastConnection, question: Question, rows: Sequence[BankRow]) -> Quoted | None:
         """Returns what the context says of the user, in one more statement; None where there is nothing to say."""
-        if not rows or not (rows[0].enabled and rows[0].has_facts) or question.lessons:
+        wanted = question.facts and not question.lessons
+        if not rows or not (rows[0].enabled and rows[0].has_facts and wanted):
             return None
         room = room_for(KNOWN, question.token_budget, rows[0].facts_share)
         if not room:

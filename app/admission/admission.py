@@ -19,7 +19,15 @@ REFUSED = Counter("casebank_refused_total", "Requests that were not let in, by t
 for _limit in (AT_ONCE, PER_USER, IN_ALL):
     REFUSED.labels(_limit)  # so that an increase is seen from the first
 READING_POSTS = frozenset(
-    {"/v1/retrieve", "/v1/rewrite", "/v1/procedures/search", "/functions/v1/hybrid-search-context-eng"}
+    {
+        "/functions/v1/hybrid-search-context-eng",
+        "/v1/memory-tools/get_my_goals",
+        "/v1/memory-tools/get_tool_suggestions",
+        "/v1/memory-tools/recall",
+        "/v1/procedures/search",
+        "/v1/retrieve",
+        "/v1/rewrite",
+    }
 )
 RETAIN = "/v1/retain"
 BEGIN_AGAIN = "/v1/users/begin-again"

@@ -20,6 +20,7 @@ from app.bench.faults.victims import VICTIMS
 from app.bench.findings.main import findings
 from app.bench.floods import flood
 from app.bench.lessons import lessons
+from app.bench.mcp import mcp
 from app.bench.measure import Measurement
 from app.bench.poison import poison
 from app.bench.process import process
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "fairness": fairness,
     "poison": poison,
     "findings": findings,
+    "mcp": mcp,
     COST: cost,
     LESSONS: lessons,
 }

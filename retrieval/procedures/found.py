@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
 
+from retrieval.context import Guidance
 from retrieval.kinds import ProcedureKind, QueryKind
 from retrieval.procedures.threshold import Threshold
 from retrieval.text import folded, without_example
@@ -76,6 +77,11 @@ class Procedure:
     def procedure_name(self) -> str:
         """Returns its name."""
         return self.record["procedure_name"]
+
+    @property
+    def guidance(self) -> Guidance:
+        """Returns what a context says of it."""
+        return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported)
 
     @property
     def why(self) -> str:

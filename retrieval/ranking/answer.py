@@ -8,7 +8,7 @@ import uuid_utils.compat as uuids
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
 from policy.slate import field_of
-from retrieval.context import PROCEDURES_SHARE, Guidance, Remembered, memory_context
+from retrieval.context import PROCEDURES_SHARE, Remembered, memory_context
 from retrieval.procedures.found import Procedure, compose
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.pool import Pool
@@ -41,7 +41,7 @@ def answer(
         context=memory_context(
             shown,
             question.token_budget,
-            [_guidance(each) for each in procedures],
+            [each.guidance for each in procedures],
             quotes=found.quotes,
             procedures_share=settings.procedures_share if settings else PROCEDURES_SHARE,
         ),
@@ -130,10 +130,6 @@ def _procedures(found: SearchResult, decision: Decision, *, warned: bool) -> lis
     if not found.procedures.found or found.settings is None or (not decision.slate and decision.allowed):
         return []
     return compose(found.procedures.found, found.settings.procedures, warnings=0 if warned else 1)
-
-
-def _guidance(procedure: Procedure) -> Guidance:
-    return Guidance(procedure.trigger, procedure.steps, procedure.cause, procedure.kind, reported=procedure.reported)
 
 
 def _choice(row: Candidate, place: int, pool: Pool, decision: Decision) -> Choice:

@@ -39,6 +39,8 @@ class Question:
     """The query as it came, where ``search`` has another in its place."""
     session: str | None = None
     """The session that the context begins with; one that there is not is passed over."""
+    facts: bool = True
+    """Whether the context says what is known of the user; who tells that in another place does not want it twice."""
     lessons: bool = False
     """Whether each case comes with what it taught, in the place of procedures that fit."""
 

@@ -44,19 +44,23 @@ async def test_the_examples_of_the_documentation_work(service: Service, alice: U
     case_id = await alice.retain("water the garden", plan=STEPS)
     await alice.settle()
     (learned,) = await alice.rows("SELECT id FROM procedures WHERE user_sub = :user_sub")
+    fact = {"agent": AGENT, "kind": "fact", "text": "the garden is large"}  # for one example to forget
+    fact_id = (await alice.http.post("/v1/facts", json=fact)).json()["fact_id"]
     named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT, "run_id": uuid4(), "session_id": "a chat"}
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
         long_ago = datetime.now(UTC) - timedelta(days=1)  # an erasure, for one example to begin again after
         await connection.execute(bury(digest(alice.name), {}).values(erased_at=long_ago))
-    given = {"case_id": case_id, "erased_at": long_ago.isoformat()}
+    given = {"case_id": case_id, "erased_at": long_ago.isoformat(), "id": fact_id}
     for name, operation in _operations(service):
         if "requestBody" in operation:
             reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
             method, path = name.split(" ")
+            wanted = {each["name"] for each in operation.get("parameters", []) if each["in"] == "query"}
+            params = {"agent": AGENT} if "agent" in wanted else {}
             for example in schemas[reference.rpartition("/")[2]]["examples"]:
                 body = example | {field: value for field, value in given.items() if field in example}
-                answer = await alice.http.request(method, path.format(**named), json=body)
+                answer = await alice.http.request(method, path.format(**named), params=params, json=body)
                 assert answer.status_code < 300, (name, answer.text)
 
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 
+from app.mcp.installed import is_installed
 from tests.app.conftest import AGENT, Service, User
 from tests.policies import stored
 from writer.training import lifecycle
@@ -67,6 +68,15 @@ def turns(things: Things) -> dict[str, Any]:
     return {"agent": things.agent, "turns": [{"role": "user", "content": "tune a piano"}]}
 
 
+def tool(name: str, body: Body, names: str = "nothing") -> Endpoint:
+    return Endpoint("POST", f"/v1/memory-tools/{name}", 200, body, "?agent={agent}", names)
+
+
+def message(_: Things) -> dict[str, Any]:
+    params = {"name": "recall", "arguments": {"query": MARK}}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
 CLOSED = [
     Endpoint("POST", "/v1/retain", 202, run),
     Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id)),
@@ -122,12 +132,23 @@ CLOSED = [
     Endpoint("GET", "/v1/procedures/{procedure_id}/diff", 200, query="?from=1&to=1", names="procedure"),
     Endpoint("POST", "/v1/procedures/{procedure_id}/pin", 200, lambda _: {"version": 1}, names="procedure"),
     Endpoint("POST", "/v1/procedures/{procedure_id}/retire", 200, names="procedure"),
+    Endpoint("GET", "/v1/memory-tools", 200),
+    tool("get_my_goals", lambda _: {"query": MARK}),
+    tool("get_tool_suggestions", lambda _: {"query": MARK}),
+    tool("recall", lambda _: {"query": MARK}),
+    tool("remember", lambda _: {"kind": "fact", "text": "plays the piano"}),
+    tool("remember", lambda _: {"kind": "run", "text": "tune a piano", "outcome": "success"}),
+    tool("remember", lambda it: {"kind": "feedback", "outcome": "success", "receipt": it.retrieval_id}, "retrieval"),
+    tool("forget", lambda it: {"id": it.fact_id}, "fact"),
+    tool("forget", lambda it: {"id": it.procedure_id}, "procedure"),
+    Endpoint("POST", "/mcp", 200 if is_installed() else 501, message, query="?agent={agent}"),
     Endpoint("GET", "/v1/audit", 200),
     Endpoint(
         "POST", "/v1/users/begin-again", 404, lambda _: {"erased_at": "2026-01-01T00:00:00Z"}
     ),  # nobody was erased
 ]
-OPEN = [Endpoint("GET", path, 200) for path in ("/", "/healthz", "/readyz", "/metrics")]
+RESOURCE = "/.well-known/oauth-protected-resource"
+OPEN = [Endpoint("GET", path, 200) for path in ("/", "/healthz", "/readyz", "/metrics", RESOURCE, f"{RESOURCE}/mcp")]
 DOCUMENTATION = {("GET", path) for path in ("/openapi.json", "/docs", "/docs/oauth2-redirect")}
 DOCUMENTATION |= {("ANY", "/static-offline-docs")}
 NAMING = [endpoint for endpoint in CLOSED if endpoint.names != "nothing"]
@@ -224,7 +245,7 @@ async def test_without_a_good_token_nobody_gets_in(endpoint: Endpoint, service: 
         answer = await endpoint.call(await service.http(token), hers)
         assert answer.status_code == 401, name
         assert answer.headers["content-type"] == "application/problem+json", name
-        assert answer.headers["www-authenticate"] == "Bearer", name
+        assert answer.headers["www-authenticate"].split()[0] == "Bearer", name
         assert MARK not in answer.text, name
     assert await alice.case(hers.case_id) == before
 

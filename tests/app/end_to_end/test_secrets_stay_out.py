@@ -207,6 +207,7 @@ async def _give_everywhere(user: User) -> None:
     seen = (await user.http.get(path)).text + known.text
     assert SECRET not in told.text + seen
     assert "hunter2x" not in seen
+    await _give_as_a_model_would(user)
     await user.settle()
     await user.feedback(case_id=case, reward=1)
     answer = await user.http.patch(f"/v1/cases/{case}", json={"tags": [SECRET, "kept"]})
@@ -218,6 +219,23 @@ async def _give_everywhere(user: User) -> None:
     assert answer.status_code == 200, answer.text
     for path in ("/v1/rewrite", "/functions/v1/hybrid-search-context-eng"):
         assert SECRET not in (await user.http.post(path, json={"agent": AGENT, "query": SECRET})).text
+
+
+async def _give_as_a_model_would(user: User) -> None:
+    """Calls every memory tool with the secret in every argument that takes a text; none of the answers holds it."""
+    said = f"deploy with password=hunter2x and {SECRET}"
+    run = {"kind": "run", "text": said, "outcome": "success", "steps": [said]}
+    for name, given in (
+        ("remember", {"kind": "fact", "text": said}),
+        ("remember", run),
+        ("get_my_goals", {"query": said}),
+        ("get_tool_suggestions", {"query": said}),
+        ("recall", {"query": said}),
+    ):
+        answer = await user.http.post(f"/v1/memory-tools/{name}", params={"agent": AGENT}, json=given)
+        assert answer.status_code == 200, answer.text
+        assert SECRET not in answer.text
+        assert "hunter2x" not in answer.text
 
 
 @pytest.mark.parametrize("seal", ["all", "payload"])

@@ -1,0 +1,29 @@
+"""What is wrong with an input, in words that are fit to be shown: neither a value nor a secret is repeated."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from writer.privacy.redact import redact_text
+
+LONGEST_QUOTED = 1_000
+"""Of a field's name, in characters, before it is redacted and shortened further."""
+MOST = 20
+
+
+def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Returns the field and the fault of each of a validation's first errors.
+
+    The name of a field that is not known is the caller's text as well, so it is redacted.
+    """
+    return [
+        {
+            "field": ".".join(_printable(part) for part in item["loc"]),
+            "message": _printable(item["msg"]).removeprefix("Value error, "),
+        }
+        for item in errors[:MOST]
+    ]
+
+
+def _printable(text: object) -> str:
+    plain = str(text)[:LONGEST_QUOTED].encode(errors="replace").decode().replace("\x00", "?")
+    return redact_text(plain)[0][:200]

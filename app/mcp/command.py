@@ -1,0 +1,34 @@
+"""``casebank mcp``: the memory tools on standard input and output, for a program that starts its servers itself."""
+
+from datetime import UTC, datetime
+
+import typer
+
+from app import logs
+from app.command_line import Agent, User, checked
+from app.jobs import beside
+from app.mcp.installed import HOW, is_installed
+from app.memory_tools.asking import Asking
+from app.run_to_end import run_to_end
+from app.runtime import running
+from app.settings import Settings
+from writer.author import Author
+from writer.privacy.names import nameable
+
+ACTOR = "casebank mcp"
+"""Who did what the tools did, in the audit."""
+
+
+def speak_mcp(user: User, agent: Agent) -> None:
+    """Answer the Model Context Protocol on standard input and output, for one user; needs the extra `mcp`."""
+    if not is_installed():
+        raise typer.BadParameter(HOW)
+    from app.mcp.stdio import serve_on_stdio  # noqa: PLC0415 - as app/mcp/installed.py says
+
+    async def work() -> None:
+        async with running(Settings()) as runtime, beside([runtime.worker.run]):
+            await serve_on_stdio(Asking(runtime, Author(user, ACTOR, datetime.now(UTC)), nameable(agent)))
+
+    logs.quiet()
+    checked(user)
+    run_to_end(work())

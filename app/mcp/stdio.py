@@ -1,0 +1,19 @@
+"""The server on standard input and output, for one user of this machine: no token, and no service beside it."""
+
+from mcp.server.stdio import stdio_server
+
+from app.intake.reading import Taken, take
+from app.mcp.server import make_server
+from app.memory_tools.asking import Asking
+from retrieval.telemetry import origin
+
+
+async def serve_on_stdio(asking: Asking) -> None:
+    """Answers for this user and agent until standard input ends."""
+
+    async def check(_user_sub: str, kind: type[object], body: bytes) -> Taken:
+        return take(kind, body, origin())  # there is nobody else to hold up
+
+    server = make_server(lambda _context: asking, check)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())

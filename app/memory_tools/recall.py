@@ -1,0 +1,37 @@
+"""The tools that look: goals, suggestions, and what earlier runs and the user have to say about a task."""
+
+from typing import get_args
+
+from app.memory_tools.asking import Asking
+from app.memory_tools.known import facts_for
+from app.memory_tools.texts import FACTS, GOALS, answer, framed, procedure_ids
+from app.schemas.memory_tools import GoalsIn, RecallIn
+from retrieval.kinds import FactKind
+from retrieval.ranking.slate import Question
+from retrieval.search.candidates import Search
+
+BUDGET = 1_500
+"""Tokens of what a recall tells of earlier runs and procedures."""
+GOAL: tuple[FactKind, ...] = ("goal",)
+ALWAYS: tuple[FactKind, ...] = ("goal", "preference")
+"""What is worth knowing of a user whatever the task is."""
+
+
+async def my_goals(asking: Asking, given: GoalsIn) -> str:
+    """Returns the goals that hold, nearest to the query first."""
+    found = await facts_for(asking, given.query, given.top_k, kinds=GOAL, always=GOAL)
+    return framed(GOALS, [goal.line() for goal in found]) or "The user has told no goal yet."
+
+
+async def recall(asking: Asking, given: RecallIn) -> str:
+    """Returns cases, procedures and facts for the query; the decision is logged, and its id is the receipt."""
+    author = asking.author
+    question = Question(Search(asking.agent, given.query), given.top_k, BUDGET, facts=False)
+    slate = await asking.parts.reader.retrieve(author.user_sub, author.authorised_at, question)
+    known = await facts_for(asking, given.query, given.top_k, kinds=get_args(FactKind), always=ALWAYS)
+    told = answer(slate.context.text, framed(FACTS, [fact.line() for fact in known]))
+    return answer(
+        told or "Nothing is known that has to do with this.",
+        procedure_ids(slate.context, slate.procedures),
+        f"Receipt: {slate.retrieval_id} (hand it to remember, once you know how it went)",
+    )

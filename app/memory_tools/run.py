@@ -1,0 +1,45 @@
+"""Runs a tool for whoever asks: over HTTP, over the Model Context Protocol, on standard input and output."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from prometheus_client import Counter
+from pydantic import BaseModel
+
+from app.memory_tools.asking import Asking
+from app.memory_tools.definitions import TOOLS, ToolName
+from app.memory_tools.recall import my_goals, recall
+from app.memory_tools.remember import forget, remember
+from app.memory_tools.suggestions import suggestions
+
+CALLS = Counter("casebank_memory_tool_calls_total", "Calls of memory tools, by tool and how they went", ["tool", "how"])
+for _name in TOOLS:
+    CALLS.labels(_name, "answered"), CALLS.labels(_name, "refused")  # so that an increase is seen from the first
+
+_RUNS: Mapping[ToolName, Callable[[Asking, Any], Awaitable[str]]] = {
+    "get_my_goals": my_goals,
+    "get_tool_suggestions": suggestions,
+    "recall": recall,
+    "remember": remember,
+    "forget": forget,
+}
+
+
+async def run_tool(name: str, asking: Asking, given: BaseModel) -> str:
+    """Returns the text for the model.
+
+    Args:
+        name: of one of the tools.
+        asking: who asks, and of which agent.
+        given: the tool's arguments, validated.
+
+    Raises:
+        CasebankError: see the tool's own function.
+    """
+    how = "refused"
+    try:
+        text = await _RUNS[cast("ToolName", name)](asking, given)
+        how = "answered"
+    finally:
+        CALLS.labels(name, how).inc()
+    return text

@@ -1,0 +1,57 @@
+"""The tool that suggests: the procedures that fit a task, and what the agent's tools did before."""
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.memory_tools.asking import Asking
+from app.memory_tools.known import relevance
+from app.memory_tools.texts import TOOLS, answer, framed, procedure_ids
+from app.schemas.memory_tools import SuggestionsIn
+from retrieval import tools
+from retrieval.context import memory_context
+from retrieval.listing import one_profile
+from retrieval.quoting import quoted
+from retrieval.retrieve import ProcedureQuestion
+
+BUDGET = 1_000
+"""Tokens of the procedures."""
+LOOK = 100
+"""Tools of the agent, those called most, among which the fitting ones are chosen."""
+
+
+async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
+    """Returns the procedures that fit, and of the tools those first that they or the task name, then by calls."""
+    author, parts = asking.author, asking.parts
+    question = ProcedureQuestion(asking.agent, given.query, limit=given.top_k)
+    found = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
+    context = memory_context([], BUDGET, [each.guidance for each in found])
+    named = " ".join([given.query, *(step for each in found for step in each.steps)])
+    async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        lines = await _tools(connection, asking, named, given.top_k)
+    told = answer(context.text, framed(TOOLS, lines), procedure_ids(context, found))
+    return told or "No procedure fits, and no tool was used yet."
+
+
+async def _tools(connection: AsyncConnection, asking: Asking, named: str, limit: int) -> list[str]:
+    """Returns a line for each tool; none where memory is off."""
+    user_sub = asking.author.user_sub
+    profile = (await connection.execute(one_profile(user_sub, asking.agent))).mappings().one_or_none()
+    if profile is None or not profile["enabled"]:
+        return []
+    rows = (await connection.execute(tools.tools_of(user_sub, asking.agent, LOOK))).all()
+    fitting = relevance(named, [row.tool.replace("_", " ") for row in rows])
+    chosen = sorted(zip(fitting, rows, strict=True), key=lambda pair: -pair[0])[:limit]
+    return [await _line(connection, (user_sub, asking.agent, row.tool), row.calls, row.errors) for _, row in chosen]
+
+
+async def _line(connection: AsyncConnection, which: tuple[str, str, str], calls: int, errors: int) -> str:
+    """Returns what a tool did in one line: how often it failed, arguments that worked, and what put failures right."""
+    form = (await connection.execute(tools.forms_of(*which))).first()
+    causes = (await connection.execute(tools.failures_of(*which))).all()
+    fixes = [row for row in causes if row.fix is not None][: tools.SHOWN_FIXES]
+    return "; ".join(
+        [
+            f"{quoted(which[-1])}: {calls} call{'s' * (calls != 1)}, {errors / calls:.0%} errors",
+            *([f"worked with {quoted(form.form)}"] if form else []),
+            *(f"after {quoted(row.cause)}: {quoted(row.fix)}" for row in fixes),
+        ]
+    )

@@ -1,0 +1,51 @@
+"""`casebank mcp` as a program starts it that speaks the protocol: the official client drives the loop."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import cli
+from tests.app.processes import CASEBANK, casebank, new_home, surroundings
+from tests.paths import ROOT
+
+mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    with new_home() as home:
+        yield home
+
+
+async def said(client: "mcp.Client", tool: str, **given: object) -> str:
+    result = await client.call_tool(tool, given)
+    assert not result.is_error, result
+    return result.content[0].text
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_what_one_user_remembers_is_recalled_and_is_in_their_export(mode: str, home: Path):
+    user = f"ann {mode}"
+    words = ["mcp", "--user", user, "--agent", "coach"]
+    server = mcp.StdioServerParameters(command=CASEBANK, args=words, env=surroundings(home), cwd=str(ROOT))
+    async with mcp.Client(server, mode=mode) as client:
+        tools = (await client.list_tools()).tools
+        assert len(tools) == 5
+        await said(client, "remember", kind="goal", text="run a marathon")
+        assert "run a marathon" in await said(client, "get_my_goals")
+        receipt = (await said(client, "recall", query="plan the training")).rpartition("Receipt: ")[2].split()[0]
+        kept = await said(
+            client, "remember", kind="run", text="plan the training", outcome="success", receipt=receipt, steps=["run"]
+        )
+        assert "joined to its recall" in kept
+        assert (await client.call_tool("forget", {"id": "x"})).is_error
+    exported = casebank(home, "export", "--user", user).stdout
+    assert "plan the training" in exported
+    assert "casebank mcp" in exported  # the actor in the audit
+
+
+def test_a_name_that_no_user_has_is_refused():
+    refused = CliRunner().invoke(cli, ["mcp", "--user", "", "--agent", "coach"])
+    assert refused.exit_code == 2

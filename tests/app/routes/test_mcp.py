@@ -1,0 +1,176 @@
+"""The Model Context Protocol at /mcp: the same tools, tokens, limits and texts as over HTTP."""
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from app.memory_tools.definitions import TOOLS, definitions
+from app.routes.mcp import MAX_BYTES, may_call
+from app.settings import Settings
+from tests.app.conftest import AGENT, Service, User
+from tests.app.routes.conftest import STEPS, fill
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+OLDER, NEWER = "2025-11-25", "2026-07-28"
+ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+POINTER = 'Bearer resource_metadata="http://casebank/.well-known/oauth-protected-resource/mcp"'
+
+
+async def send(
+    http: httpx.AsyncClient, method: str, version: str = OLDER, agent: str | None = AGENT, **params: Any
+) -> httpx.Response:
+    headers = {**ACCEPTED, "MCP-Protocol-Version": version}
+    if version == NEWER:
+        headers |= {"Mcp-Method": method} | ({"Mcp-Name": params["name"]} if "name" in params else {})
+        meta = {"protocolVersion": version, "clientCapabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        params["_meta"] = {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return await http.post("/mcp", params={} if agent is None else {"agent": agent}, json=message, headers=headers)
+
+
+async def call(
+    user: User, tool: str, version: str = OLDER, agent: str | None = AGENT, /, **given: Any
+) -> dict[str, Any]:
+    answer = await send(user.http, "tools/call", version, agent, name=tool, arguments=given)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]
+
+
+def said(result: dict[str, Any]) -> str:
+    assert not result.get("isError"), result
+    (content,) = result["content"]
+    return content["text"]
+
+
+async def test_the_tools_are_those_of_the_other_route(alice: User):
+    for version in (OLDER, NEWER):
+        answer = await send(alice.http, "tools/list", version)
+        assert answer.json()["result"]["tools"] == definitions("mcp"), version
+
+
+async def test_a_client_of_the_handshake_and_one_without_find_the_server(alice: User):
+    handshake = {"protocolVersion": OLDER, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    found = (await send(alice.http, "initialize", **handshake)).json()["result"]
+    assert found["serverInfo"]["name"] == "casebank"
+    assert "recall" in found["instructions"]
+    assert set(found["capabilities"]) == {"tools"} | ({"experimental"} & set(found["capabilities"]))
+    assert NEWER in (await send(alice.http, "server/discover", NEWER)).json()["result"]["supportedVersions"]
+
+
+@pytest.mark.parametrize("version", [OLDER, NEWER])
+async def test_recall_and_remember_do_by_this_protocol_what_they_do_over_http(version: str, alice: User):
+    (case_id,) = await fill(alice, ["restart the web server"], plan=STEPS)
+    told = said(await call(alice, "recall", version, query="restart the web server of the shop"))
+    params, body = {"agent": AGENT}, {"query": "restart the web server of the shop"}
+    over_http = (await alice.http.post("/v1/memory-tools/recall", params=params, json=body)).json()["text"]
+    assert told.rpartition("Receipt")[0] == over_http.rpartition("Receipt")[0]
+    receipt = re.search(r"Receipt: (\S+)", told)[1]
+    given = {"kind": "run", "text": "restart the shop", "outcome": "success", "receipt": receipt}
+    assert "joined to its recall" in said(await call(alice, "remember", version, **given))
+    await alice.settle()
+    assert (await alice.case(case_id))["reuse_count"] == 1
+    decision = (await alice.http.get(f"/v1/decisions/{receipt}")).json()
+    assert decision["retrieval_id"] == receipt
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "fault"),
+    [
+        ("recall", {}, "query"),
+        ("recall", {"query": "x", "user": "bob"}, "user"),
+        ("remember", {"kind": "run", "text": "x"}, "run needs outcome"),
+        ("remember", {"kind": "fact", "text": "x" * 9_000}, "text"),  # a large one, which is checked aside
+        ("forget", {"id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e"}, "no fact and no procedure"),
+    ],
+)
+async def test_what_a_model_did_wrong_is_an_error_text_that_it_can_act_on(
+    tool: str, given: dict[str, Any], fault: str, alice: User
+):
+    result = await call(alice, tool, **given)
+    assert result["isError"] is True
+    assert fault in result["content"][0]["text"]
+
+
+async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol_that_names_those_there_are(alice: User):
+    error = (await send(alice.http, "tools/call", name="drop_table", arguments={})).json()["error"]
+    assert error["code"] == -32602
+    assert all(name in error["message"] for name in TOOLS)
+    assert "drop_table" not in error["message"]
+
+
+async def test_the_agent_is_the_urls_or_else_the_settings(alice: User):
+    await call(alice, "remember", OLDER, None, kind="goal", text="read more")
+    await call(alice, "remember", OLDER, "coach", kind="goal", text="run more")
+    facts = (await alice.http.get("/v1/facts")).json()["facts"]
+    assert {(fact["agent"], fact["text"]) for fact in facts} == {("assistant", "read more"), ("coach", "run more")}
+
+
+async def test_the_user_is_the_tokens(alice: User, bob: User):
+    await call(alice, "remember", kind="goal", text="tune the xylophone")
+    assert "xylophone" in said(await call(alice, "get_my_goals"))
+    assert "xylophone" not in said(await call(bob, "get_my_goals"))
+
+
+@pytest.mark.parametrize("token", [None, "let-me-in"])
+async def test_without_a_good_token_the_answer_points_to_the_metadata(token: str | None, service: Service):
+    http = await service.http(token)
+    refused = await send(http, "tools/list")
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"] == POINTER
+    assert refused.headers["content-type"] == "application/problem+json"
+    for path in ("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"):
+        told = (await http.get(path)).json()
+        assert told == {
+            "resource": "http://casebank/mcp",
+            "resource_name": "casebank",
+            "bearer_methods_supported": ["header"],
+        }
+
+
+async def test_a_page_from_elsewhere_may_not_call_and_one_from_this_machine_may(alice: User):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    for origin, status in {"http://evil.example": 403, "null": 403, "http://localhost:3000": 200}.items():
+        answer = await alice.http.post("/mcp", json=message, headers={**ACCEPTED, "Origin": origin})
+        assert answer.status_code == status, origin
+
+
+def test_the_pages_that_may_call_can_be_set():
+    settings = Settings(public_url="https://memory.example.com/", mcp_origins="https://app.example.com")
+    for origin in (None, "https://memory.example.com", "https://app.example.com", "http://127.0.0.1:8700"):
+        assert may_call(origin, settings), origin
+    for origin in ("https://example.com", "https://memory.example.com.evil.example", "http://[", "file://"):
+        assert not may_call(origin, settings), origin
+
+
+async def test_a_request_has_its_id_and_is_counted_and_limited_like_any_other(alice: User):
+    answer = await send(alice.http, "tools/list")
+    assert answer.headers["x-request-id"]
+    assert '"user-writes"' in answer.headers["ratelimit-policy"]
+    assert '"agent-writes"' in answer.headers["ratelimit-policy"]
+    page = (await (await alice.service.http(None)).get("/metrics")).text
+    assert re.search(r'casebank_requests_total\{method="POST",route="/mcp",status="200"\}', page)
+
+
+async def test_a_notification_has_no_answer_and_there_is_no_stream_to_open(alice: User):
+    message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert (await alice.http.post("/mcp", json=message, headers=ACCEPTED)).status_code == 202
+    assert (await alice.http.get("/mcp", headers=ACCEPTED)).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[]", 400),
+        (b'{"jsonrpc": "2.0"}', 400),
+        (json.dumps({"x": "x" * MAX_BYTES}).encode(), 413),
+        (b"[" * 10_000, 413),
+    ],
+)
+async def test_what_is_no_message_is_refused(body: bytes, status: int, alice: User):
+    answer = await alice.http.post("/mcp", content=body, headers=ACCEPTED)
+    assert answer.status_code == status, answer.text

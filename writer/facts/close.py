@@ -1,0 +1,25 @@
+"""Ends a fact: it holds no more from now on, and stays readable as what held before."""
+
+from uuid import UUID
+
+from sqlalchemy import func, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.errors import NotFound
+from retrieval.fact_schema import facts
+from retrieval.facts.listing import holds
+from writer.audit import Change, note
+from writer.author import Author
+
+
+async def close_fact(connection: AsyncConnection, author: Author, agent_key: str, fact_id: UUID) -> None:
+    """Ends a fact of the agent that holds; it may be told again, and then holds from then on.
+
+    Raises:
+        NotFound: the user has no such fact there, or it holds no more.
+    """
+    mine = facts.c.user_sub == author.user_sub, facts.c.agent_key == agent_key, facts.c.id == fact_id
+    ended = update(facts).where(*mine, *holds()).values(valid_to=func.now()).returning(facts.c.id)
+    if (await connection.execute(ended)).one_or_none() is None:
+        raise NotFound("no such fact holds")
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "close_fact", fact_id))
