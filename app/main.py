@@ -9,6 +9,8 @@ from fastapi_offline import FastAPIOffline
 
 from app import problems
 from app.auth import TokenVerifier
+from app.console import routes as console
+from app.console.page import Doors
 from app.deps import refuse_unknown_parameters
 from app.intake.route import Intake, include
 from app.jobs import beside
@@ -72,6 +74,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.verifier = make_verifier(settings)
     app.state.operator_networks = settings.operator_networks
+    app.state.console = Doors(settings, settings.console_origins)
     app.state.intake = intake = Intake.of(settings)
     app.add_middleware(PlainRefusal)
     app.add_middleware(Follow)  # the last added is the outermost
@@ -81,6 +84,7 @@ def create_app(settings: Settings) -> FastAPI:
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name
     for routes in (loop, decisions, *memories, *settings_of_agents, begin_again, policy, tools):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
+    console.add(app)
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app
 

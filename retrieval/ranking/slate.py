@@ -41,6 +41,8 @@ class Question:
     """The session that the context begins with; one that there is not is passed over."""
     lessons: bool = False
     """Whether each case comes with what it taught, in the place of procedures that fit."""
+    logged: bool = True
+    """Whether the decision is kept; what a person tries out must not stand among an agent's."""
 
 
 @dataclass(frozen=True, slots=True)

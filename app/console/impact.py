@@ -1,0 +1,92 @@
+"""What runs came to, week by week, with a case shown to them and without: what was seen, and no claim why.
+
+An estimate of what memory changed has the same shape, and may take its place.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.console.charts import Axes, Chart, Point, Series, chart
+from retrieval.database.rows import AnyRow
+
+WEEKS = 26
+Z95 = 1.96
+SHOWN, NOT_SHOWN = "a case was shown", "none was shown"
+LEAST_FOR_INTERVAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean, with its 95 % interval where there are enough runs for one."""
+
+    value: float
+    low: float | None
+    high: float | None
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """What the runs of a week came to; None where there was none."""
+
+    starts: datetime
+    shown: Mean | None
+    not_shown: Mean | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A number of runs by week, apart by whether a case was shown to them."""
+
+    name: str
+    unit: str
+    weeks: list[Week]
+
+    def chart(self) -> Chart | None:
+        """Returns it drawn; None where there is nothing to draw."""
+        labels = [(float(place), f"{week.starts:%d %b}") for place, week in enumerate(self.weeks)]
+        series = [
+            Series(SHOWN, _points([week.shown for week in self.weeks])),
+            Series(NOT_SHOWN, _points([week.not_shown for week in self.weeks])),
+        ]
+        said = f"{self.name} by week, {len(self.weeks)} weeks: {_last(self.weeks)}. The table below has every number."
+        axes = Axes(labels, (0.0, 1.0) if self.unit == "reward" else None)
+        return chart(f"{self.name} by week", said, series, axes)
+
+
+def curves(rows: Sequence[AnyRow]) -> list[Curve]:
+    """Returns the curves of reward and of steps from rows of ``runs_by_week``."""
+    weeks = sorted({row.week for row in rows})
+    found = {(row.week, row.shown): row for row in rows}
+    both = [(week, found.get((week, True)), found.get((week, False))) for week in weeks]
+    reward = [Week(week, _reward(shown), _reward(other)) for week, shown, other in both]
+    steps = [Week(week, _steps(shown), _steps(other)) for week, shown, other in both]
+    return [Curve("Mean reward", "reward", reward), Curve("Steps per run", "steps", steps)]
+
+
+def _reward(row: AnyRow | None) -> Mean | None:
+    return None if row is None or not row.rewarded else _mean(row.reward, row.reward_sd, row.rewarded, (0.0, 1.0))
+
+
+def _steps(row: AnyRow | None) -> Mean | None:
+    return None if row is None else _mean(row.steps, row.steps_sd, row.runs, (0.0, math.inf))
+
+
+def _mean(value: float, deviation: float | None, runs: int, bounds: tuple[float, float]) -> Mean:
+    if deviation is None or runs < LEAST_FOR_INTERVAL:
+        return Mean(float(value), None, None, runs)
+    margin = Z95 * float(deviation) / math.sqrt(runs)
+    return Mean(float(value), max(bounds[0], float(value) - margin), min(bounds[1], float(value) + margin), runs)
+
+
+def _points(means: Sequence[Mean | None]) -> list[Point]:
+    return [Point(place, mean.value, mean.low, mean.high) for place, mean in enumerate(means) if mean is not None]
+
+
+def _last(weeks: Sequence[Week]) -> str:
+    newest = weeks[-1]
+    shown = "no run" if newest.shown is None else f"{newest.shown.value:.2f}"
+    other = "no run" if newest.not_shown is None else f"{newest.not_shown.value:.2f}"
+    return f"in the last one {shown} where {SHOWN}, {other} where {NOT_SHOWN}"
