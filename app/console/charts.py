@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 MINUS = "\u2212"
 WIDTH, HEIGHT = 640, 240
-LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 40
+LEFT, RIGHT, TOP, BOTTOM = 48, 28, 16, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +21,25 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line with its name."""
+    """A line with its name.
+
+    Attributes:
+        longest_step: that the line goes along between two points; over a longer gap there is none. None: any.
+    """
 
     name: str
     points: Sequence[Point]
+    longest_step: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A line as it is drawn: its path, the band around it (empty: none), its dots, and where its name stands."""
+    """A line as it is drawn: its path, its dots, and through them how far down and up each may lie (``bars``)."""
 
     name: str
     path: str
-    band: str
     dots: list[tuple[float, float]]
+    bars: list[tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +123,17 @@ class _Scale:
 
 
 def _drawn(line: Series, x: _Scale, y: _Scale) -> Drawn:
-    dots = [(x(point.along), y(point.value)) for point in line.points]
-    path = "M" + "L".join(f"{across} {up}" for across, up in dots) if dots else ""
-    upper = [(x(point.along), y(point.high)) for point in line.points if point.high is not None]
-    lower = [(x(point.along), y(point.low)) for point in reversed(line.points) if point.low is not None]
-    around = [*upper, *lower] if len(upper) > 1 else []
-    band = "M" + "L".join(f"{across} {up}" for across, up in around) + "Z" if around else ""
-    return Drawn(line.name, path, band, dots)
+    path, before = "", None
+    for point in line.points:
+        far = before is None or (line.longest_step is not None and point.along - before > line.longest_step)
+        path += f"{'M' if far else 'L'}{x(point.along)} {y(point.value)}"
+        before = point.along
+    between = [
+        (x(point.along), y(point.low), y(point.high))
+        for point in line.points
+        if point.low is not None and point.high is not None
+    ]
+    return Drawn(line.name, path, [(x(point.along), y(point.value)) for point in line.points], between)
 
 
 def _range(points: Sequence[Point]) -> tuple[float, float]:

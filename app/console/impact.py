@@ -6,7 +6,7 @@ An estimate of what memory changed has the same shape, and may take its place.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from app.console.charts import Axes, Chart, Point, Series, chart
 from retrieval.database.rows import AnyRow
@@ -15,6 +15,8 @@ WEEKS = 26
 Z95 = 1.96
 SHOWN, NOT_SHOWN = "a case was shown", "none was shown"
 LEAST_FOR_INTERVAL = 2
+BESIDE = 0.08
+"""Of a week, by which the second line stands to the right of the first, so that both intervals are seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,17 @@ class Curve:
 
     def chart(self) -> Chart | None:
         """Returns it drawn; None where there is nothing to draw."""
-        labels = [(float(place), f"{week.starts:%d %b}") for place, week in enumerate(self.weeks)]
-        series = [
-            Series(SHOWN, _points([week.shown for week in self.weeks])),
-            Series(NOT_SHOWN, _points([week.not_shown for week in self.weeks])),
-        ]
+        labels = [(self._along(week), f"{week.starts:%d %b}") for week in self.weeks]
+        shown = [_point(self._along(week), week.shown) for week in self.weeks if week.shown]
+        other = [_point(self._along(week) + BESIDE, week.not_shown) for week in self.weeks if week.not_shown]
+        series = [Series(SHOWN, shown, longest_step=1), Series(NOT_SHOWN, other, longest_step=1)]
         said = f"{self.name} by week, {len(self.weeks)} weeks: {_last(self.weeks)}. The table below has every number."
         axes = Axes(labels, (0.0, 1.0) if self.unit == "reward" else None)
         return chart(f"{self.name} by week", said, series, axes)
+
+    def _along(self, week: Week) -> float:
+        """Returns how many weeks it is after the first one."""
+        return (week.starts - self.weeks[0].starts) / timedelta(weeks=1)
 
 
 def curves(rows: Sequence[AnyRow]) -> list[Curve]:
@@ -81,8 +86,8 @@ def _mean(value: float, deviation: float | None, runs: int, bounds: tuple[float,
     return Mean(float(value), max(bounds[0], float(value) - margin), min(bounds[1], float(value) + margin), runs)
 
 
-def _points(means: Sequence[Mean | None]) -> list[Point]:
-    return [Point(place, mean.value, mean.low, mean.high) for place, mean in enumerate(means) if mean is not None]
+def _point(along: float, mean: Mean) -> Point:
+    return Point(along, mean.value, mean.low, mean.high)
 
 
 def _last(weeks: Sequence[Week]) -> str:

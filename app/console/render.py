@@ -73,7 +73,33 @@ def percent(value: float | None) -> str:
 
 def signed(value: float | None, digits: int = 2) -> str:
     """Returns a number with its sign."""
-    return NOTHING if value is None else f"{value:+.{digits}f}".replace("-", MINUS)
+    if value is None:
+        return NOTHING
+    rounded = round(value, digits) or 0.0  # which may be a negative zero
+    return f"{rounded:+.{digits}f}".replace("-", MINUS) if rounded else f"{0:.{digits}f}"
+
+
+def plain(value: float) -> str:
+    """Returns a count that may have a part, without a needless one."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def times(value: float) -> str:
+    """Returns how often something was, in words."""
+    return {0: "never", 1: "once", 2: "twice"}.get(value) or f"{plain(value)} times"
+
+
+def measured(value: float | None) -> str:
+    """Returns a number with as many digits as tell something, whatever its size."""
+    if value is None:
+        return NOTHING
+    large = 100
+    return f"{value:,.0f}" if abs(value) >= large else f"{value:.3f}".rstrip("0").rstrip(".").replace("-", MINUS)
+
+
+def typed(value: float | None) -> str:
+    """Returns a number as a person would type it; nothing for none."""
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def pretty(value: object) -> Markup:
@@ -105,6 +131,10 @@ FILTERS: dict[str, Callable[..., object]] = {
     "number": number,
     "percent": percent,
     "signed": signed,
+    "plain": plain,
+    "times": times,
+    "measured": measured,
+    "typed": typed,
     "pretty": pretty,
     "told": told,
 }

@@ -31,15 +31,17 @@ LABELS: dict[str, str] = {
     "rolled_back": "rolled back",
     "rejected": "not promoted",
     "failed": "cannot serve",
+    "active": "in use",
+    "superseded": "replaced by another version",
     "pending": "waiting for the worker",
     "ready": "ready to be found",
     "merged": "merged with a case that says the same",
     "pruned": "pruned",
     "dead": "given up after several attempts",
     "heuristic": "guessed by rule",
-    "user": "a user",
-    "judge": "a judge",
-    "metric": "a metric",
+    "user": "by a user",
+    "judge": "by a judge",
+    "metric": "by a metric",
     "embedder": "the embedder did not answer, so words carried the search",
     "query_not_embeddable": "the query could not be embedded, so words carried the search",
     "embedding_model": "the vectors are of another model: run casebank reembed",
@@ -53,13 +55,17 @@ LABELS: dict[str, str] = {
 }
 
 TERMS = {
-    "found": "how the search ranked it",
-    "record": "its own record",
-    "plan": "how well its plan agrees",
-    "returned": "a task that came back",
-    "learned": "what was learned",
+    "found": "Search",
+    "record": "Record",
+    "plan": "Plan",
+    "returned": "Return",
+    "learned": "Learned",
 }
 """What a score is the sum of, in the order of its columns."""
+TERMS_SAY = (
+    "how the search ranked it, what came of it before, how well its plan agrees with what the query needs, whether its"
+    " task came back, and what was learned"
+)
 
 CHECKS: dict[str, str] = {
     "decisions": "Decisions with a reward",

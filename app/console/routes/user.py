@@ -9,6 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
 from app.console.page import COOKIE, ROOT, Fields, Form, Looking, Page, Visitor, go, show
+from app.console.render import typed
 from app.console.routes.sign_in import end
 from app.console.words import SETTINGS, Setting
 from app.erasure.command import make_issuer
@@ -71,7 +72,9 @@ async def _lines(looking: Visitor) -> AsyncIterator[str]:
 
 def _changed(before: ProfileOut, form: Fields) -> dict[str, object]:
     """Returns the settings that the form has otherwise; what it does not name stays as it is, but for switches."""
-    wanted = {each.name: _value(each, form) for each in ALL_SETTINGS if each.kind == "switch" or each.name in form}
+    told = [each for each in ALL_SETTINGS if each.kind == "switch" or each.name in form]
+    same = {each.name for each in told if form.get(each.name, "").strip() == typed(getattr(before, each.name))}
+    wanted = {each.name: _value(each, form) for each in told if each.name not in same}
     return {name: value for name, value in wanted.items() if value != getattr(before, name)}
 
 
