@@ -1,8 +1,10 @@
 """The statistics of a profile: what its bank holds, what came of showing it, and when it was last asked and told."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Subquery, and_, func, or_, select
+from sqlalchemy import ColumnElement, DateTime, Subquery, and_, cast, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.rows import Rows
 from retrieval.kinds import FAILED_BELOW
@@ -112,14 +114,20 @@ def runs_under_way(user_sub: str, agent_key: str) -> Rows:
     )
 
 
-def runs_by_week(user_sub: str, agent_key: str, weeks: int) -> Rows:
-    """Returns the statement for what the runs of the last weeks came to, by week and whether a case was shown to them.
+def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Rows:
+    """Returns the statement for what runs came to, by week and whether a case was shown to them.
 
-    Columns: ``week`` (its Monday, UTC), ``shown``, ``runs``, ``rewarded``, ``reward`` and ``reward_sd`` (over the
-    rewarded ones, guesses by rule included), ``steps`` and ``steps_sd``. A run that did not ask was shown nothing.
+    Columns: ``week`` (number of the one that it began in, from 1 on), ``shown``, ``runs``, ``rewarded``, ``reward`` and
+    ``reward_sd`` (over the rewarded ones, guesses by rule included), ``steps`` and ``steps_sd``. A run that did not ask
+    was shown nothing.
+
+    Args:
+        user_sub: whose runs.
+        agent_key: of which agent.
+        weeks: when each begins, the first one first; the last goes on until now.
     """
     slates = _slates(user_sub)
-    week = func.date_trunc("week", cases.c.created_at, "UTC").label("week")
+    week = func.width_bucket(cases.c.created_at, cast(list(weeks), ARRAY(DateTime(timezone=True)))).label("week")
     shown = slates.c.decision_id.is_not(None).label("shown")
     return (
         select(
@@ -134,9 +142,8 @@ def runs_by_week(user_sub: str, agent_key: str, weeks: int) -> Rows:
         )
         .select_from(cases)
         .outerjoin(slates, slates.c.decision_id == cases.c.retrieval_id)
-        .where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.kind == "task")
-        .where(cases.c.status.in_(("ready", "merged", "pruned")))
-        .where(cases.c.created_at >= func.date_trunc("week", func.now(), "UTC") - timedelta(weeks=weeks - 1))
+        .where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.created_at >= weeks[0])
+        .where(cases.c.kind == "task", cases.c.status.in_(("ready", "merged", "pruned")))
         .group_by(week, shown)
         .order_by(week, shown)
     )

@@ -6,7 +6,7 @@ An estimate of what memory changed has the same shape, and may take its place.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from app.console.charts import Axes, Chart, Point, Series, chart
 from retrieval.database.rows import AnyRow
@@ -61,11 +61,18 @@ class Curve:
         return (week.starts - self.weeks[0].starts) / timedelta(weeks=1)
 
 
-def curves(rows: Sequence[AnyRow]) -> list[Curve]:
-    """Returns the curves of reward and of steps from rows of ``runs_by_week``."""
-    weeks = sorted({row.week for row in rows})
+def last_weeks(now: datetime) -> list[datetime]:
+    """Returns when each of the last weeks began, on a Monday in UTC, the first one first."""
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    monday = today - timedelta(days=today.weekday())
+    return [monday - timedelta(weeks=before) for before in reversed(range(WEEKS))]
+
+
+def curves(weeks: Sequence[datetime], rows: Sequence[AnyRow]) -> list[Curve]:
+    """Returns the curves of reward and of steps from rows of ``runs_by_week``, without weeks that had no run."""
     found = {(row.week, row.shown): row for row in rows}
-    both = [(week, found.get((week, True)), found.get((week, False))) for week in weeks]
+    numbers = sorted({row.week for row in rows})
+    both = [(weeks[each - 1], found.get((each, True)), found.get((each, False))) for each in numbers]
     reward = [Week(week, _reward(shown), _reward(other)) for week, shown, other in both]
     steps = [Week(week, _steps(shown), _steps(other)) for week, shown, other in both]
     return [Curve("Mean reward", "reward", reward), Curve("Steps per run", "steps", steps)]

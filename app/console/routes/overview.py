@@ -1,8 +1,10 @@
 """The overview: what runs came to with memory and without, what became of the cases, what waits, what is missing."""
 
+from datetime import UTC, datetime
+
 from fastapi import APIRouter, Request, Response
 
-from app.console.impact import WEEKS, curves
+from app.console.impact import curves, last_weeks
 from app.console.page import ROOT, Looking, Page, go, show
 from app.metrics import state
 from app.routes.policy import get_policy
@@ -23,9 +25,9 @@ async def overview(request: Request, looking: Looking) -> Response:
         return go(f"{ROOT}/installation") if looking.visit.is_operator else show(request, "begin.html", looking)
     numbers = await get_statistics(agent, parts, author)
     policies = await get_policy(agent, parts, author)
-    whose = author.user_sub, agent
+    whose, weeks = (author.user_sub, agent), last_weeks(datetime.now(UTC))
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
-        weeks = (await connection.execute(statistics.runs_by_week(*whose, WEEKS))).all()
+        runs = (await connection.execute(statistics.runs_by_week(*whose, weeks))).all()
         missing = (await connection.execute(statistics.degraded(*whose, LATELY_DAYS))).all()
     jobs = (await state(parts.database)).jobs if looking.visit.is_operator else []
     wanted = periods(parts.settings)
@@ -35,7 +37,7 @@ async def overview(request: Request, looking: Looking) -> Response:
         looking,
         numbers=numbers,
         policies=policies,
-        curves=curves(weeks),
+        curves=curves(weeks, runs),
         missing=missing,
         days=LATELY_DAYS,
         late=[job.name for job in jobs if job.name in wanted and not is_well(job, wanted[job.name])],
