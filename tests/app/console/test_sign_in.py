@@ -1,5 +1,6 @@
 """Who gets in to the console, by which door, and until when."""
 
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,6 +12,7 @@ from app.auth import ACT_AS
 from app.console.command import link, open_privately
 from app.console.page import COOKIE
 from app.console.visits import LONGEST, Link, Visit, VisitSeal
+from app.main import create_app
 from app.revocations import Revocation, revoke
 from tests.app.conftest import Service, User
 from tests.app.console.conftest import HERE, sign_in, stranger
@@ -192,3 +194,42 @@ async def test_a_form_of_another_origin_signs_nobody_in(service: Service, alice:
         answer = await http.post("/console/sign-in", data={"token": service.token(alice.name)}, headers=headers)
         assert answer.status_code == 403
         assert COOKIE not in http.cookies
+
+
+async def test_at_an_address_that_is_set_the_console_answers_with_a_cookie_for_https_alone(
+    service: Service, alice: User
+):
+    there = "https://memory.example.org"
+    app = create_app(service.settings.model_copy(update={"console": there}))
+    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
+        elsewhere = Service(app, service.settings, clients)
+        http = await stranger(elsewhere, at=there, address="192.0.2.7")
+        form = Page((await http.get("/console/sign-in")).text).form("/console/sign-in")
+        answer = await send(http, form, token=service.token(alice.name))
+        assert answer.status_code == 303
+        assert "Secure" in answer.headers["set-cookie"].split("; ")
+        assert (await http.get("/console/user")).status_code == 200
+        other = await stranger(elsewhere, at="https://other.example.org", address="192.0.2.7")
+        assert (await other.get("/console/sign-in")).status_code == 404
+
+
+async def test_where_it_is_off_there_is_no_console(service: Service):
+    app = create_app(service.settings.model_copy(update={"console": "off"}))
+    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
+        http = await stranger(Service(app, service.settings, clients))
+        for path in ("/console", "/console/sign-in", "/console/static/console.css"):
+            assert (await http.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "text", ["on", "memory.example.org", "https://memory.example.org/console", "HTTPS://A.example"]
+)
+def test_what_is_no_address_is_refused_at_the_start(service: Service, text: str):
+    with pytest.raises(ValueError, match="CASEBANK_CONSOLE"):
+        create_app(service.settings.model_copy(update={"console": text}))
+
+
+async def test_who_comes_from_another_site_is_told_how_to_go_on(service: Service):
+    http = await stranger(service)
+    page = await http.get("/console/sign-in?next=/console/tools", headers={"Sec-Fetch-Site": "cross-site"})
+    assert "/console/tools" in Page(page.text).links
