@@ -86,7 +86,7 @@ def plain(value: float) -> str:
 
 def times(value: float) -> str:
     """Returns how often something was, in words."""
-    return {0: "never", 1: "once", 2: "twice"}.get(value) or f"{plain(value)} times"
+    return {0.0: "never", 1.0: "once", 2.0: "twice"}.get(value) or f"{plain(value)} times"
 
 
 def measured(value: float | None) -> str:
