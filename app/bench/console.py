@@ -24,7 +24,7 @@ from app.own_service import OwnService, own_service
 CASES = 10_000
 RUNS = 40
 """Retained over HTTP, so that their payloads can be opened."""
-DECISIONS = 500
+DECISIONS = 200
 ROUNDS = 9
 USER = "user-1"
 CHROMIUM = Path("/usr/bin/chromium")
