@@ -90,6 +90,29 @@ class Identity:
     is_service: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """What a good token says of who holds it.
+
+    Attributes:
+        subject: a name that a user can have.
+        jti: the token's id; None: it has none, and cannot be revoked alone.
+        issued_at: as the token says.
+        authorised_at: the earliest time at which it can have been issued.
+        expires_at: as the token says.
+        is_service: whether it has the scope that lets it act for users.
+        is_operator: whether it has the scope that shows the numbers of the installation.
+    """
+
+    subject: str
+    jti: str | None
+    issued_at: datetime
+    authorised_at: datetime
+    expires_at: datetime
+    is_service: bool
+    is_operator: bool
+
+
 class OldSecret(BaseModel):
     """A secret that signs nothing any more, and whose tokens are good until a time."""
 
@@ -235,37 +258,48 @@ class TokenVerifier:
 
         Raises NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable.
         """
-        claims, actor = await self._caller(authorization)
-        is_service = ACT_AS in _scopes(claims)
-        if acting_for is None and is_service:
+        bearer = await self.bearer(authorization)
+        actor = bearer.subject
+        if acting_for is None and bearer.is_service:
             raise UserNotNamed(f"a token with the scope {ACT_AS} names the user it acts for in X-Casebank-User")
         user = actor if acting_for is None else _named(acting_for)
-        if user != actor and not is_service:
+        if user != actor and not bearer.is_service:
             raise NotAllowed(f"acting for another user needs the scope {ACT_AS}")
-        issued_at = _issued_at(claims)
         begun = self.revocations.admitted(user, actor) if user != actor else None
-        since = max(filter(None, (begun, self._surely(issued_at))))
-        return Identity(user, actor, issued_at, since, is_service)
+        since = max(filter(None, (begun, bearer.authorised_at)))
+        return Identity(user, actor, bearer.issued_at, since, bearer.is_service)
 
     async def operator(self, authorization: str | None) -> None:
         """Let through whoever may see the numbers of the installation.
 
         Raises NotAuthenticated, NotAllowed, KeysUnavailable.
         """
-        claims, _ = await self._caller(authorization)
-        if OPERATOR not in _scopes(claims):
+        if not (await self.bearer(authorization)).is_operator:
             raise NotAllowed(f"the numbers of the installation need the scope {OPERATOR}")
 
-    async def _caller(self, authorization: str | None) -> tuple[dict[str, object], str]:
-        """Return the claims of a token that is good and was not revoked, and its subject."""
+    async def bearer(self, authorization: str | None) -> Bearer:
+        """Return what a token says that is good and was not revoked.
+
+        Raises NotAuthenticated, KeysUnavailable.
+        """
         claims = await self._verified(_bearer(authorization))
-        actor, jti = claims["sub"], claims.get("jti")
-        if not is_user(actor):
+        subject, jti, scopes = claims["sub"], claims.get("jti"), _scopes(claims)
+        if not is_user(subject):
             raise NotAuthenticated("the token's subject cannot be a user's name")
+        issued_at = _time(claims["iat"], "of issue")
         named = jti if isinstance(jti, str) else None
-        if self.revocations.revoked(actor, named, self._surely(_issued_at(claims))):
+        bearer = Bearer(
+            subject=subject,
+            jti=named,
+            issued_at=issued_at,
+            authorised_at=self._surely(issued_at),
+            expires_at=_time(claims["exp"], "of its end"),
+            is_service=ACT_AS in scopes,
+            is_operator=OPERATOR in scopes,
+        )
+        if self.revocations.revoked(subject, named, bearer.authorised_at):
             raise NotAuthenticated("the token was revoked")
-        return claims, actor
+        return bearer
 
     def _surely(self, issued_at: datetime) -> datetime:
         """Return the earliest time at which the token can have been issued, its issuer's clock being ahead."""
@@ -357,12 +391,11 @@ def _scopes(claims: Mapping[str, object]) -> Sequence[object]:
     return scope if isinstance(scope, list) else []
 
 
-def _issued_at(claims: Mapping[str, object]) -> datetime:
-    seconds = claims["iat"]
+def _time(seconds: object, which: str) -> datetime:
     try:
         return datetime.fromtimestamp(int(seconds if isinstance(seconds, int | float) else str(seconds)), UTC)
     except (ValueError, OverflowError, OSError):  # long before the first year there is
-        raise NotAuthenticated("the token's time of issue is not a time") from None
+        raise NotAuthenticated(f"the token's time {which} is not a time") from None
 
 
 def _reason(error: jwt.PyJWTError) -> str:

@@ -38,6 +38,7 @@ from app.command_line import Agent, MaybeUser, User, named
 from app.command_line import checked as _checked
 from app.command_line import parts as _parts
 from app.command_line import patient as _patient
+from app.console.command import link, open_privately
 from app.demo.main import demo as run_demo
 from app.doctor import Finding, examine
 from app.erase_again import erase_again, read_receipts
@@ -56,6 +57,7 @@ from app.runtime import owner_url, running
 from app.schedule import worker_jobs
 from app.server import run_server
 from app.settings import Settings
+from app.token_commands import OPERATOR_NAME
 from app.token_commands import commands as token_commands
 from retrieval.errors import NotFound
 from retrieval.listing import one_profile
@@ -103,9 +105,27 @@ def serve(
     settings = Settings()
     logs.as_json(settings.log_level)
     Console(stderr=True).print(
-        f"casebank on http://{host}:{port} (API at /docs), state in {settings.home}", markup=False
+        f"casebank on http://{host}:{port} (API at /docs, console at /console), state in {settings.home}", markup=False
     )
     run_server(settings, host, port)
+
+
+@cli.command()
+def console(
+    user: MaybeUser = None,
+    operator: Annotated[bool, typer.Option("--operator", help="show the numbers of the installation")] = False,
+    address: Annotated[str, typer.Option("--at", help="where the service is reached")] = "http://127.0.0.1:8700",
+    opens: Annotated[bool, typer.Option("--open/--no-open", help="open it in a browser")] = True,
+) -> None:
+    """Print a link that signs in to the console once, within two minutes, and open it in a browser."""
+    if user is None and not operator:
+        raise typer.BadParameter("whose memory?", param_hint="--user")
+    settings = Settings()
+    name = _checked(OPERATOR_NAME if user is None else user)
+    made = link(settings, address, name, is_operator=operator)
+    typer.echo(made)
+    if opens:
+        open_privately(settings, made)
 
 
 @cli.command()

@@ -9,6 +9,8 @@ from fastapi_offline import FastAPIOffline
 
 from app import problems
 from app.auth import TokenVerifier
+from app.console import routes as console
+from app.console.page import Doors
 from app.deps import refuse_unknown_parameters
 from app.intake.route import Intake, include
 from app.jobs import beside
@@ -80,6 +82,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.verifier = make_verifier(settings)
     app.state.operator_networks = settings.operator_networks
+    app.state.console = Doors(settings, settings.console_origins)
     app.state.intake = intake = Intake.of(settings)
     app.add_middleware(PlainRefusal)
     app.add_middleware(Follow)  # the last added is the outermost
@@ -90,6 +93,7 @@ def create_app(settings: Settings) -> FastAPI:
     for routes in (loop, decisions, *memories, *settings_of_agents, begin_again, policy, tools, memory_tools, mcp):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, mcp.metadata)
+    console.add(app)
     include(app, health.router)  # with whatever a prober adds to get past a cache
     return app
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.job_records import JobRecord, all_records
 from app.jobs import set_last_success
@@ -20,7 +21,7 @@ TABLE = Gauge("casebank_table_bytes", "Size of a table with its indexes and what
 WAITING = ("pending", "dead")
 
 _SIZES = text(
-    "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
+    "SELECT relname, pg_total_relation_size(oid) AS bytes FROM pg_class"
     " WHERE relnamespace = 'public'::regnamespace AND relname = ANY(:names)",
 )
 
@@ -56,7 +57,7 @@ async def refresh(database: Database) -> None:
     """
     seen = await state(database)
     async with database.as_worker() as connection:
-        sizes = (await connection.execute(_SIZES, {"names": list(metadata.tables)})).all()
+        sizes = await table_sizes(connection)
     for job in seen.jobs:
         set_last_success(job)
     for status in WAITING:
@@ -64,6 +65,12 @@ async def refresh(database: Database) -> None:
     OLDEST.set(seen.oldest.total_seconds())
     for name, size in sizes:
         TABLE.labels(name).set(size)
+
+
+async def table_sizes(connection: AsyncConnection) -> list[tuple[str, int]]:
+    """Returns the bytes of each table, the largest first, with its indexes and what is stored apart."""
+    rows = await connection.execute(_SIZES, {"names": list(metadata.tables)})
+    return sorted(((row.relname, row.bytes) for row in rows), key=lambda each: -each[1])
 
 
 def serve_alone(host: str, port: int, registry: CollectorRegistry) -> None:

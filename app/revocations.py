@@ -63,6 +63,10 @@ class Revocations:
         """Notes that the actor began again for the user."""
         self._note_admitted(sha256(user_sub), sha256(actor), at)
 
+    def refuse(self, jti: str) -> None:
+        """Notes that what has this id is refused, before the database is next asked."""
+        self._tokens.add(sha256(jti))
+
     async def refresh(self, database: Database) -> None:
         """Learns what was revoked since the last time.
 
@@ -150,3 +154,18 @@ async def revoke(connection: AsyncConnection, revocation: Revocation) -> datetim
     kept = token_revocations.insert().values(values).returning(token_revocations.c.revoked_at)
     at: datetime = (await connection.execute(kept)).scalar_one()
     return at
+
+
+async def use_up(connection: AsyncConnection, jti: str, expires_at: datetime, why: str) -> bool:
+    """Returns whether what has this id was good for a first time, and is for no other; the connection is the worker's.
+
+    Of several that ask at once, on whichever replica, one is the first.
+    """
+    digest = sha256(jti)
+    lock = int.from_bytes(digest[:8], signed=True)
+    await connection.execute(select(func.pg_advisory_xact_lock(lock)))
+    used = select(token_revocations.c.number).where(token_revocations.c.jti_sha256 == digest).limit(1)
+    if await connection.scalar(used) is not None:
+        return False
+    await revoke(connection, Revocation(why, jti, expires_at=expires_at))
+    return True

@@ -11,6 +11,7 @@ from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import BaseModel, Field, SecretStr
@@ -59,6 +60,9 @@ class Settings(BaseSettings):
     jwt_audience: str = "casebank"
     operator_from: str = "127.0.0.0/8 ::1/128"
     """Networks that see ``/metrics`` and the numbers of ``/readyz`` without a token; empty: none."""
+    console: str = "loopback"
+    """Where people may open the console: ``loopback``, ``off``, or further addresses with spaces between them, as
+    ``https://memory.example.org``."""
     master_key: SecretStr | None = None
     """64 hex digits that wrap the users' keys; unset: the one in ``home``, for the embedded Postgres only."""
     master_key_old: SecretStr | None = None
@@ -220,6 +224,17 @@ class Settings(BaseSettings):
         return [ip_network(text) for text in self.operator_from.split()]
 
     @property
+    def console_origins(self) -> list[str] | None:
+        """Returns the origins besides the machine's own at which the console answers; None: at none at all.
+
+        Raises:
+            ValueError: one is no origin.
+        """
+        if self.console == "off":
+            return None
+        return [_origin(text) for text in self.console.split() if text != "loopback"]
+
+    @property
     def master_key_bytes(self) -> bytes:
         """Returns the 32 bytes that wrap the users' keys.
 
@@ -266,6 +281,13 @@ class Settings(BaseSettings):
             else:
                 environment[variable] = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
         return environment
+
+
+def _origin(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or text != f"{parts.scheme}://{parts.netloc}".lower():
+        raise ValueError("CASEBANK_CONSOLE: loopback, off, or addresses like https://memory.example.org")
+    return text
 
 
 def _key_bytes(text: str, name: str) -> bytes:

@@ -147,6 +147,11 @@ def every_profile(user_sub: str) -> Rows:
     return select(profiles).where(profiles.c.user_sub == user_sub).order_by(profiles.c.agent_key)
 
 
+def agents_of(user_sub: str) -> Select[str]:
+    """Returns the statement for the names of the user's agents."""
+    return select(profiles.c.agent_key).where(profiles.c.user_sub == user_sub).order_by(profiles.c.agent_key)
+
+
 def cases_by_status(user_sub: str, agent_key: str | None = None) -> Select[str, str, int]:
     """Returns the statement for how many cases a profile has of each status; without an agent those of every one."""
     counts = (

@@ -97,7 +97,7 @@ class Reader:
     _calibrations: Calibrations = field(default_factory=Calibrations)
 
     async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Retrieved:
-        """Returns up to k cases that may help, and logs the decision with the probability of each place.
+        """Returns up to k cases that may help, and logs the decision, if it is to be kept, with each place's chance.
 
         Whatever is missing, the rest answers: ``mode`` says what carried the search (hybrid, keyword, off or
         empty) and ``degraded`` what was missing. An unknown agent has an empty slate.
@@ -127,6 +127,8 @@ class Reader:
                     if question.tool_memory and answered.context.text:
                         answered = await _with_tools(connection, answered, question)
                         entry = replace(entry, tokens=answered.context.tokens)
+                if not question.logged:
+                    return answered
                 with stage("retrieve.log"):
                     await self._log(connection, entry, answered.context.text)
         count_answer(answered, entry.arm)

@@ -1,10 +1,14 @@
 """The statistics of a profile: what its bank holds, what came of showing it, and when it was last asked and told."""
 
-from sqlalchemy import ColumnElement, Subquery, and_, func, or_, select
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, DateTime, Subquery, and_, cast, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.rows import Rows
 from retrieval.kinds import FAILED_BELOW
-from retrieval.schema import cases, decision_slots, decisions, procedures, runs
+from retrieval.schema import cases, decision_slots, decisions, policies, procedures, profiles, runs
 
 OFF = "off"
 """The mode of a decision without memory."""
@@ -107,6 +111,81 @@ def runs_under_way(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for how many runs are under way."""
     return select(func.count()).where(
         runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.status == "under_way"
+    )
+
+
+def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Rows:
+    """Returns the statement for what runs came to, by week and whether a case was shown to them.
+
+    Columns: ``week`` (number of the one that it began in, from 1 on), ``shown``, ``runs``, ``rewarded``, ``reward`` and
+    ``reward_sd`` (over the rewarded ones, guesses by rule included), ``steps`` and ``steps_sd``. A run that did not ask
+    was shown nothing.
+
+    Args:
+        user_sub: whose runs.
+        agent_key: of which agent.
+        weeks: when each begins, the first one first; the last goes on until now.
+    """
+    slates = _slates(user_sub)
+    week = func.width_bucket(cases.c.created_at, cast(list(weeks), ARRAY(DateTime(timezone=True)))).label("week")
+    shown = slates.c.decision_id.is_not(None).label("shown")
+    return (
+        select(
+            week,
+            shown,
+            func.count().label("runs"),
+            func.count(cases.c.reward).label("rewarded"),
+            func.avg(cases.c.reward).label("reward"),
+            func.stddev_samp(cases.c.reward).label("reward_sd"),
+            func.avg(cases.c.step_count).label("steps"),
+            func.stddev_samp(cases.c.step_count).label("steps_sd"),
+        )
+        .select_from(cases)
+        .outerjoin(slates, slates.c.decision_id == cases.c.retrieval_id)
+        .where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.created_at >= weeks[0])
+        .where(cases.c.kind == "task", cases.c.status.in_(("ready", "merged", "pruned")))
+        .group_by(week, shown)
+        .order_by(week, shown)
+    )
+
+
+def degraded(user_sub: str, agent_key: str, days: int) -> Rows:
+    """Returns the statement for what answers of the last days lacked: ``what``, and in how many ``decisions``."""
+    lately = (
+        select(func.unnest(decisions.c.degraded).label("what"))
+        .where(*_of(user_sub, agent_key), decisions.c.created_at >= func.now() - timedelta(days=days))
+        .subquery()
+    )
+    return select(lately.c.what, func.count().label("decisions")).group_by(lately.c.what).order_by(lately.c.what)
+
+
+def users() -> Rows:
+    """Returns the statement for how many ``users`` and ``profiles`` there are; the connection must be the worker's."""
+    return select(func.count(profiles.c.user_sub.distinct()).label("users"), func.count().label("profiles"))
+
+
+def cases_of_all() -> Rows:
+    """Returns the statement for how many cases all users have, by status; the connection must be the worker's."""
+    return select(cases.c.status, func.count().label("cases")).group_by(cases.c.status).order_by(cases.c.status)
+
+
+def policies_of_all() -> Rows:
+    """Returns the statement for how many policies all users have, by status and last verdict, and nothing of whose.
+
+    Columns: ``status``, ``verdict`` (the gate's word; NULL: none yet), ``policies``, ``decisions`` (mean, that they
+    learned from). The connection must be the worker's.
+    """
+    verdict = policies.c.verdict["outcome"].as_string().label("verdict")
+    return (
+        select(
+            policies.c.status,
+            verdict,
+            func.count().label("policies"),
+            func.avg(policies.c.decisions).label("decisions"),
+        )
+        .where(policies.c.user_sub != "")  # whose the shared prior is
+        .group_by(policies.c.status, verdict)
+        .order_by(policies.c.status, verdict)
     )
 
 

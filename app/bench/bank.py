@@ -14,7 +14,7 @@ from app import postgres
 from app.admission.admission import Admission
 from app.admission.backlog import Backlog, Bounds
 from app.admission.turns import Places, Turns
-from app.bench.fill import fill
+from app.bench.fill import CASES_PER_USER, fill
 from app.db import service_database
 from app.migrate import migrate
 from app.providers.wordllama import WordLlamaEmbedder
@@ -47,11 +47,13 @@ class Bank:
 
 
 @asynccontextmanager
-async def filled(home: Path, users: int, *, sealed: bool = False) -> AsyncIterator[Bank]:
-    """Yields a bank of ``users`` profiles with 200 cases each, their words sealed or in plain."""
+async def filled(
+    home: Path, users: int, *, sealed: bool = False, per_user: int = CASES_PER_USER
+) -> AsyncIterator[Bank]:
+    """Yields a bank of ``users`` profiles with so many cases each, their words sealed or in plain."""
     url = await empty(home, f"bench_{users}")
     keyring = Keyring(os.urandom(32), seals_words=sealed)
-    await fill(url, users, keyring.master)
+    await fill(url, users, keyring.master, per_user)
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
     try:
         async with service_database(url) as database:

@@ -53,13 +53,13 @@ def tasks(seed: int, count: int) -> Iterator[str]:
         yield "{} the {} of {} {} (ticket {})".format(*words, number)
 
 
-async def fill(url: str, users: int, master_key: bytes) -> None:
-    """Adds ``users`` profiles of 200 ready cases each, in plain, to the bank behind the owner's URL."""
+async def fill(url: str, users: int, master_key: bytes, per_user: int = CASES_PER_USER) -> None:
+    """Adds ``users`` profiles of so many ready cases each, in plain, to the bank behind the owner's URL."""
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     try:
         await _load_pool(connection)
         for statement in _STATEMENTS:
-            await connection.execute(statement.format(users=users, per_user=CASES_PER_USER, pool=POOL, agent=AGENT))
+            await connection.execute(statement.format(users=users, per_user=per_user, pool=POOL, agent=AGENT))
         names = [f"user-{number + 1}" for number in range(users)]
         keys = [(wrap_key(new_user_key(), master_key, user_sub=name), name) for name in names]
         await connection.executemany("UPDATE user_keys SET wrapped_key = $1 WHERE user_sub = $2", keys)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app import postgres
+from app.bench.console import console
 from app.bench.cost import cost
 from app.bench.fairness import fairness
 from app.bench.faults.main import faults
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "poison": poison,
     "findings": findings,
     "mcp": mcp,
+    "console": console,
     COST: cost,
     LESSONS: lessons,
 }

@@ -66,10 +66,10 @@ async def retain(draft: Draft, parts: Parts, caller: Caller, idempotency_key: Id
 async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> RetrieveOut:
     """Returns up to k earlier runs that may help, with the text for the prompt, and logs the decision."""
     await parts.admission.of_agent(caller, "reads", question.agent)
-    slate = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, _question(question))
+    slate = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, question_of(question))
     return RetrieveOut(
         retrieval_id=slate.retrieval_id,
-        cases=[_slot(choice, explain=question.explain) for choice in slate.choices],
+        cases=[slot_out(choice, explain=question.explain) for choice in slate.choices],
         procedures=[procedure_out(each) for each in slate.procedures],
         procedure_threshold=None if slate.threshold is None else threshold_out(slate.threshold),
         memory_context=slate.context.text,
@@ -138,7 +138,8 @@ async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller, res
     ]
 
 
-def _question(asked: RetrieveIn) -> Question:
+def question_of(asked: RetrieveIn) -> Question:
+    """Returns what a request asks, as the reader takes it."""
     filters = Filters(asked.filters.tags, asked.filters.kinds, asked.filters.outcomes)
     search = Search(
         agent_key=nameable(asked.agent),
@@ -160,7 +161,8 @@ def _question(asked: RetrieveIn) -> Question:
     )
 
 
-def _slot(choice: Choice, *, explain: bool) -> SlotOut:
+def slot_out(choice: Choice, *, explain: bool) -> SlotOut:
+    """Returns a place of the slate as retrieve answers it."""
     row = choice.row
     return SlotOut(
         case_id=row.id,

@@ -43,6 +43,8 @@ class Question:
     """Whether the context says what is known of the user; who tells that in another place does not want it twice."""
     lessons: bool = False
     """Whether each case comes with what it taught, in the place of procedures that fit."""
+    logged: bool = True
+    """Whether the decision is kept; what a person tries out must not stand among an agent's."""
 
 
 @dataclass(frozen=True, slots=True)

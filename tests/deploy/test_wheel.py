@@ -1,6 +1,7 @@
 """A wheel, installed in an environment of its own and run from elsewhere, does all that a clone does."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,9 @@ def test_it_has_the_migrations_and_serves_the_whole_loop(
             worked(client, case_id)
             found = retrieve(client, "water the garden")
             assert [case["case_id"] for case in found["cases"]] == [case_id]
+            page = client.get("/console/sign-in")
+            (style,) = re.findall(r'rel="stylesheet" href="([^"]+)"', page.text)
+            assert [page.status_code, client.get(style).status_code] == [200, 200]
             body = {"retrieval_id": found["retrieval_id"], "thumb": "up"}
             assert client.post("/v1/feedback", json=body).status_code == 200
         said = run(installed / "casebank", "doctor", cwd=tmp_path, **surroundings(home))

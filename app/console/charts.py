@@ -1,0 +1,161 @@
+"""Charts as the numbers of an SVG: where each line runs, what stands at the axes; a template draws them as text."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MINUS = "\u2212"
+WIDTH, HEIGHT = 640, 240
+LEFT, RIGHT, TOP, BOTTOM = 48, 28, 16, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A number on a line: how far along, how high, and between what it lies where that is known."""
+
+    along: float
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line with its name.
+
+    Attributes:
+        longest_step: that the line goes along between two points; over a longer gap there is none. None: any.
+    """
+
+    name: str
+    points: Sequence[Point]
+    longest_step: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A line as it is drawn: its path, its dots, and through them how far down and up each may lie (``bars``)."""
+
+    name: str
+    path: str
+    dots: list[tuple[float, float]]
+    bars: list[tuple[float, float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark at an axis."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart ready to be drawn.
+
+    Attributes:
+        title: says what it shows; a screen reader's name for it.
+        description: says in a sentence what is seen.
+        ruled: the diagonal of promise and reward, as a path; empty: none.
+    """
+
+    title: str
+    description: str
+    drawn: list[Drawn]
+    across: list[Tick]
+    up: list[Tick]
+    ruled: str = ""
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    top: int = TOP
+    bottom: int = HEIGHT - BOTTOM
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What stands at the axes.
+
+    Attributes:
+        labels: below, and how far along each stands.
+        up: the lowest and highest value; None: as the points need it.
+        diagonal: whether a line is drawn on which both axes say the same.
+    """
+
+    labels: Sequence[tuple[float, str]]
+    up: tuple[float, float] | None = None
+    diagonal: bool = False
+
+
+def chart(title: str, description: str, series: Sequence[Series], axes: Axes) -> Chart | None:
+    """Returns the chart of the lines, two at most; None where there is not a point to draw."""
+    points = [point for line in series for point in line.points]
+    if not points:
+        return None
+    low, high = axes.up or _range(points)
+    first, last = min(at for at, _ in axes.labels), max(at for at, _ in axes.labels)
+    x = _Scale(first, last, LEFT, WIDTH - RIGHT)
+    y = _Scale(low, high, HEIGHT - BOTTOM, TOP)
+    ruled = f"M{x(low)} {y(low)}L{x(high)} {y(high)}" if axes.diagonal else ""
+    return Chart(
+        title,
+        description,
+        [_drawn(line, x, y) for line in series],
+        [Tick(x(at), label) for at, label in _thinned(axes.labels)],
+        [Tick(y(value), _text(value)) for value in _ticks(low, high)],
+        ruled,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = self.high - self.low
+        part = (value - self.low) / span if span else 0.5
+        return round(self.begin + part * (self.end - self.begin), 1)
+
+
+def _drawn(line: Series, x: _Scale, y: _Scale) -> Drawn:
+    path, before = "", None
+    for point in line.points:
+        far = before is None or (line.longest_step is not None and point.along - before > line.longest_step)
+        path += f"{'M' if far else 'L'}{x(point.along)} {y(point.value)}"
+        before = point.along
+    between = [
+        (x(point.along), y(point.low), y(point.high))
+        for point in line.points
+        if point.low is not None and point.high is not None
+    ]
+    return Drawn(line.name, path, [(x(point.along), y(point.value)) for point in line.points], between)
+
+
+def _range(points: Sequence[Point]) -> tuple[float, float]:
+    values = [each for point in points for each in (point.value, point.low, point.high) if each is not None]
+    low, high = min(0.0, *values), max(values)
+    return (low, high if high > low else low + 1)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Returns four to seven round values from low to high."""
+    rough = (high - low) / 5
+    unit = 10 ** math.floor(math.log10(rough))
+    step = next(size * unit for size in (1, 2, 5, 10) if size * unit >= rough)
+    first = math.ceil(low / step - 1e-9)
+    return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _text(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".").replace("-", MINUS) or "0"
+
+
+def _thinned(labels: Sequence[tuple[float, str]], most: int = 8) -> list[tuple[float, str]]:
+    """Returns as many of the labels as have room beside each other."""
+    every = math.ceil(len(labels) / most)
+    return list(labels[::every])

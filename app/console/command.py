@@ -1,0 +1,32 @@
+"""``casebank console``: a link that signs in once, without a token to copy."""
+
+import webbrowser
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from app.console.page import ROOT
+from app.console.visits import Link, VisitSeal
+from app.settings import Settings
+
+
+def link(settings: Settings, address: str, user_sub: str, *, is_operator: bool) -> str:
+    """Returns an address that begins one visit of that user, if it is opened within two minutes.
+
+    Raises:
+        NoMasterKey: there is no key to seal it with.
+    """
+    made = Link(user_sub=user_sub, made_at=datetime.now(UTC), is_operator=is_operator)
+    return f"{address.rstrip('/')}{ROOT}/link?{urlencode({'code': VisitSeal.of(settings).seal(made)})}"
+
+
+def open_privately(settings: Settings, address: str) -> bool:
+    """Opens the address in a browser, by way of a file that only its owner can read; returns whether there is one.
+
+    The arguments of a browser that is started are seen by everybody on the machine, the file's content is not.
+    """
+    settings.home.mkdir(parents=True, exist_ok=True)
+    page = settings.home / "console.html"
+    page.unlink(missing_ok=True)
+    page.touch(mode=0o600)
+    page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n', encoding="utf-8")
+    return webbrowser.open(page.as_uri())

@@ -1,0 +1,169 @@
+"""Templates into pages. What was stored is a stranger's text: it is escaped, and what would not be seen is shown."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from app.console import words
+from app.console.charts import MINUS
+
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+"""Characters that show nothing, or turn the order of others around: told by their number, they mislead nobody."""
+MOST_JSON_CHARS = 20_000
+"""Of one value on a page; an export has all of it."""
+NOTHING = "\u2013"
+
+STATIC = {"console.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+
+
+def visible(value: object) -> object:
+    """Returns what a template prints for a value: nothing unseen in it, and a dash for what is not known."""
+    if value is None:
+        return NOTHING
+    if hasattr(value, "__html__") or not isinstance(value, str):
+        return value
+    return UNSEEN.sub(_by_number, value)
+
+
+def _by_number(found: re.Match[str]) -> str:
+    return f"⟨U+{ord(found.group()):04X}⟩"
+
+
+def when(value: datetime | date | None) -> object:
+    """Returns a time in UTC, to the minute, as machines read it, too."""
+    if value is None:
+        return NOTHING
+    shown = f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime) else value.isoformat()
+    return Markup('<time datetime="{}">{}</time>').format(value.isoformat(), shown)
+
+
+def ago(value: timedelta | None) -> str:
+    """Returns how long ago something was, in the unit that fits."""
+    if value is None:
+        return "never"
+    seconds = value.total_seconds()
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}s ago"
+    return f"{seconds:.0f} s ago"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Returns a number with so many digits behind the point, whole ones with none."""
+    if value is None:
+        return NOTHING
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """Returns a share in percent."""
+    return NOTHING if value is None else f"{100 * value:.0f} %"
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """Returns a number with its sign."""
+    if value is None:
+        return NOTHING
+    rounded = round(value, digits) or 0.0  # which may be a negative zero
+    return f"{rounded:+.{digits}f}".replace("-", MINUS) if rounded else f"{0:.{digits}f}"
+
+
+def plain(value: float) -> str:
+    """Returns a count that may have a part, without a needless one."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def times(value: float) -> str:
+    """Returns how often something was, in words."""
+    return {0.0: "never", 1.0: "once", 2.0: "twice"}.get(value) or f"{plain(value)} times"
+
+
+def measured(value: float | None) -> str:
+    """Returns a number with as many digits as tell something, whatever its size."""
+    if value is None:
+        return NOTHING
+    large = 100
+    return f"{value:,.0f}" if abs(value) >= large else f"{value:.3f}".rstrip("0").rstrip(".").replace("-", MINUS)
+
+
+def typed(value: float | None) -> str:
+    """Returns a number as a person would type it; nothing for none."""
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def pretty(value: object) -> Markup:
+    """Returns JSON as it is read best, or a text as it is; cut where it is very long."""
+    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    cut = text[:MOST_JSON_CHARS] + (" … (cut; an export has all of it)" if len(text) > MOST_JSON_CHARS else "")
+    return escape(visible(cut))
+
+
+def told(value: str) -> str:
+    """Returns what the words of the API mean in a sentence for people; itself where nothing is said of it."""
+    return words.LABELS.get(value, value.replace("_", " "))
+
+
+def static(name: str) -> bytes:
+    """Returns a file that the pages use."""
+    return files("app.console").joinpath("static", name).read_bytes()
+
+
+@cache
+def static_version(name: str) -> str:
+    """Returns what changes with the file, so that a browser may keep it."""
+    return hashlib.sha256(static(name)).hexdigest()[:12]
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "when": when,
+    "ago": ago,
+    "number": number,
+    "percent": percent,
+    "signed": signed,
+    "plain": plain,
+    "times": times,
+    "measured": measured,
+    "typed": typed,
+    "pretty": pretty,
+    "told": told,
+}
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("app.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= FILTERS
+    made.globals |= {"static_version": static_version, "words": words}
+    return made
+
+
+def rendered(template: str, *, at: str, looking: Any = None, **more: Any) -> str:
+    """Returns the page that a template makes.
+
+    Args:
+        template: its file.
+        at: path of the page, by which the menu knows where it is.
+        looking: who visits; None: nobody is signed in.
+        more: what the template names.
+    """
+    agent = looking.agent if looking is not None else None
+    here = "" if agent is None else f"agent={quote(agent, safe='')}"
+    return _environment().get_template(template).render(at=at, looking=looking, here=here, **more)

@@ -1,0 +1,45 @@
+"""Decisions: the list, and one of them with why these cases and not the others."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+
+from app.console.page import ROOT, Looking, Page, show
+from app.routes.decisions import get_decision, list_decisions
+from retrieval.kinds import Arm
+
+router = APIRouter(prefix=f"{ROOT}/decisions", route_class=Page, include_in_schema=False)
+
+PER_PAGE = 25
+
+
+@router.get("")
+async def decisions_page(
+    request: Request,
+    looking: Looking,
+    arm: Arm | Literal[""] = "",
+    rewarded: Literal["yes", "no", ""] = "",
+    cursor: Annotated[UUID | None, Query()] = None,
+) -> Response:
+    """Returns a page of the newest decisions of an agent."""
+    asked = {"": None, "yes": True, "no": False}[rewarded]
+    page = await list_decisions(
+        looking.parts,
+        looking.author,
+        agent=looking.agent,
+        arm=arm or None,
+        rewarded=asked,
+        limit=PER_PAGE,
+        cursor=cursor,
+    )
+    return show(request, "decisions.html", looking, page=page, arm=arm, rewarded=rewarded)
+
+
+@router.get("/{retrieval_id}")
+async def decision_page(request: Request, looking: Looking, retrieval_id: UUID) -> Response:
+    """Returns one decision: the slate, then what was left out, each with its reason."""
+    decision = await get_decision(retrieval_id, looking.parts, looking.author)
+    slate = sorted((each for each in decision.candidates if each.place), key=lambda each: each.place or 0)
+    others = sorted((each for each in decision.candidates if not each.place), key=lambda each: -each.score)
+    return show(request, "decision.html", looking, decision=decision, slate=slate, others=others)

@@ -1,0 +1,96 @@
+"""What is remembered besides cases: what tools did, sessions turn by turn, and what is known of the user."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+
+from app.console.page import ROOT, Form, Looking, Page, go, show
+from app.console.routes.bank import be_sure
+from app.routes.facts import list_facts, remove_fact
+from app.routes.sessions import get_session, list_sessions, remove_session
+from app.routes.tools import get_tool_memory, list_tools
+from retrieval.kinds import FactKind
+from writer.run import SessionName
+
+router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
+
+PER_PAGE = 25
+MOST_TOOLS = 200
+TURNS_TOKENS = 20_000
+"""Of a session, on its page; more of it is in an export."""
+Cursor = Annotated[UUID | None, Query()]
+Name = Annotated[SessionName, Query()]
+
+
+@router.get("/tools")
+async def tools_page(request: Request, looking: Looking) -> Response:
+    """Returns the tools that the agent called most, with how often they failed."""
+    found = (
+        []
+        if looking.agent is None
+        else (await list_tools(looking.agent, looking.parts, looking.author, MOST_TOOLS)).tools
+    )
+    return show(request, "tools.html", looking, tools=found)
+
+
+@router.get("/tool")
+async def tool_page(
+    request: Request, looking: Looking, name: Annotated[str, Query(min_length=1, max_length=200)]
+) -> Response:
+    """Returns what is known of one tool: the forms of arguments that worked, how it fails, and what put that right."""
+    if looking.agent is None:
+        raise HTTPException(404, "no such tool")
+    tool = await get_tool_memory(name, looking.agent, looking.parts, looking.author)
+    return show(request, "tool.html", looking, tool=tool)
+
+
+@router.get("/sessions")
+async def sessions_page(request: Request, looking: Looking, cursor: Cursor = None) -> Response:
+    """Returns a page of the sessions that were begun last."""
+    page = await list_sessions(looking.parts, looking.author, agent=looking.agent, limit=PER_PAGE, cursor=cursor)
+    return show(request, "sessions.html", looking, page=page)
+
+
+@router.get("/session")
+async def session_page(request: Request, looking: Looking, name: Name) -> Response:
+    """Returns the newest turns of a session, and what was said before them by rule."""
+    session = await get_session(name, looking.parts, looking.author, TURNS_TOKENS)
+    return show(request, "session.html", looking, session=session)
+
+
+@router.post("/session/delete")
+async def delete_session(looking: Looking, form: Form) -> Response:
+    """Deletes a session for good, once the box beside the button is ticked."""
+    be_sure(form)
+    await remove_session(form.get("name", ""), looking.parts, looking.author)
+    return go(f"{ROOT}/sessions", agent=looking.agent)
+
+
+@router.get("/facts")
+async def facts_page(
+    request: Request,
+    looking: Looking,
+    kind: FactKind | Literal[""] = "",
+    history: Literal["yes", ""] = "",
+    cursor: Cursor = None,
+) -> Response:
+    """Returns a page of what is known of the user: what holds, or all that ever did."""
+    page = await list_facts(
+        looking.parts,
+        looking.author,
+        agent=looking.agent,
+        kind=kind or None,
+        history=history == "yes",
+        limit=PER_PAGE,
+        cursor=cursor,
+    )
+    return show(request, "facts.html", looking, page=page, kind=kind, history=history)
+
+
+@router.post("/facts/{fact_id}/delete")
+async def delete_fact(looking: Looking, form: Form, fact_id: UUID) -> Response:
+    """Deletes a fact for good, once the box beside the button is ticked."""
+    be_sure(form)
+    await remove_fact(fact_id, looking.parts, looking.author)
+    return go(f"{ROOT}/facts", agent=looking.agent)

@@ -1,0 +1,44 @@
+"""The overview: what runs came to with memory and without, what became of the cases, what waits, what is missing."""
+
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request, Response
+
+from app.console.impact import curves, last_weeks
+from app.console.page import ROOT, Looking, Page, go, show
+from app.metrics import state
+from app.routes.policy import get_policy
+from app.routes.statistics import get_statistics
+from app.schedule import is_well, periods
+from retrieval import statistics
+
+router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
+
+LATELY_DAYS = 7
+
+
+@router.get("")
+async def overview(request: Request, looking: Looking) -> Response:
+    """Returns the overview of an agent; for who has none yet, how to begin."""
+    parts, author, agent = looking.parts, looking.author, looking.agent
+    if agent is None:
+        return go(f"{ROOT}/installation") if looking.visit.is_operator else show(request, "begin.html", looking)
+    numbers = await get_statistics(agent, parts, author)
+    policies = await get_policy(agent, parts, author)
+    whose, weeks = (author.user_sub, agent), last_weeks(datetime.now(UTC))
+    async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        runs = (await connection.execute(statistics.runs_by_week(*whose, weeks))).all()
+        missing = (await connection.execute(statistics.degraded(*whose, LATELY_DAYS))).all()
+    jobs = (await state(parts.database)).jobs if looking.visit.is_operator else []
+    wanted = periods(parts.settings)
+    return show(
+        request,
+        "overview.html",
+        looking,
+        numbers=numbers,
+        policies=policies,
+        curves=curves(weeks, runs),
+        missing=missing,
+        days=LATELY_DAYS,
+        late=[job.name for job in jobs if job.name in wanted and not is_well(job, wanted[job.name])],
+    )

@@ -1,0 +1,76 @@
+"""The policy: what serves, how far a trial is, what the gate says check by check, and the way back by hand."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from app.console.charts import Axes, Chart, Point, Series, chart
+from app.console.page import ROOT, Form, Looking, Page, go, show
+from app.console.routes.bank import be_sure
+from app.routes.policy import get_policy, roll_back_policy
+from app.schemas.policy import AgentIn, PolicyOut
+from policy.gate import Verdict
+from writer.training.candidates import Demand
+
+router = APIRouter(prefix=f"{ROOT}/policy", route_class=Page, include_in_schema=False)
+
+
+@router.get("")
+async def policy_page(request: Request, looking: Looking) -> Response:
+    """Returns what was learned for an agent, and why it serves or does not."""
+    if looking.agent is None:
+        return show(request, "begin.html", looking)
+    known = await get_policy(looking.agent, looking.parts, looking.author)
+    judged = next((each for each in known.policies if each.verdict), None)
+    verdict = None if judged is None or judged.verdict is None else _read(judged.verdict)
+    return show(
+        request,
+        "policy.html",
+        looking,
+        known=known,
+        demand=Demand(),
+        trial=next((each for each in known.policies if each.status == "candidate"), None),
+        judged=judged,
+        verdict=verdict,
+        learned=_learning(known.policies),
+        kept=_calibration(verdict),
+    )
+
+
+@router.post("/roll-back")
+async def roll_back(looking: Looking, form: Form) -> Response:
+    """Takes the serving policy out of service, once the box beside the button is ticked."""
+    be_sure(form)
+    if looking.agent is None:
+        raise HTTPException(404, "no policy serves")
+    await roll_back_policy(AgentIn(agent=looking.agent), looking.parts, looking.author)
+    return go(f"{ROOT}/policy", agent=looking.agent)
+
+
+def _read(stored: Mapping[str, Any]) -> Verdict | None:
+    """Returns the verdict that was stored; None where another version of the gate wrote it otherwise."""
+    try:
+        return Verdict.from_json(stored)
+    except (KeyError, TypeError):
+        return None
+
+
+def _learning(policies: Sequence[PolicyOut]) -> tuple[Chart | None, list[dict[str, Any]]]:
+    """Returns the learning curve of the newest policy that has one, drawn and in numbers."""
+    points = next((each.metrics["learning_curve"] for each in policies if each.metrics.get("learning_curve")), [])
+    numbers = [dict(point) for point in points] if isinstance(points, list) else []
+    line = [Point(point["decisions"], point["log_loss_gain"]) for point in numbers]
+    said = "How much better the policy foresees rewards that it has not seen, by how many decisions it learned from."
+    labels = [(point.along, f"{point.along:.0f}") for point in line]
+    return chart("Learning curve", said, [Series("log loss gained, nats", line)], Axes(labels)), numbers
+
+
+def _calibration(verdict: Verdict | None) -> Chart | None:
+    """Returns how promises and rewards agree, drawn."""
+    if verdict is None or verdict.calibration is None:
+        return None
+    line = [Point(each.predicted, each.observed) for each in verdict.calibration.bins]
+    labels = [(tenth / 5, f"{tenth / 5:.1f}") for tenth in range(6)]
+    said = "Rewards that came, by the reward that was promised; on the thin line both are the same."
+    return chart("Calibration", said, [Series("reward", line)], Axes(labels, (0.0, 1.0), diagonal=True))

@@ -1,0 +1,138 @@
+"""Signing in, by a token or a one-time link, and out again; and what pages need before anybody is signed in."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+
+from app.auth import KeysUnavailable, NotAuthenticated, TokenVerifier
+from app.console.address import origin_of
+from app.console.page import (
+    COOKIE,
+    HEADERS,
+    ROOT,
+    SIGN_IN,
+    Form,
+    Looking,
+    Page,
+    doors,
+    go,
+    is_ours,
+    sent,
+    show,
+    visit_of,
+)
+from app.console.render import STATIC, static
+from app.console.visits import Link, Visit
+from app.deps import runtime
+from app.revocations import Revocation, revoke, use_up
+
+router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
+
+A_YEAR_S = 31_536_000
+
+
+@router.get("/sign-in")
+async def sign_in_page(
+    request: Request, next_: Annotated[str, Query(alias="next", max_length=4_000)] = ROOT
+) -> Response:
+    """Returns the form that asks for a token."""
+    if await visit_of(request) is not None:
+        return go(_after(next_))
+    return _sign_in(request, next_)
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Begins a visit with a token, and goes to the page that was asked for."""
+    fields = await sent(request)
+    next_ = fields.get("next", ROOT)
+    address, attempts = request.client.host if request.client else "", doors(request).attempts
+    if attempts.are_used_up(address):
+        raise HTTPException(429, "too many attempts: wait a minute, and try again", {"Retry-After": "60"})
+    verifier: TokenVerifier = request.app.state.verifier
+    try:
+        bearer = await verifier.bearer(f"Bearer {fields.get('token', '').strip()}")
+    except NotAuthenticated as error:
+        attempts.failed(address)
+        return _sign_in(request, next_, wrong=str(error), status=401)
+    except KeysUnavailable as error:
+        return _sign_in(request, next_, wrong=str(error), status=503)
+    if bearer.is_service:
+        return _sign_in(request, next_, wrong="this token is a service's: sign in with a user's own", status=403)
+    return _welcome(request, Visit.by_token(bearer, datetime.now(UTC)), _after(next_))
+
+
+@router.get("/link")
+async def link_page(request: Request, code: Annotated[str, Query(max_length=4_000)] = "") -> Response:
+    """Returns the page that asks whether to sign in: what merely fetches the address uses nothing up."""
+    link = doors(request).seal.open(Link, code)
+    return show(request, "link.html", code=code, link=link, status=200 if link else 410)
+
+
+@router.post("/link")
+async def follow_link(request: Request) -> Response:
+    """Begins a visit with a link that was not used before."""
+    fields = await sent(request)
+    link = doors(request).seal.open(Link, fields.get("code"))
+    if link is None or not await _first_use(request, link):
+        return show(request, "link.html", code="", link=None, status=410)
+    return _welcome(request, link.visit(), f"{ROOT}/installation" if link.is_operator else ROOT)
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request, looking: Looking, _form: Form) -> Response:
+    """Ends the visit, on every replica: a copy of its cookie is worth nothing any more."""
+    await end(request, looking.visit)
+    answer = go(SIGN_IN)
+    answer.delete_cookie(COOKIE, path=ROOT)
+    return answer
+
+
+async def end(request: Request, visit: Visit) -> None:
+    """Makes a visit end at once here, and within two seconds on every replica."""
+    revocation = Revocation("signed out of the console", visit.id, expires_at=visit.ends_at)
+    async with runtime(request).database.as_worker() as connection:
+        await revoke(connection, revocation)
+    verifier: TokenVerifier = request.app.state.verifier
+    verifier.revocations.refuse(visit.id)
+
+
+@router.get("/static/{name}")
+async def static_file(name: str) -> Response:
+    """Returns a file that the pages use; its address changes with it."""
+    if name not in STATIC:
+        raise HTTPException(404, "no such file")
+    kept = {**HEADERS, "Cache-Control": f"public, max-age={A_YEAR_S}, immutable"}
+    return Response(static(name), media_type=STATIC[name], headers=kept)
+
+
+def _sign_in(request: Request, next_: str, *, wrong: str | None = None, status: int = 200) -> Response:
+    from_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"  # then no browser sends the cookie
+    return show(
+        request, "sign_in.html", status=status, next_page=_after(next_), wrong=wrong, from_elsewhere=from_elsewhere
+    )
+
+
+def _after(next_: str) -> str:
+    return next_ if is_ours(next_) else ROOT
+
+
+async def _first_use(request: Request, link: Link) -> bool:
+    async with runtime(request).database.as_worker() as connection:
+        return await use_up(connection, link.id, link.ends_at, "a link to the console was used")
+
+
+def _welcome(request: Request, visit: Visit, path: str) -> Response:
+    """Returns the answer that sets the cookie and goes to the page."""
+    answer = go(path)
+    answer.set_cookie(
+        COOKIE,
+        doors(request).seal.seal(visit),
+        expires=visit.ends_at,
+        path=ROOT,
+        secure=origin_of(request, doors(request).origins).startswith("https://"),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer

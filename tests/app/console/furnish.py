@@ -1,0 +1,115 @@
+"""A user with something to show on every page, whose words are whatever a test puts in every field that takes some."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from policy.gate import Settings, judge
+from tests.app.conftest import User
+from tests.policies import stored
+from tests.policy.worlds import two_arms
+from writer.training import lifecycle
+
+CURVE = [{"decisions": 30, "log_loss_gain": 0.01}, {"decisions": 60, "log_loss_gain": 0.03}]
+
+
+@dataclass(frozen=True)
+class Furnished:
+    """What there is, by what an address names it."""
+
+    agent: str
+    case_id: str
+    retrieval_id: str
+    procedure_id: str
+    session: str
+    tool: str
+    fact_id: str
+
+    def pages(self) -> list[str]:
+        """The address of every page that a user may look at."""
+        plain = ("", "/decisions", "/bank", "/procedures", "/tools", "/sessions", "/facts", "/policy", "/user")
+        return [
+            *(f"/console{path}" for path in plain),
+            "/console/bank?q=restart",
+            f"/console/decisions/{self.retrieval_id}",
+            f"/console/cases/{self.case_id}",
+            f"/console/procedures/{self.procedure_id}",
+            f"/console/procedures/{self.procedure_id}?before=1&after=2",
+        ]
+
+
+async def furnish(user: User, words: str = "restart the web server", agent: str = "operator") -> Furnished:
+    """Returns a user's things: of each kind one at least, a procedure in two versions, and a policy with a verdict."""
+    tool = f"tool {words}"[:180]
+    first = await _retain(user, agent, words, tool)
+    await user.settle()
+    answer = await user.http.post("/v1/retrieve", json={"agent": agent, "query": words})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    (learned, *_) = (await _get(user, "/v1/procedures", agent=agent))["procedures"]
+    body = {
+        "agent": agent,
+        "task": f"once more: {words}",
+        "outcome": "failure",
+        "retrieval_id": found["retrieval_id"],
+        "used_procedure_ids": [learned["id"]],
+        "tool_traces": [_call(tool, words, "error"), _call(tool, words, "error")],
+    }
+    assert (await user.http.post("/v1/retain", json=body)).status_code == 202
+    session, said = f"chat {words.replace('/', '|')}"[:180], [{"role": "user", "content": f"I live in {words}"}]
+    path = f"/v1/sessions/{quote(session, safe='')}/turns"
+    told = await user.http.post(path, json={"agent": agent, "turns": said})
+    assert told.status_code == 200, told.text
+    await user.settle()
+    fact = {"agent": agent, "kind": "fact", "text": words, "attribute": words[:60], "value": words[:60]}
+    known = await user.http.post("/v1/facts", json=fact)
+    assert known.status_code == 201, known.text
+    await _policies(user, agent)
+    tool = (await _get(user, "/v1/tools", agent=agent))["tools"][0]["tool"]
+    return Furnished(agent, first, found["retrieval_id"], learned["id"], session, tool, known.json()["fact_id"])
+
+
+async def _retain(user: User, agent: str, words: str, tool: str) -> str:
+    body: dict[str, Any] = {
+        "agent": agent,
+        "task": words,
+        "plan": [words, "then look"],
+        "tags": [words[:90]],
+        "outcome": "success",
+        "reward": 1,
+        "reward_source": "user",
+        "tool_traces": [_call(tool, words, "error"), _call(tool, f"{words} harder", "ok")],
+        "turns": [{"role": words[:45], "content": words}],
+        "prompt_snapshot": {words: words},
+    }
+    answer = await user.http.post("/v1/retain", json=body)
+    assert answer.status_code == 202, answer.text
+    return answer.json()["case_id"]
+
+
+def _call(tool: str, words: str, status: str) -> dict[str, Any]:
+    output = f"error: {words} is missing" if status == "error" else words
+    return {"tool": tool, "input": {"command": words}, "output": output, "status": status, "duration_ms": 20}
+
+
+async def _policies(user: User, agent: str) -> None:
+    verdict = judge(*two_arms(), Settings(resamples=50)).as_json()
+    async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
+        await lifecycle.add(connection, user.name, agent, stored("serving", metrics={"learning_curve": CURVE}))
+        await lifecycle.add(connection, user.name, agent, stored("candidate", metrics={"learning_curve": CURVE}))
+        for row in (await connection.execute(lifecycle.live(user.name, agent))).all():
+            await lifecycle.set_columns(connection, row, verdict=verdict)
+
+
+async def _get(user: User, path: str, **query: Any) -> dict[str, Any]:
+    answer = await user.http.get(path, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def nobodys() -> Furnished:
+    """Things that nobody has."""
+    ids = [str(uuid4()) for _ in range(4)]
+    return Furnished("operator", ids[0], ids[1], ids[2], "no session", "no tool", ids[3])

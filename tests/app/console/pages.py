@@ -1,0 +1,66 @@
+"""What a browser would see of a page: where it leads, what its forms send, and what it would load or run."""
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+import httpx
+
+
+@dataclass
+class Form:
+    """A form with the fields that it would send untouched."""
+
+    action: str
+    method: str
+    fields: dict[str, str] = field(default_factory=dict)
+    boxes: dict[str, str] = field(default_factory=dict)  # not ticked
+
+
+class Page(HTMLParser):
+    """A page, taken apart."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.links: list[str] = []
+        self.forms: list[Form] = []
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self._options: tuple[str, bool] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attributes}
+        self.elements.add(tag)
+        self.attributes |= given.keys()
+        self.addresses += [given[name] for name in ("href", "src", "action", "formaction", "data") if name in given]
+        if tag == "a":
+            self.links.append(given["href"])
+        if tag == "form":
+            self.forms.append(Form(given["action"], given["method"]))
+        if self.forms and "name" in given and tag in {"input", "textarea"}:
+            self._input(given)
+        if tag == "select":
+            self._options = given["name"], False
+        if tag == "option" and self._options and self.forms:
+            name, chosen = self._options
+            if "selected" in given or not (chosen or name in self.forms[-1].fields):
+                self.forms[-1].fields[name] = given.get("value", "")
+                self._options = name, "selected" in given
+
+    def _input(self, given: dict[str, str]) -> None:
+        form = self.forms[-1]
+        if given.get("type") == "checkbox" and "checked" not in given:
+            form.boxes[given["name"]] = given["value"]
+        else:
+            form.fields[given["name"]] = given.get("value", "")
+
+    def form(self, action: str) -> Form:
+        """The one whose action begins so."""
+        return next(each for each in self.forms if each.action.startswith(action))
+
+
+async def send(http: httpx.AsyncClient, form: Form, **fields: str) -> httpx.Response:
+    """Sends a form as a browser would, with these fields filled in."""
+    headers = {"Origin": str(http.base_url).rstrip("/")}
+    return await http.post(form.action, data=form.fields | fields, headers=headers)

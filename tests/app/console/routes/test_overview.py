@@ -1,0 +1,35 @@
+"""The overview shows what the bank honestly has."""
+
+import httpx
+
+from tests.app.conftest import AGENT, User
+from tests.app.console.pages import Page
+
+
+async def test_who_has_no_agent_yet_is_told_how_to_begin(console: httpx.AsyncClient):
+    answer = await console.get("/console")
+    assert answer.status_code == 200
+    assert "/v1/retain" in answer.text
+
+
+async def test_runs_that_were_shown_a_case_stand_beside_those_that_were_not(alice: User, console: httpx.AsyncClient):
+    await alice.retain("water the garden", reward=0.25, reward_source="user", tool_traces=[{"tool": "hose"}])
+    await alice.settle()
+    retrieved = await alice.retrieve("water the garden")
+    await alice.retain(
+        "water the garden again, and the roses", retrieval_id=retrieved["retrieval_id"], reward=1, reward_source="user"
+    )
+    await alice.settle()
+    text = (await console.get("/console", params={"agent": AGENT})).text
+    page = Page(text)
+    assert "Did memory help?" in text
+    assert "not yet proof" in text
+    assert {"svg", "title", "desc", "table"} <= page.elements
+    assert "1.00 where a case was shown, 0.25 where none was shown" in text
+
+
+async def test_an_agent_that_the_user_does_not_have_is_not_there(alice: User, bob: User, console: httpx.AsyncClient):
+    await bob.retain("tune a piano", agent="bobs-agent")
+    answer = await console.get("/console", params={"agent": "bobs-agent"})
+    assert answer.status_code == 404
+    assert "piano" not in answer.text

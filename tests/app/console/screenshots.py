@@ -1,0 +1,129 @@
+"""Takes the pictures of docs/console: ``python -m tests.app.console.screenshots docs/console``.
+
+They show the bank of a demo whose runs were spread over ten weeks, so that there is a curve to see; the verdict on the
+policy page is of a made-up world.
+"""
+
+import asyncio
+import sys
+import tempfile
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+from PIL import Image
+from playwright.async_api import Page, async_playwright
+
+from app.bench.console import CHROMIUM
+from app.console.page import COOKIE
+from app.console.visits import Visit, VisitSeal
+from app.demo.run import AGENT, Place, Stream, run_with_memory
+from app.own_service import OwnService, own_service
+from app.runtime import owner_url, running
+from app.settings import Settings
+from policy.gate import Settings as Gate
+from policy.gate import judge
+from tests.policies import stored
+from tests.policy.worlds import two_arms
+from writer.training import lifecycle
+
+USER, TASKS, WEEKS = "alice", 80, 10
+SIZE: Any = {"width": 1180, "height": 820}
+COLOURS = 96
+CURVE = [{"decisions": n, "log_loss_gain": gain} for n, gain in ((60, 0.011), (120, 0.024), (240, 0.031))]
+SAID = ["I want to save 500 EUR a month.", "I live in Lisbon.", "My daughter's name is Ada.", "I prefer short answers."]
+
+_SPREAD = f"""
+WITH spread AS (
+    SELECT id, row_number() OVER (ORDER BY md5(id::text)) AS n, count(*) OVER () AS m
+    FROM cases WHERE user_sub = '{USER}'
+)
+UPDATE cases SET created_at = cases.created_at - (1 - spread.n::float / spread.m) * interval '{WEEKS} weeks'
+FROM spread WHERE cases.user_sub = '{USER}' AND cases.id = spread.id
+"""  # noqa: S608 - our own words
+
+
+async def _fill(settings: Settings, service: OwnService) -> None:
+    async with owner_url(settings) as url, httpx.AsyncClient(base_url=service.base_url, timeout=60) as http:
+        await run_with_memory(Place(service.base_url, service.headers(USER), url), "with", Stream(1, TASKS))
+        http.headers.update(service.headers(USER))
+        for number in range(TASKS // 3):
+            body = {"agent": AGENT, "task": f"Look at the size of table {number}", "outcome": "success"}
+            steps = [{"tool": "sql", "input": "SELECT 1", "status": "ok"}] * (8 + number % 5)
+            told = {"reward": 0.5 + number % 3 / 8, "reward_source": "metric", "tool_traces": steps}
+            (await http.post("/v1/retain", json=body | told)).raise_for_status()
+        turns = [{"role": "user", "content": text} for text in SAID]
+        (await http.post("/v1/sessions/monday/turns", json={"agent": AGENT, "turns": turns})).raise_for_status()
+        while (await http.get("/v1/cases", params={"status": "pending", "limit": 1})).json()["cases"]:
+            pass
+        owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+        await owner.execute(_SPREAD)
+        await owner.close()
+    async with running(settings) as runtime, runtime.database.as_user(USER, datetime.now(UTC)) as connection:
+        await lifecycle.add(connection, USER, AGENT, stored("serving", metrics={"learning_curve": CURVE}))
+        await lifecycle.add(connection, USER, AGENT, stored("candidate", metrics={"learning_curve": CURVE}))
+        verdict = judge(*two_arms(uplift=0.01), Gate(resamples=400)).as_json()
+        for row in (await connection.execute(lifecycle.live(USER, AGENT))).all():
+            await lifecycle.set_columns(connection, row, verdict=verdict)
+
+
+async def _pages(service: OwnService) -> dict[str, str]:
+    async with httpx.AsyncClient(base_url=service.base_url, headers=service.headers(USER)) as http:
+        decisions = (await http.get("/v1/decisions", params={"agent": AGENT})).json()["decisions"]
+        decision = next(each["retrieval_id"] for each in decisions if len(each["case_ids"]) > 2)
+        cases = (await http.get("/v1/cases", params={"agent": AGENT, "limit": 100})).json()["cases"]
+        case = next(each["case_id"] for each in cases if each["error_count"] and each["reuse_count"])
+        procedures = (await http.get("/v1/procedures", params={"agent": AGENT, "kind": "script"})).json()["procedures"]
+    return {
+        "overview": "/console",
+        "decisions": "/console/decisions",
+        "decision": f"/console/decisions/{decision}",
+        "bank": "/console/bank",
+        "search": "/console/bank?q=Add+a+column+to+the+orders+table",
+        "case": f"/console/cases/{case}",
+        "procedures": "/console/procedures",
+        "procedure": f"/console/procedures/{procedures[0]['id']}",
+        "tools": "/console/tools",
+        "sessions": "/console/sessions",
+        "facts": "/console/facts",
+        "policy": "/console/policy",
+        "user": "/console/user",
+        "installation": "/console/installation",
+    }
+
+
+async def _shoot(page: Page, path: str, file: Path) -> None:
+    await page.goto(path)
+    await page.screenshot(path=file, type="png")
+    with Image.open(file) as picture:
+        picture.quantize(COLOURS).save(file, optimize=True)
+
+
+async def main(folder: Path) -> None:
+    """Fills a bank, and takes each page's picture in both colour schemes."""
+    async with AsyncExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="casebank-", ignore_cleanup_errors=True)))
+        settings = Settings(home=home)
+        service = await stack.enter_async_context(own_service(settings))
+        await _fill(settings, service)
+        pages = await _pages(service)
+        now = datetime.now(UTC)
+        visit = Visit(user_sub=USER, jti=None, authorised_at=now, ends_at=now + timedelta(hours=1), is_operator=True)
+        driver = await stack.enter_async_context(async_playwright())
+        browser = await driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        for scheme in ("light", "dark"):
+            context = await browser.new_context(base_url=service.base_url, viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]
+            page = await context.new_page()
+            await _shoot(page, "/console/sign-in", folder / f"sign-in-{scheme}.png")
+            cookie = {"name": COOKIE, "value": VisitSeal.of(settings).seal(visit), "domain": "127.0.0.1"}
+            await context.add_cookies([{**cookie, "path": "/console"}])  # type: ignore[list-item]
+            for name, path in pages.items():
+                await _shoot(page, path, folder / f"{name}-{scheme}.png")
+        await browser.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))

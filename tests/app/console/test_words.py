@@ -1,0 +1,28 @@
+"""The words of the console cover those of the packages."""
+
+from dataclasses import fields
+from typing import get_args
+
+from app.console.words import REASONS, SETTINGS, TERMS, section
+from app.schemas.bank import ProfilePatch
+from policy.reasons import Reason
+from retrieval.ranking.review import Terms
+
+
+def test_every_reason_is_told_in_a_sentence():
+    assert set(REASONS) == set(get_args(Reason))
+
+
+def test_every_setting_of_a_profile_is_on_the_form_with_a_sentence():
+    shown = [setting for group in SETTINGS.values() for setting in group]
+    assert {setting.name for setting in shown} == set(ProfilePatch.model_fields)
+    assert all(setting.says.endswith(".") for setting in shown)
+
+
+def test_the_terms_shown_are_those_whose_sum_a_score_is():
+    assert list(TERMS) == [each.name for each in fields(Terms)][:5]
+
+
+def test_each_path_belongs_to_a_page_of_the_menu():
+    paths = {"/console": "/console", "/console/session": "/console/bank", "/console/cases/1": "/console/bank"}
+    assert {path: section(path) for path in paths} == paths
