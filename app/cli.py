@@ -70,6 +70,7 @@ from writer.rights.signature import SignatureBroken
 from writer.training.candidates import Demand
 from writer.training.decision_log import rewarded
 from writer.training.lifecycle import roll_back, versions
+from writer.training.progress import trial_of
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
@@ -90,6 +91,8 @@ out = Console()
 
 
 LARGEST_SLATE = 50
+LOOKS_SHOWN = 3
+"""Of a trial, the latest."""
 
 
 @cli.command()
@@ -311,6 +314,17 @@ def rollback(user: User, agent: Agent) -> None:
     out.print(f"q-{_run(work())} serves no more")
 
 
+def _trial(row: RowMapping) -> tuple[str, str]:
+    """Returns how far a trial is, and what its latest looks at the difference to the default said."""
+    trial = trial_of(row["verdict"])
+    if trial is None:
+        return "", ""
+    course = trial.courses.get("candidate - default")
+    looks = [f"{look.decisions}: {look.z:.2f} of {look.bound:.2f}" for look in (course.looks if course else ())]
+    to_go = trial.sentence() if row["status"] == "candidate" else ""
+    return f"{trial.decisions} decisions; {to_go}".rstrip("; "), "\n".join(looks[-LOOKS_SHOWN:])
+
+
 @policy.command()
 def show(user: User, agent: Agent) -> None:
     """Show the versions of a profile's policy, and the gate's reasons."""
@@ -326,11 +340,12 @@ def show(user: User, agent: Agent) -> None:
     if not found:
         out.print(f"no policy yet: {decisions} of {Demand().decisions} rewarded decisions")
         return
-    table = Table("policy", "status", "decisions", "blend", "trained", "why")
+    table = Table("policy", "status", "decisions", "blend", "trained", "trial", "looks", "why")
     for row in found:
         why = "\n".join(row["verdict"]["reasons"]) if row["verdict"] else ""
         trained = f"{row['created_at']:%F %R}"
-        table.add_row(f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}", trained, why)
+        said = f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}", trained
+        table.add_row(*said, *_trial(row), why)
     out.print(table)
 
 
