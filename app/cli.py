@@ -314,15 +314,16 @@ def rollback(user: User, agent: Agent) -> None:
     out.print(f"q-{_run(work())} serves no more")
 
 
-def _trial(row: RowMapping) -> tuple[str, str]:
-    """Returns how far a trial is, and what its latest looks at the difference to the default said."""
+def _why(row: RowMapping) -> str:
+    """Returns the gate's reasons; of a trial also how far it is, and what its latest looks said."""
+    said = list(row["verdict"]["reasons"]) if row["verdict"] else []
     trial = trial_of(row["verdict"])
-    if trial is None:
-        return "", ""
-    course = trial.courses.get("candidate - default")
-    looks = [f"{look.decisions}: {look.z:.2f} of {look.bound:.2f}" for look in (course.looks if course else ())]
-    to_go = trial.sentence() if row["status"] == "candidate" else ""
-    return f"{trial.decisions} decisions; {to_go}".rstrip("; "), "\n".join(looks[-LOOKS_SHOWN:])
+    if trial is not None and row["status"] == "candidate":
+        said.append(f"{trial.decisions} decisions on trial; {trial.sentence()}")
+    for name, course in (trial.courses if trial else {}).items():
+        looks = [f"{look.z:.2f} of {look.bound:.2f} at {look.decisions}" for look in course.looks[-LOOKS_SHOWN:]]
+        said.append(f"looks at {name}: {', '.join(looks)}")
+    return "\n".join(said)
 
 
 @policy.command()
@@ -340,12 +341,10 @@ def show(user: User, agent: Agent) -> None:
     if not found:
         out.print(f"no policy yet: {decisions} of {Demand().decisions} rewarded decisions")
         return
-    table = Table("policy", "status", "decisions", "blend", "trained", "trial", "looks", "why")
+    table = Table("policy", "status", "decisions", "blend", "trained", "why")
     for row in found:
-        why = "\n".join(row["verdict"]["reasons"]) if row["verdict"] else ""
-        trained = f"{row['created_at']:%F %R}"
-        said = f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}", trained
-        table.add_row(*said, *_trial(row), why)
+        said = f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}"
+        table.add_row(*said, f"{row['created_at']:%F %R}", _why(row))
     out.print(table)
 
 
