@@ -73,6 +73,7 @@ from writer.rights.signature import SignatureBroken
 from writer.training.candidates import Demand
 from writer.training.decision_log import rewarded
 from writer.training.lifecycle import roll_back, versions
+from writer.training.progress import trial_of
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
@@ -94,6 +95,8 @@ out = Console()
 
 
 LARGEST_SLATE = 50
+LOOKS_SHOWN = 3
+"""Of a trial, the latest."""
 
 
 @cli.command()
@@ -333,6 +336,18 @@ def rollback(user: User, agent: Agent) -> None:
     out.print(f"q-{_run(work())} serves no more")
 
 
+def _why(row: RowMapping) -> str:
+    """Returns the gate's reasons; of a trial also how far it is, and what its latest looks said."""
+    said = list(row["verdict"]["reasons"]) if row["verdict"] else []
+    trial = trial_of(row["verdict"])
+    if trial is not None and row["status"] == "candidate":
+        said.append(f"{trial.decisions} decisions on trial; {trial.sentence()}")
+    for name, course in (trial.courses if trial else {}).items():
+        looks = [f"{look.z:.2f} of {look.bound:.2f} at {look.decisions}" for look in course.looks[-LOOKS_SHOWN:]]
+        said.append(f"looks at {name}: {', '.join(looks)}")
+    return "\n".join(said)
+
+
 @policy.command()
 def show(user: User, agent: Agent) -> None:
     """Show the versions of a profile's policy, and the gate's reasons."""
@@ -350,9 +365,8 @@ def show(user: User, agent: Agent) -> None:
         return
     table = Table("policy", "status", "decisions", "blend", "trained", "why")
     for row in found:
-        why = "\n".join(row["verdict"]["reasons"]) if row["verdict"] else ""
-        trained = f"{row['created_at']:%F %R}"
-        table.add_row(f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}", trained, why)
+        said = f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}"
+        table.add_row(*said, f"{row['created_at']:%F %R}", _why(row))
     out.print(table)
 
 

@@ -1,29 +1,40 @@
 """Deciding: which slate is served, by whose order, and with what chance; and what every term of a score was."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.explore import Lottery, explored, mixture, unless_empty
+from policy.doubt import in_doubt
+from policy.explore import Lottery, doubted, explored, mixture, unless_empty
 from policy.features import Features
 from policy.inputs import Inputs, inputs_of
 from policy.network import Head
 from policy.slate import Field, Slate, choose, order
 
 DEFAULT, SERVING, CANDIDATE = "default", "serving", "candidate"
+EVEN = 0.5
+"""The share of two policies that tells them apart soonest."""
 LARGEST_LOG_ODDS = 30.0
 """Log odds beyond which a promise is as good as certain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A learned policy: its head, and the weight that its evidence gives it, 0 to 1."""
+    """A learned policy.
+
+    Attributes:
+        head: what was learned.
+        blend: the weight that its evidence gives it, 0 to 1.
+        differs: the share of decisions on which it would serve another slate than is served without it, above 0 to 1;
+            1 where nobody counted.
+    """
 
     version: str
     head: Head
     blend: float
+    differs: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +55,8 @@ class Scores:
     spread: NDArray[np.float32]
     q: NDArray[np.float32] | None
     gain: NDArray[np.float32] | None = None
-    """(M, n), log odds of a reward of this case alone over those of an empty slate, by member; None of the default."""
+    """(M, n), log odds of a reward of this case alone over those of an empty slate, by member; None of the default, and
+    of a head that does not know what an empty slate is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +65,10 @@ class Budget:
 
     Attributes:
         explore: slates with a drawn place.
-        canary: decisions that follow the policy on trial.
+        canary: decisions that get another slate because a policy is on trial: where it agrees with what serves, it
+            takes nothing and tells nothing.
         kept: decisions that stay with the default when another policy serves, for without them nobody could tell
-            that it got worse; during a trial half as many as the trial has, if that is more.
+            that it got worse; during a trial half as many as get another slate by it, if that is more.
     """
 
     explore: float = 0.05
@@ -108,19 +121,24 @@ def _score(policy: Policy | None, seen: Inputs) -> Scores:
     shown = policy.head.shown(base + parts)
     odds = (policy.head.query_part(seen.query) + shown).mean(axis=0)
     q = 1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
-    gain = shown - policy.head.null[:, None]
+    gain = shown - policy.head.null[:, None] if policy.head.values_empty else None
     return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32), gain)
 
 
 def preferred(scores: Scores, slate: Slate) -> Slate:
-    """Returns the slate, or an empty one where the whole ensemble expects more of that.
+    """Returns the slate, or an empty one where the whole ensemble expects more of that."""
+    return () if _gained(scores, slate) < 0 else slate
 
-    The whole: the mean gain of the slate's places lies more than the members' spread below zero.
+
+def _gained(scores: Scores, slate: Slate) -> float:
+    """Returns what the whole ensemble expects of a slate beyond an empty one, in log odds; 0: nobody can say.
+
+    The whole: the mean gain of the slate's places lies farther from zero than the members' spread.
     """
     if scores.gain is None or not slate:
-        return slate
+        return 0.0
     gain = scores.gain[:, list(slate)].mean(axis=1)  # (M,)
-    return () if gain.mean() + gain.std() < 0 else slate
+    return float(gain.mean()) if abs(gain.mean()) > gain.std() else 0.0
 
 
 def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
@@ -128,27 +146,62 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
     The arm is drawn by its share, the slate from the arm's own lottery, and the chances are those of both together.
     """
-    arms, budget, seen = trial.arms, trial.budget, inputs_of(features)
-    scores = {arm: _score(policy, seen) for arm, policy in arms.items()}
-    orders = {arm: order(field, scored.total) for arm, scored in scores.items()}
-    ranked = {arm: choose(field, orders[arm], k) for arm in arms}
-    slates = {arm: preferred(scores[arm], ranked[arm]) for arm in arms}
-    lotteries = {
-        arm: explored(field, scores[arm].total, orders[arm], slates[arm], budget.explore)
-        if slates[arm]
-        else unless_empty(ranked[arm], budget.explore)
-        for arm in arms
-    }
-    shared = shares(arms, budget)
+    seen = inputs_of(features)
+    wishes = {arm: _wish(field, _score(policy, seen), k) for arm, policy in trial.arms.items()}
+    lotteries = [_lottery(features, field, wish, trial.budget.explore) for wish in wishes.values()]
+    shared = shares(trial.arms, trial.budget)
     rng = np.random.default_rng(trial.seed)
-    arm = list(shared)[rng.choice(len(shared), p=list(shared.values()))]
-    whole = mixture(list(shared.values()), [lotteries[name] for name in shared])
-    return Decision(lotteries[arm].draw(rng), arm, scores[arm], whole, slates, allowed=bool(orders[arm]))
+    drawn = rng.choice(len(shared), p=list(shared.values()))
+    arm = list(shared)[drawn]
+    return Decision(
+        slate=lotteries[drawn].draw(rng),
+        arm=arm,
+        scores=wishes[arm].scores,
+        lottery=mixture(list(shared.values()), lotteries),
+        slates={name: wish.slate for name, wish in wishes.items()},
+        allowed=bool(wishes[arm].ordered),
+    )
 
 
-def shares(arms: Collection[str], budget: Budget) -> dict[str, float]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wish:
+    """What an arm would serve, had nothing been drawn: ``full`` is the slate if it is not to be empty."""
+
+    scores: Scores
+    ordered: list[int]
+    full: Slate
+    slate: Slate
+
+
+def _wish(field: Field, scores: Scores, k: int) -> _Wish:
+    ordered = order(field, scores.total)
+    full = choose(field, ordered, k)
+    return _Wish(scores, ordered, full, preferred(scores, full))
+
+
+def _lottery(features: Features, field: Field, wish: _Wish, budget: float) -> Lottery:
+    """Returns what an arm may serve with which chance, with a part of it tried out."""
+    if not wish.slate:
+        return unless_empty(wish.full, budget)
+    lottery = explored(field, wish.scores.total, wish.ordered, wish.slate, budget)
+    is_open = _gained(wish.scores, wish.slate) <= 0
+    return doubted(lottery, budget) if is_open and in_doubt(features, wish.slate) else lottery
+
+
+def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float]:
     """Returns the share of decisions that follow each arm; they sum to 1."""
-    trial = budget.canary if CANDIDATE in arms else 0.0
-    kept = min(max(budget.kept, trial / 2), 1 - trial) if SERVING in arms else 1 - trial
+    on_trial = arms.get(CANDIDATE)
+    trial = 0.0 if on_trial is None else trial_share(budget.canary, on_trial.differs)
+    others = 0.0 if on_trial is None else trial * on_trial.differs
+    kept = min(max(budget.kept, others / 2), 1 - trial) if SERVING in arms else 1 - trial
     found = {DEFAULT: kept, SERVING: 1 - trial - kept, CANDIDATE: trial}
     return {arm: found[arm] for arm in arms}
+
+
+def trial_share(canary: float, differs: float) -> float:
+    """Returns the share of decisions that follow a policy on trial which differs on so many.
+
+    So that the canary's share of all decisions gets another slate, and at most half of those on which the two differ:
+    no lot tells two policies apart sooner (Neyman 1934).
+    """
+    return max(canary, min(EVEN, canary / differs))

@@ -1,8 +1,9 @@
 """Exploration: at most one place of the slate is drawn by lot, and the chance of every outcome is known exactly.
 
-Two lots are drawn. One asks whether another order would do better: it tries the contenders for the last place. The
-other lets unproven cases that wait in quarantine become known: else a young honest one among proven ones would never be
-used, and never proven. Their share of all places is fixed, however many of them wait.
+Three lots are drawn. One asks whether another order would do better: it tries the contenders for the last place. One
+lets unproven cases that wait in quarantine become known: else a young honest one among proven ones would never be
+used, and never proven. Their share of all places is fixed, however many of them wait. And some slates are left empty,
+to see what is done without memory: few where memory is trusted, more where it is in doubt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,10 @@ from policy.slate import Field, Slate, contenders, waiting
 
 NULL_SHARE = 0.1
 """Share of the exploration budget that returns nothing, so that the worth of memory itself is seen."""
+DOUBTED_SHARE = 2.0
+"""Share of slates in doubt that are left empty besides, in exploration budgets: 10 % where that is 5 %."""
+MOST_DOUBTED = 0.5
+"""The largest share of them, whatever the budget."""
 TEMPERATURE = 0.5
 """Of the softmax over scores (log odds) among the contenders: the higher, the more evenly they are tried."""
 WAITING_PLACES = 0.5
@@ -63,6 +68,15 @@ def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slat
         parts.append((min(share, 1 - budget), _last_drawn(slate, scores, young)))
     rest = 1 - sum(share for share, _ in parts)
     return mixture([rest, *(share for share, _ in parts)], [certain(slate), *(lottery for _, lottery in parts)])
+
+
+def doubted(lottery: Lottery, budget: float) -> Lottery:
+    """Returns the lottery of a slate in doubt: it is left empty more often, so that the worth of telling is seen soon.
+
+    Where telling plainly helps, few empty slates are enough to know what memory is worth, and each costs something.
+    """
+    share = min(DOUBTED_SHARE * budget, MOST_DOUBTED)
+    return mixture([1 - share, share], [lottery, certain(())])
 
 
 def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) -> Lottery:

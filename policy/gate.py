@@ -1,23 +1,22 @@
 """The gate: a candidate serves only when logged evidence says that it beats what serves and the untrained default.
 
-The verdict is one of four. **promote**: every check passed. **keep**: the evidence suffices, and the candidate is not
-shown to be better (or is miscalibrated, or harms a segment); what serves goes on. **roll back**: what serves is shown
-to be worse than the default. **insufficient evidence**: the log cannot answer, so nothing is estimated from it.
+The verdict is one of five. **promote**: every check passed. **insufficient evidence**: the log cannot answer yet, and
+the trial goes on. **futile**: it cannot be won any more, and ends. **keep**: the candidate is miscalibrated or harms a
+segment, or its trial is over; what serves goes on. **roll back**: what serves is shown to be worse than the default.
 
-Both differences must pass, so the chance of promoting a candidate that is no better is at most the level's (an
-intersection-union test, Berger 1982, needs no correction). It holds for each look: a candidate looked at every night
-on a growing log has as many chances, which is why the default level is 99 %.
+One may look as often as one likes: whatever the number of looks, the chance that a candidate that is no better is ever
+promoted is at most ``Spending.error`` (`policy.spending`). Both differences must pass, which needs no correction (an
+intersection-union test, Berger 1982).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
 
 import numpy as np
 
+from policy.course import Course, course_of
 from policy.evaluate import (
     Estimates,
-    Interval,
     Missingness,
     Plan,
     clustered_mean,
@@ -31,108 +30,14 @@ from policy.evaluate import (
     weights,
 )
 from policy.logged import Logged, Target
-from policy.reliability import Bin, Calibration, Segment, calibration, segments
+from policy.reliability import Calibration, Segment, calibration, segments
+from policy.verdict import Check, GateOutcome, Outlook, Settings, Verdict
 
-GateOutcome = Literal["promote", "keep", "roll back", "insufficient evidence"]
 CANDIDATE, SERVING, DEFAULT = "candidate", "serving", "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the gate asks for.
-
-    Attributes:
-        level: one-sided, of each bound; 1 - level is the chance that a candidate that is no better passes a look.
-        resamples: of whole query groups, for each interval.
-        min_decisions: decisions with a reward.
-        min_effective: Kish's effective sample of each policy compared, in decisions.
-        min_groups: the same by query group: many decisions on few queries are few observations.
-        support_z: a policy's mean weight is 1 when the log could have served all its slates; farther from 1 than this
-            many standard errors and than ``support_gap``, it could not, or the propensities are wrong.
-        support_gap: see ``support_z``; in units of weight.
-        missing_z: rewards missing more often on one policy's slates, by so many standard errors ...
-        missing_gap: ... and by at least this share, tell more about who answers than about who is better.
-        ece_limit: the most that the calibration error may exceed what noise explains, in units of reward.
-        calibration_bins: at most; of equal mass.
-        segment_alpha: the chance that any segment is called worse when none is.
-        min_segment_groups: segments with fewer query groups that tell the policies apart are reported, not tested.
-    """
-
-    level: float = 0.99
-    resamples: int = 2000
-    min_decisions: int = 300
-    min_effective: float = 200.0
-    min_groups: float = 30.0
-    support_z: float = 3.5
-    support_gap: float = 0.05
-    missing_z: float = 3.0
-    missing_gap: float = 0.1
-    ece_limit: float = 0.1
-    calibration_bins: int = 10
-    segment_alpha: float = 0.05
-    min_segment_groups: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question asked, its number and the limit; ``value`` is None where there was nothing to measure."""
-
-    name: str
-    value: float | None
-    limit: float
-    passed: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the gate says, with every number it looked at; JSON both ways (`as_json`, `from_json`).
-
-    ``estimates`` holds only what the log could answer: values ("candidate", "serving", "default") and differences
-    ("candidate - default", "candidate - serving", "serving - default").
-    """
-
-    outcome: GateOutcome
-    checks: tuple[Check, ...]
-    settings: Settings
-    seed: int
-    decisions: int
-    groups: int
-    missing: Missingness
-    estimates: dict[str, Estimates] = field(default_factory=dict)
-    calibration: Calibration | None = None
-    segments: tuple[Segment, ...] = ()
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Returns why: the failed checks, or every check of a promotion."""
-        failed = tuple(check.reason for check in self.checks if not check.passed)
-        return failed or tuple(check.reason for check in self.checks)
-
-    def as_json(self) -> dict[str, object]:
-        """Returns the verdict as plain dicts, lists, strings and finite numbers."""
-        return {**asdict(self), "reasons": list(self.reasons)}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "Verdict":
-        """Returns the verdict that `as_json` described: each part has the fields of its class, whatever JSON says."""
-        found = stored["calibration"]
-        return cls(
-            outcome=stored["outcome"],
-            checks=tuple(Check(**check) for check in stored["checks"]),
-            settings=Settings(**stored["settings"]),
-            seed=stored["seed"],
-            decisions=stored["decisions"],
-            groups=stored["groups"],
-            missing=Missingness(**stored["missing"]),
-            estimates={name: _estimates(parts) for name, parts in stored["estimates"].items()},
-            calibration=found and Calibration(**{**found, "bins": tuple(Bin(**row) for row in found["bins"])}),
-            segments=tuple(Segment(**segment) for segment in stored["segments"]),
-        )
-
-
-def _estimates(stored: Mapping[str, Mapping[str, float]]) -> Estimates:
-    return Estimates(**{name: Interval(**interval) for name, interval in stored.items()})
+TESTED = ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (DEFAULT, SERVING))
+"""The differences that a trial is looked at for: the first two make a promotion, the last one a rollback."""
+COUNTED = ("decisions", "effective sample", "effective groups")
+"""How the names of checks begin that more decisions alone can mend."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,8 +56,8 @@ class Contest:
 def judge(logged: Logged, contest: Contest, settings: Settings | None = None, seed: int = 0) -> Verdict:
     """Returns the verdict on the candidate.
 
-    Rows without a reward are left out, and counted. Raises an EvaluationError only where the arrays make no sense;
-    too little evidence is a verdict.
+    Rows are in the order of time; those without a reward are left out, and counted. Raises an EvaluationError only
+    where the arrays make no sense; too little evidence is a verdict.
     """
     settings = settings or Settings()
     missing = missingness(logged, contest.candidate, contest.default)
@@ -165,29 +70,68 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
         support = {name: [] for name in support}
     sound = {name for name, asked in support.items() if asked and all(check.passed for check in asked)}
     plan = Plan(level=settings.level, resamples=settings.resamples, seed=seed)
-    estimates = _all_estimates(log, {name: targets[name] for name in targets if name in sound}, plan)
+    known = {name: targets[name] for name in targets if name in sound}
+    estimates = _all_estimates(log, known, plan)
+    courses = _courses(log, known, plan, settings)
     checks = shared + [check for asked in support.values() for check in asked]
     found: Calibration | None = None
     parts: tuple[Segment, ...] = ()
-    if len(sound) == len(targets):
+    sufficient = len(sound) == len(targets)
+    if sufficient:
         found = _calibration(log, targets[CANDIDATE], settings)
         shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], plan)
         parts = segments(shares, log, settings.segment_alpha, settings.min_segment_groups)
-        checks += _merit_checks(estimates, found, parts, settings)
-    checks += _serving_checks(estimates)
-    outcome = _outcome(checks, sufficient=len(sound) == len(targets))
+        checks += _merit_checks(estimates, courses, settings)
+        checks += _trust_checks(found, parts, settings)
+    checks += _serving_checks(courses)
+    outlook = _outlook(checks, courses, len(log.reward), sufficient=sufficient)
+    outcome = _outcome(checks, outlook, len(log.reward), settings, sufficient=sufficient)
     groups = len(np.unique(log.group))
-    return Verdict(outcome, tuple(checks), settings, seed, len(log.reward), groups, missing, estimates, found, parts)
+    return Verdict(
+        outcome,
+        tuple(checks),
+        settings,
+        seed,
+        len(log.reward),
+        groups,
+        missing,
+        estimates,
+        found,
+        parts,
+        courses,
+        outlook,
+    )
 
 
-def _outcome(checks: Iterable[Check], *, sufficient: bool) -> GateOutcome:
+def _outcome(
+    checks: Iterable[Check], outlook: Outlook, decisions: int, settings: Settings, *, sufficient: bool
+) -> GateOutcome:
     """Returns the verdict; a better candidate replaces a serving policy that is worse than the default."""
     failed = {check.name for check in checks if not check.passed}
     if sufficient and failed <= {"serving is not worse"}:
         return "promote"
     if "serving is not worse" in failed:
         return "roll back"
-    return "keep" if sufficient else "insufficient evidence"
+    if not sufficient:
+        return "insufficient evidence"
+    if failed - {f"better than {other}" for other in (DEFAULT, SERVING)} or decisions >= settings.spending.longest:
+        return "keep"
+    is_futile = outlook.chance is not None and outlook.chance < settings.futility
+    return "futile" if is_futile else "insufficient evidence"
+
+
+def _outlook(checks: Iterable[Check], courses: Mapping[str, Course], decisions: int, *, sufficient: bool) -> Outlook:
+    """Returns what the trial may still come to: as much as the difference that fares worse, or as the log allows."""
+    asked = [courses[name] for name in (f"{CANDIDATE} - {DEFAULT}", f"{CANDIDATE} - {SERVING}") if name in courses]
+    if sufficient and asked:
+        more = [course.more for course in asked]
+        chances = [course.chance for course in asked if course.chance is not None]
+        return Outlook(None if None in more else max(filter(None, more), default=0), min(chances, default=None))
+    lacking = [check for check in checks if not check.passed and check.name.startswith(COUNTED)]
+    if any(not check.value for check in lacking):
+        return Outlook(None, None)
+    wanted = (check.limit / (check.value or 1) * decisions for check in lacking)
+    return Outlook(int(np.ceil(max(wanted, default=decisions))) - decisions, None)
 
 
 def _at_least(name: str, value: float, limit: float, what: str) -> Check:
@@ -240,17 +184,64 @@ def _calibration(log: Logged, candidate: Target, settings: Settings) -> Calibrat
     return calibration(candidate.predicted, log.reward, weights(log, candidate), settings.calibration_bins)
 
 
-def _merit_checks(
-    estimates: Mapping[str, Estimates], found: Calibration | None, parts: Iterable[Segment], settings: Settings
-) -> Iterable[Check]:
-    """Yields what a candidate must show once the log can answer."""
-    for other in (DEFAULT, SERVING):
-        seen = estimates[f"{CANDIDATE} - {other}"].dr
-        reason = (
-            f"candidate - {other}: {seen.estimate:+.4f}, {settings.level:.1%} sure of more than {seen.low:+.4f};"
-            " the lower bound must be above zero"
+def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
+    """Returns the course of each difference that is tested; where nothing serves but the default, it is one contest."""
+
+    def enough(first: Logged, *pair: Target) -> bool:
+        each = [weights(first, target) for target in pair]
+        return len(first.reward) >= settings.min_decisions and all(
+            effective_sample(weight) >= settings.min_effective
+            and effective_sample(group_sums(weight, first.group)) >= settings.min_groups
+            for weight in each
         )
-        yield Check(f"better than {other}", seen.low, 0.0, seen.low > 0, reason)
+
+    found: dict[str, Course] = {}
+    chances = {name: target.target_probability for name, target in targets.items()}
+    alone = len(targets) == len({CANDIDATE, SERVING, DEFAULT}) and np.array_equal(chances[SERVING], chances[DEFAULT])
+    for one, other in TESTED:
+        if alone and SERVING in {one, other}:
+            continue
+        if one in targets and other in targets:
+            pair = (targets[one], targets[other])
+            found[f"{one} - {other}"] = course_of(log, pair, settings.spending, plan, enough)
+    return found | {f"{CANDIDATE} - {SERVING}": found[f"{CANDIDATE} - {DEFAULT}"]} if alone else found
+
+
+def _merit_checks(
+    estimates: Mapping[str, Estimates], courses: Mapping[str, Course], settings: Settings
+) -> Iterable[Check]:
+    """Yields whether a look has found the candidate better, and it still seems so."""
+    for other in (DEFAULT, SERVING):
+        name = f"{CANDIDATE} - {other}"
+        course, now = courses[name], estimates[name].dr.estimate
+        shown = course.passing or next(reversed(course.looks), None)
+        passed = course.passing is not None and now > 0
+        reason = f"{name}: {now:+.4f}; {_told(course, settings)}"
+        z, bound = (shown.z, shown.bound) if shown else (None, 0.0)
+        yield Check(f"better than {other}", z, bound, passed, reason)
+
+
+def _told(course: Course, settings: Settings) -> str:
+    """Returns what the looks at a difference say of it, and what is to be expected."""
+    if not course.looks:
+        return "no look has told the two apart"
+    look = course.passing or course.looks[-1]
+    said = (
+        f"after {look.decisions} decisions it was {look.z:.2f} standard errors above zero, {look.bound:.2f} asked"
+        f" ({len(course.looks)} looks)"
+    )
+    if course.passing is not None:
+        return said
+    if course.chance is not None and course.chance < settings.futility:
+        return f"{said}; futile: the chance to pass by {settings.spending.longest} is {course.chance:.1%}"
+    longest = settings.spending.longest
+    return f"{said}; " + (
+        f"not before {longest} if it stays so" if course.more is None else f"{course.more} more if it stays so"
+    )
+
+
+def _trust_checks(found: Calibration | None, parts: Iterable[Segment], settings: Settings) -> Iterable[Check]:
+    """Yields whether the candidate keeps what it promises, to everybody."""
     if found is None:
         yield Check("calibration", None, settings.ece_limit, passed=False, reason="the candidate promised no rewards")
     else:
@@ -261,11 +252,14 @@ def _merit_checks(
     yield Check("no segment worse", float(len(worse)), 0.0, not worse, named or "no segment is significantly worse")
 
 
-def _serving_checks(estimates: Mapping[str, Estimates]) -> list[Check]:
+def _serving_checks(courses: Mapping[str, Course]) -> list[Check]:
     """Returns whether what serves is still no worse than the default, where the log can say."""
-    found = estimates.get(f"{SERVING} - {DEFAULT}")
-    if found is None:
+    course = courses.get(f"{DEFAULT} - {SERVING}")
+    if course is None or not course.looks:
         return []
-    seen = found.dr
-    reason = f"serving - default: {seen.estimate:+.4f}, below {seen.high:+.4f}; an upper bound below zero rolls back"
-    return [Check("serving is not worse", seen.high, 0.0, seen.high >= 0, reason)]
+    look = course.passing or course.looks[-1]
+    reason = (
+        f"default - serving: {look.difference:+.4f} after {look.decisions} decisions, {look.z:.2f} standard errors"
+        f" above zero; at {look.bound:.2f} it is rolled back"
+    )
+    return [Check("serving is not worse", look.z, look.bound, course.passing is None, reason)]

@@ -129,8 +129,7 @@ def _on_trial(trained: TrainingReport) -> str:
     metrics = trained.metrics
     return (
         f"  it predicts {metrics.held_out} later rewards better than the default by {metrics.log_loss_gain:+.3f} nats"
-        f" (standard error {metrics.log_loss_gain_error:.3f}); q-{trained.version} now serves a quarter of the"
-        " decisions, on trial"
+        f" (standard error {metrics.log_loss_gain_error:.3f}); q-{trained.version} is now on trial"
     )
 
 

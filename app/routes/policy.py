@@ -1,5 +1,6 @@
 """The learned policy: what was trained, with what verdict; start a training; take a policy out of service."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -7,13 +8,15 @@ from fastapi import APIRouter, Query, Request
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
-from app.schemas.policy import AgentIn, PoliciesOut, PolicyOut, RollbackOut, TrainingOut
+from app.schemas.policy import AgentIn, LookOut, PoliciesOut, PolicyOut, RollbackOut, TrainingOut, TrialOut
 from app.training.processes import Trainings
 from policy import default
 from retrieval import listing
+from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
+from writer.training.progress import trial_of
 
 router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED, route_class=BodyRoute)
 
@@ -24,9 +27,24 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
-    found = [PolicyOut.model_validate(row, from_attributes=True) for row in rows]
+    found = [_shown(row) for row in rows]
     serving = next((f"q-{row.version}" for row in found if row.status == "serving"), default.VERSION)
     return PoliciesOut(serving=serving, rewarded_decisions=rewarded, policies=found)
+
+
+def _shown(row: AnyRow) -> PolicyOut:
+    shown = PolicyOut.model_validate(row, from_attributes=True)
+    trial = trial_of(row.verdict)
+    if trial is None:
+        return shown
+    looks = [
+        LookOut(difference=name, decisions=look.decisions, z=look.z, bound=look.bound, passed=look.passed)
+        for name, course in trial.courses.items()
+        for look in course.looks
+    ]
+    days = trial.days(datetime.now(UTC) - row.created_at)
+    told = TrialOut(decisions=trial.decisions, more=trial.more, more_days=days, chance=trial.chance, looks=looks)
+    return shown.model_copy(update={"trial": told})
 
 
 @router.post("/train", status_code=202)

@@ -10,6 +10,30 @@ from retrieval.kinds import PolicyStatus
 from writer.run import AgentKey, Strict
 
 
+class LookOut(BaseModel):
+    """One look at a difference in a trial."""
+
+    difference: str = Field(
+        description="of which two: `candidate - default`, `candidate - serving`, `default - serving`"
+    )
+    decisions: int = Field(description="rewarded ones, the first of the trial, that it was at")
+    z: float = Field(description="how many standard errors above zero the difference was")
+    bound: float = Field(description="how many were asked for")
+    passed: bool
+
+
+class TrialOut(BaseModel):
+    """What the gate's looks have said of a policy, as of the last night, and what is still to come."""
+
+    decisions: int = Field(description="rewarded ones since it began")
+    more: int | None = Field(
+        description="rewarded decisions that it still takes if all stays as it is; null: not to be won"
+    )
+    more_days: float | None = Field(description="the same in days, at the rate of this trial so far")
+    chance: float | None = Field(description="that it is promoted before the trial ends; null: nobody can say yet")
+    looks: list[LookOut]
+
+
 class PolicyOut(BaseModel):
     """One version of a profile's learned policy, and why it has its status."""
 
@@ -20,6 +44,7 @@ class PolicyOut(BaseModel):
     decisions: int = Field(description="rewarded decisions that it was trained on")
     metrics: dict[str, object]
     verdict: dict[str, object] | None = Field(description="of the gate: every number and every reason")
+    trial: TrialOut | None = Field(default=None, description="null before the first night of its trial")
     prior_version: int | None
     created_at: datetime
     promoted_at: datetime | None

@@ -67,7 +67,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     seed: Annotated[int, typer.Option(help="the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="write train.json and plots here")] = None,
     outcomes: Annotated[
-        bool, typer.Option("--outcomes", help="print how many profiles had which outcome, as JSON, and nothing else")
+        bool, typer.Option("--outcomes", help="print, as JSON, who had which outcome in numbers, and what trials need")
     ] = False,
     profile_from_stdin: Annotated[
         bool, typer.Option("--profile-from-stdin", help='one profile, as {"user": …, "agent": …} on standard input')
@@ -88,7 +88,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     fit = engine("ray" if engine_name == "ray" else "local", device)
     learnt = run_to_end(run(Settings(), fit, only, seed))
     if outcomes:
-        sys.stdout.write(json.dumps(Counter(each.outcome for each in learnt)) + "\n")
+        sys.stdout.write(json.dumps(_counted(learnt)) + "\n")
     else:
         Console().print(as_table(learnt))
     if out_dir is not None:
@@ -96,6 +96,13 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         (out_dir / "train.json").write_text(json.dumps([as_json(each) for each in learnt], indent=2) + "\n")
         for file in draw(learnt, out_dir):
             sys.stdout.write(f"{file}\n")
+
+
+def _counted(learnt: Sequence[TrainingResult]) -> dict[str, object]:
+    """Returns how many profiles had which outcome, and how many more decisions each trial under way takes."""
+    outlooks = [each.verdict.outlook for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
+    more = [outlook.more for outlook in outlooks if outlook is not None and outlook.more is not None]
+    return {"outcomes": Counter(each.outcome for each in learnt), "more": more}
 
 
 def as_table(learnt: Sequence[TrainingResult]) -> Table:
@@ -110,7 +117,9 @@ def as_table(learnt: Sequence[TrainingResult]) -> Table:
 def _why(learnt: TrainingResult) -> str:
     """The gate's reasons, or how many decisions are missing."""
     if learnt.verdict:
-        return "\n".join(learnt.verdict.reasons)
+        outlook = learnt.verdict.outlook
+        more = [f"{outlook.more} more decisions if all stays as it is"] if outlook and outlook.more else []
+        return "\n".join([*learnt.verdict.reasons, *more])
     if learnt.missing:
         return f"{learnt.missing} more rewarded decisions are needed"
     return ""

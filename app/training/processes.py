@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Histogram
 from pydantic import TypeAdapter
 
 from app.own_module import OWN_MODULE
@@ -18,6 +18,11 @@ from app.settings import Settings
 from retrieval.telemetry import log
 
 TRAININGS = Counter("casebank_trainings_total", "Trainings of a profile, by outcome or verdict", ["outcome"])
+TO_GO = Histogram(
+    "casebank_trial_decisions_to_go",
+    "Rewarded decisions that a trial still takes, if all stays as it is, at each night's look",
+    buckets=(100, 200, 500, 1_000, 2_000, 4_000),
+)
 
 
 class TrainingFailed(Exception):
@@ -88,15 +93,25 @@ class Trainings:
             with self._log.open("ab") as said:
                 said.write(printed)
         status = process.returncode or 0
-        outcomes = _counted(printed)
-        for outcome, profiles in outcomes.items():
+        told = _told(printed)
+        for outcome, profiles in told.outcomes.items():
             TRAININGS.labels(outcome).inc(profiles)
-        log.info("training.ended", status=status, profiles=outcomes)
+        for more in told.more:
+            TO_GO.observe(more)
+        log.info("training.ended", status=status, profiles=told.outcomes)
         return status
 
 
-def _counted(printed: bytes) -> dict[str, int]:
-    """Reads how many profiles had which outcome; of a training that failed nothing is known."""
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a training printed: how many profiles had which outcome, and what each trial under way still takes."""
+
+    outcomes: dict[str, int] = field(default_factory=dict)
+    more: list[int] = field(default_factory=list)
+
+
+def _told(printed: bytes) -> _Told:
+    """Reads what a training printed; of one that failed nothing is known."""
     with suppress(ValueError):
-        return TypeAdapter(dict[str, int]).validate_json(printed)
-    return {}
+        return TypeAdapter(_Told).validate_json(printed)
+    return _Told()

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
-from policy.gate import Verdict
+from policy.verdict import Verdict
 from writer.training.result import TrainingResult
 
 

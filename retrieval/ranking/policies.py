@@ -1,6 +1,7 @@
 """The learned policies that serve: read when a version is new to the process, and remembered by version."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
@@ -19,13 +20,15 @@ from retrieval.schema import policies
 from retrieval.search.profile_settings import ProfileSettings
 from retrieval.telemetry import log
 
+DIFFERS = "differs"
+"""Among a policy's metrics: the share of decisions on which it would serve another slate."""
 LEARNED = "q-"
 """What the names of learned policies' versions begin with; the number follows."""
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
 
 
 class StoredPolicy(Protocol):
-    """A row of ``policies``, as far as serving needs it: the head as ``policy.weights`` packs it, and its blend."""
+    """A row of ``policies``, as far as a decision needs it: the head as ``policy.weights`` packs it, and its blend."""
 
     @property
     def version(self) -> int:
@@ -46,6 +49,14 @@ class StoredPolicy(Protocol):
     @property
     def blend(self) -> float:
         """Weight of the learned part, 0 to 1."""
+
+
+class ServedPolicy(StoredPolicy, Protocol):
+    """A row of ``policies``, as far as serving needs it."""
+
+    @property
+    def differs(self) -> float | None:
+        """The share of decisions on which it would serve another slate; None where nobody counted."""
 
 
 _Key = tuple[str, str, int, datetime]
@@ -91,10 +102,10 @@ class Policies:
         return loaded
 
 
-def _accepted(row: StoredPolicy) -> Policy | None:
+def _accepted(row: ServedPolicy) -> Policy | None:
     """Returns the policy in the row, or None where it cannot be loaded."""
     try:
-        return policy_of(row)
+        return replace(policy_of(row), differs=row.differs or 1.0)
     except WeightsError as error:
         REFUSED.labels(type(error).__name__).inc()
         log.warning("policy.refused", why=type(error).__name__, version=row.version)
@@ -115,8 +126,11 @@ def policy_of(row: StoredPolicy) -> Policy:
     return Policy(f"{LEARNED}{row.version}", head, row.blend)
 
 
-_WEIGHTS: FastStatement[StoredPolicy] = FastStatement.of(
-    select(policies.c.version, policies.c.created_at, policies.c.weights, policies.c.checksum, policies.c.blend)
+_WEIGHTS: FastStatement[ServedPolicy] = FastStatement.of(
+    select(
+        *(policies.c[name] for name in ("version", "created_at", "weights", "checksum", "blend")),
+        policies.c.metrics[DIFFERS].as_float().label(DIFFERS),
+    )
     .where(
         select(entered().c.entered).scalar_subquery(),
         policies.c.user_sub == USER_SUB,

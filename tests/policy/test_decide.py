@@ -9,8 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy import default, inputs
-from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget, Decision, Policy, Trial, decide, score, shares
-from policy.explore import NULL_SHARE
+from policy.decide import (
+    CANDIDATE,
+    DEFAULT,
+    SERVING,
+    Budget,
+    Decision,
+    Policy,
+    Trial,
+    decide,
+    score,
+    shares,
+    trial_share,
+)
+from policy.doubt import in_doubt
+from policy.explore import MOST_DOUBTED, NULL_SHARE
 from policy.features import Features
 from policy.slate import DEPTH, Field, choose, contenders, field_of, order
 from tests.policies import head
@@ -126,6 +139,24 @@ def test_a_trial_takes_its_share_and_the_default_keeps_one_to_be_compared_with()
     assert shares(ARMS["both"], Budget(0.05, 0, 0)) == {DEFAULT: 0, SERVING: 1, CANDIDATE: 0}
 
 
+def differing(share: float) -> dict[str, Policy | None]:
+    """Arms of a trial whose candidate would serve another slate on so many decisions."""
+    return {DEFAULT: None, SERVING: NEAREST_FIRST, CANDIDATE: replace(WORST_FIRST, differs=share)}
+
+
+def test_a_candidate_that_mostly_agrees_gets_half_of_what_it_differs_on():
+    budget = Budget(0.05, 0.25, 0.05)
+    assert shares(differing(0.1), budget) == {DEFAULT: 0.05, SERVING: 0.45, CANDIDATE: 0.5}
+    assert shares(differing(1.0), budget) == {DEFAULT: 0.125, SERVING: 0.625, CANDIDATE: 0.25}
+
+
+@given(differs=st.floats(0.01, 1), canary=st.floats(0, 0.5))
+def test_no_more_decisions_than_the_canary_get_another_slate_by_a_trial(differs: float, canary: float):
+    share = trial_share(canary, differs)
+    assert share * differs <= canary + 1e-9
+    assert canary <= share <= 0.5
+
+
 @by_arms
 def test_over_many_seeds_each_arm_decides_as_often_as_its_share_says(arms: dict[str, Policy | None]):
     seen, field = world(3, 12)
@@ -186,7 +217,8 @@ def test_exploration_changes_one_place_at_most_and_looks_no_deeper_than_it_may(s
     rivals = contenders(field, ordered, plain) if plain else []
     for slate, chance in decision.lottery.chances.items():
         assert slate in {plain, ()} or (slate[:-1] == plain[:-1] and slate[-1] in ordered[:DEPTH])
-        assert slate != () or not plain or chance == pytest.approx(0.5 * NULL_SHARE)
+        extra = MOST_DOUBTED if in_doubt(seen, plain) else 0.0
+        assert slate != () or not plain or chance == pytest.approx(extra + (1 - extra) * 0.5 * NULL_SHARE)
     assert len(decision.lottery.chances) <= len(rivals) + 1
 
 

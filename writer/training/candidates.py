@@ -3,29 +3,38 @@
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy.exc import IntegrityError
 
 from policy import features
+from policy.decide import Policy
 from policy.examples import Examples, split
 from policy.held_out import held_out_log_loss
 from policy.inputs import factory
 from policy.network import Head
-from policy.weights import pack
+from policy.weights import pack, unpack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
+from retrieval.ranking.policies import DIFFERS
 from writer.profiles import Profile
 from writer.training import lifecycle, shared_prior
+from writer.training.decision_log import read
 from writer.training.lifecycle import NewPolicy
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.shared_prior import Start
+from writer.training.training_data import differing
+from writer.training.trial import policy_in
 
 Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
 """Trains a head for each set of examples, with its seed, from where it begins."""
 
 HELD_OUT = 0.2
+COMPARED = 200
+"""The latest decisions, on which a candidate's slates are compared with those that are served."""
+LEAST_DIFFERENT = 0.1
+"""On fewer of them a candidate has next to nothing to win, and its trial would cost more."""
 CURVE = (0.25, 0.5, 1.0)
 """Shares of the earlier decisions at which the learning curve is measured."""
 
@@ -113,16 +122,33 @@ async def _start(database: Database, due: Sequence[DueProfile], fit: Fit, demand
 async def _store(database: Database, profile: Profile, new: NewPolicy) -> TrainingResult:
     user_sub, agent_key = profile.user_sub, profile.agent_key
     try:
+        differs = await _differs(database, profile, new)
+        new = replace(
+            new,
+            metrics={**new.metrics, DIFFERS: differs},
+            status=new.status if differs >= LEAST_DIFFERENT else "rejected",
+        )
         async with database.as_user(user_sub, profile.seen_at) as connection:
             version = await lifecycle.add(connection, user_sub, agent_key, new)
     except UserErased:
         return TrainingResult(user_sub, agent_key, "erased")
     except IntegrityError:
         return TrainingResult(user_sub, agent_key, "another trainer was first")
-    outcome: TrainingOutcome = (
-        "candidate" if new.status == "candidate" else "worse than the default on held-out decisions"
-    )
+    outcome: TrainingOutcome = "candidate"
+    if new.status != "candidate":
+        tried = differs >= LEAST_DIFFERENT
+        outcome = "worse than the default on held-out decisions" if tried else "serves nearly the same slates"
     return TrainingResult(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
+
+
+async def _differs(database: Database, profile: Profile, new: NewPolicy) -> float:
+    """Returns on which share of the latest decisions the policy would serve another slate than is served without it."""
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        live = await lifecycle.live_policies(connection, profile.user_sub, profile.agent_key)
+        log = await read(connection, profile.user_sub, profile.agent_key, COMPARED)
+    policy = Policy("", unpack(new.weights, new.checksum, new.feature_version), new.blend)
+    serving = next((row for row in live if row.status == "serving" and row.stands), None)
+    return differing(log, policy, policy_in(serving))
 
 
 def _seed(profile: Profile, seed: int) -> int:

@@ -80,13 +80,15 @@ class _Row(_Columns):
     used: Sequence[bool | None] | None
 
 
-async def read(connection: AsyncConnection, user_sub: str, agent_key: str) -> list[LoggedDecision]:
+async def read(
+    connection: AsyncConnection, user_sub: str, agent_key: str, most: int = MOST_DECISIONS
+) -> list[LoggedDecision]:
     """Returns the latest decisions of the profile that offered candidates, the oldest first."""
-    rows = (await connection.execute(entries(user_sub, agent_key))).all()
+    rows = (await connection.execute(entries(user_sub, agent_key, most))).all()
     return [_logged_decision(_Row(*row)) for row in reversed(rows)]
 
 
-def entries(user_sub: str, agent_key: str) -> Rows:
+def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
     """Returns the statement for the latest decisions of this version of the features, each with its slots in order."""
     slots = slots_of(user_sub)
     return (
@@ -99,7 +101,7 @@ def entries(user_sub: str, agent_key: str) -> Rows:
             func.cardinality(decisions.c.candidate_ids) > 0,
         )
         .order_by(decisions.c.id.desc())
-        .limit(MOST_DECISIONS)
+        .limit(most)
     )
 
 

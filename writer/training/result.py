@@ -4,18 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, cast
 
-from policy.gate import Verdict
+from policy.verdict import Verdict
 
 TrainingOutcome = Literal[
     "candidate",
     "promote",
     "keep",
+    "futile",
     "roll back",
     "insufficient evidence",
     "too few decisions",
     "rewards all equal",
     "nothing new",
     "worse than the default on held-out decisions",
+    "serves nearly the same slates",
     "diverged",
     "learning is off",
     "another trainer was first",

@@ -9,7 +9,7 @@ from policy.decide import LARGEST_LOG_ODDS, Policy, preferred, score
 from policy.examples import Examples, importance, shared_credit
 from policy.inputs import CASE, QUERY, Inputs, inputs_of
 from policy.logged import Logged, Target
-from policy.slate import choose, order
+from policy.slate import Slate, choose, order
 from writer.training.decision_log import LoggedDecision
 
 
@@ -61,11 +61,21 @@ def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
     """Returns the policy on the rows of the log: whether it would have served each slate, and its predicted reward."""
     chance, predicted = [], []
     for entry in log:
-        scores = score(policy, entry.features)
-        mine = preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
-        chance.append(float(mine == entry.slate))
+        chance.append(float(slate_of(policy, entry) == entry.slate))
         predicted.append(_predicted_reward(policy, entry))
     return Target(np.array(chance, dtype=np.float64), predicted=np.array(predicted, dtype=np.float64))
+
+
+def slate_of(policy: Policy | None, entry: LoggedDecision) -> Slate:
+    """Returns what the policy would have served, had nothing been drawn; None is the default."""
+    scores = score(policy, entry.features)
+    return preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
+
+
+def differing(log: Sequence[LoggedDecision], policy: Policy, other: Policy | None) -> float:
+    """Returns the share of decisions on which the two would serve different slates; 1 of no decisions."""
+    counted = [slate_of(policy, entry) != slate_of(other, entry) for entry in log]
+    return sum(counted) / len(counted) if counted else 1.0
 
 
 def _predicted_reward(policy: Policy | None, entry: LoggedDecision) -> float:

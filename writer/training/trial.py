@@ -6,19 +6,25 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from policy.decide import CANDIDATE, SERVING, Policy
-from policy.gate import Contest, Verdict, judge
-from policy.gate import Settings as GateSettings
+from policy.gate import Contest, judge
+from policy.verdict import GateOutcome, Verdict
+from policy.verdict import Settings as GateSettings
 from policy.watch import watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import policy_of
 from retrieval.telemetry import log as events
-from writer.training.decision_log import LoggedDecision
+from writer.training.decision_log import MOST_DECISIONS, LoggedDecision
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingResult
 from writer.training.training_data import logged, target
 
-MOST_TRIAL = 4_000
-"""Decisions after which a trial without a verdict ends."""
+ENDS: Mapping[GateOutcome, str] = {
+    "promote": "serving",
+    "keep": "rejected",
+    "futile": "rejected",
+    "roll back": "rolled_back",
+}
+"""What becomes of a candidate by its verdict; without enough evidence its trial goes on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +43,7 @@ def transitions_of(
     transitions: list[Transition] = []
     sound: dict[str, PolicyRow] = {}
     for row in live:
-        if row.stands and _policy(row) is not None:
+        if row.stands and policy_in(row) is not None:
             sound[row.status] = row
             continue
         why = "its weights cannot be loaded" if row.stands else "its shared prior was erased"
@@ -75,10 +81,10 @@ def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tu
     """Returns what the gate says of the trial, by the decisions since it began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
-    verdict = verdict_on(trial, _policy(row), _policy(sound.get(SERVING)))
-    status = {"promote": "serving", "keep": "rejected", "roll back": "rolled_back"}.get(verdict.outcome)
-    if status is None and sum(entry.rewarded for entry in trial) >= MOST_TRIAL:
-        status = "rejected"
+    verdict = verdict_on(trial, policy_in(row), policy_in(sound.get(SERVING)))
+    status = ENDS.get(verdict.outcome)
+    if verdict.decisions >= verdict.settings.spending.longest or len(trial) >= MOST_DECISIONS:
+        status = status or "rejected"  # the log reaches no farther back: its looks could not be taken again
     result = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
     return Transition(row, status, {"verdict": verdict.as_json()}), result
 
@@ -95,7 +101,8 @@ def verdict_on(
     return judge(logged(trial), contest, settings)
 
 
-def _policy(row: PolicyRow | None) -> Policy | None:
+def policy_in(row: PolicyRow | None) -> Policy | None:
+    """Returns the policy in the row; None where there is none, or it cannot be loaded."""
     if row is None:
         return None
     try:

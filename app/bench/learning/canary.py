@@ -80,8 +80,6 @@ class Canary:
     contest: Contest
     candidate_value: float
     default_value: float
-    least_error: float
-    """The smallest standard error of the difference that any unbiased estimator can have."""
 
 
 def world(scenario: Scenario, rng: np.random.Generator) -> World:
@@ -154,7 +152,7 @@ def canary(scenario: Scenario, rng: np.random.Generator) -> Canary:
     predicted = np.clip(_fitted(hint[earlier], earlier_reward, hint[query]) + gain, 0, 1)
     default = Target(slate_probability(slate, theirs, 0))
     contest = Contest(Target(slate_probability(slate, ours, 0), predicted=predicted), default, default)
-    return Canary(logged, contest, candidate_value, default_value, drawn.least_error(scenario))
+    return Canary(logged, contest, candidate_value, default_value)
 
 
 def _fitted(hint: Floats, reward: Floats, asked: Floats) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.bench.learning import asked, banking, gate, poison, reuse, runs, speed, start, tau, use
+from app.bench.learning import asked, banking, gate, null, poison, reuse, runs, speed, start, tau, use
 from app.bench.main import as_table
 from app.bench.measure import Measurement
 from app.providers.wordllama import WordLlamaEmbedder
@@ -62,6 +62,10 @@ async def _gate(_data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
 
 
+async def _null(data: Path, _say: Say) -> list[Measurement]:
+    return [replace(row, name=f"null {row.name}") for row in null.run(await _banking(data))]
+
+
 async def _poison(data: Path, _say: Say) -> list[Measurement]:
     return poison.run(await _banking(data))
 
@@ -76,6 +80,7 @@ PARTS: dict[str, Part] = {
     ALONE: _speed,
     **{f"runs {domain}": partial(_runs, domain) for domain in DOMAINS},
     "reuse": _reuse,
+    "null": _null,
     "start": _start,
     "use": _use,
     "poison": _poison,

@@ -16,6 +16,7 @@ from sqlalchemy import insert, select, text
 from app.training.processes import Trainings
 from policy import default
 from policy.decide import CANDIDATE, DEFAULT, Budget
+from policy.gate import judge
 from policy.weights import unpack
 from retrieval.database.database import Database
 from retrieval.schema import policies
@@ -23,6 +24,7 @@ from tests.app.conftest import AGENT, Service, User
 from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
+from tests.policy.worlds import two_arms
 from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
 
@@ -93,6 +95,24 @@ async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newe
     ]
     assert found["policies"][-1]["metrics"] == {"log_loss": 0.5}
     assert not {"weights", "checksum", "contributors"} & set(found["policies"][0])
+
+
+async def test_a_trial_tells_what_each_look_said_and_how_many_decisions_it_still_takes(alice: User):
+    await alice.retain("water the garden")
+    await give(alice, stored("candidate"))
+    assert (await seen(alice))["policies"][0]["trial"] is None
+    verdicts = (judge(*two_arms(n=500, uplift=0.1, share=0.5, seed=seed)) for seed in range(20))
+    verdict = next(each for each in verdicts if each.outcome == "insufficient evidence" and each.outlook.more)
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        (row,) = (await connection.execute(lifecycle.live(alice.name, AGENT))).all()
+        await lifecycle.set_columns(connection, row, verdict=verdict.as_json())
+    trial = (await seen(alice))["policies"][0]["trial"]
+    assert (trial["decisions"], trial["more"], trial["chance"]) == (500, verdict.outlook.more, verdict.outlook.chance)
+    assert trial["more_days"] >= 0
+    mine = [look for look in trial["looks"] if look["difference"] == "candidate - default"]
+    looks = verdict.courses["candidate - default"].looks
+    assert [(look["decisions"], look["z"]) for look in mine] == [(look.decisions, look.z) for look in looks]
+    assert not any(look["passed"] or look["z"] >= look["bound"] for look in mine)
 
 
 async def test_a_rollback_takes_the_policy_and_its_trial_out_of_service_once(alice: User):
@@ -182,6 +202,7 @@ async def test_the_command_judges_one_profile_and_writes_down_what_became_of_it(
     assert "q-1" in shown.stdout
     assert "serving" in shown.stdout
     assert told["verdict"]["reasons"][0] in shown.stdout
+    assert "looks at candidate - default" in shown.stdout
 
 
 async def test_the_network_that_is_trained_has_as_many_hidden_units_as_the_setting_says(alice: User):

@@ -139,6 +139,16 @@ async def test_a_candidate_serves_its_share_and_the_chances_are_those_of_both(ba
         assert all(slot.propensity >= chance - 1e-6 for slot in slots[entry.id])
 
 
+async def test_a_candidate_that_seldom_differs_has_half_of_the_decisions_on_which_it_does(
+    bank: Bank, reader: Reader, user: str
+):
+    await walls(bank, user)
+    await give(bank, user, stored("candidate", OLDEST_FIRST, metrics={"differs": 0.2}))
+    await ask(reader, user)
+    *_, entry = await logged(bank, user)
+    assert entry.slate_propensity == pytest.approx(0.5)
+
+
 async def test_a_slate_on_which_candidate_and_default_agree_is_certain(bank: Bank, reader: Reader, user: str):
     await walls(bank, user)
     await give(bank, user, stored("candidate"))

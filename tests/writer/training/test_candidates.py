@@ -28,6 +28,24 @@ async def test_a_log_that_tells_something_becomes_a_candidate_that_serves_nobody
     assert len(unpack(row.weights, row.checksum, features.VERSION).linear) == Demand().members
 
 
+async def test_a_candidate_knows_on_which_share_of_the_latest_decisions_it_differs(bank: Bank, user: str):
+    await log(bank, user, seen())
+    await learnt(bank, user)
+    (row,) = await rows(bank, user)
+    assert 0 < row.metrics["differs"] <= 1
+
+
+async def test_a_candidate_that_serves_the_same_slates_is_not_put_on_trial(bank: Bank, user: str):
+    def nothing_learned(profiles: Sequence[Examples], _seeds: Sequence[int], start: Head) -> list[Head]:
+        return [start] * len(profiles)
+
+    await log(bank, user, seen())
+    found = await learnt(bank, user, nothing_learned)
+    assert found.outcome == "serves nearly the same slates"
+    (row,) = await rows(bank, user)
+    assert (row.status, row.metrics["differs"]) == ("rejected", 0.0)
+
+
 async def test_the_same_seed_and_log_give_the_same_bytes_and_another_seed_gives_others(bank: Bank, user: str):
     weights = []
     for seed in (0, 0, 1):

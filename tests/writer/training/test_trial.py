@@ -46,6 +46,13 @@ async def test_without_the_evidence_a_trial_goes_on_and_says_why(count: int, bud
     assert "candidate" not in row.verdict["estimates"]  # refused, and not estimated
 
 
+async def test_a_trial_that_cannot_be_won_ends_early_and_says_so(bank: Bank, user: str):
+    found = await on_trial(bank, user, 400, CANARY, reversed_truth=True)
+    assert found.outcome in {"futile", "keep"}
+    assert any("futile: the chance to pass" in reason for reason in found.verdict.reasons)
+    assert await statuses(bank, user) == ["rejected"]
+
+
 async def test_decisions_from_before_a_trial_are_no_evidence_for_it(bank: Bank, user: str):
     await log(bank, user, draw(600, {DEFAULT: None, CANDIDATE: TRUTH}, CANARY, seed=3))
     await give(bank, user, stored("candidate", TRUTH.head))

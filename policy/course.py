@@ -1,0 +1,119 @@
+"""The course of a trial: what each look at a difference said, whether it is through, and whether it still can be.
+
+A look is at the first so many decisions, whenever it is taken: it can be taken again from the log, and says the same,
+unless a reward of these decisions has come in since. So nothing is kept between two nights.
+
+Sources: Lan, Simon & Halperin 1982 (stochastic curtailment); Spiegelhalter, Freedman & Blackburn 1986 (predictive
+power, here with a flat prior). Ending a trial early can only lower the chance of a false promotion.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from policy.evaluate import Plan, clustered_mean, difference_shares
+from policy.logged import Floats, Logged, Target
+from policy.spending import Spending, bounds
+
+NORMAL = NormalDist()
+LEAST_NEWS = 1.01
+"""How much more information a look must have than the one before it; else it is passed over, and spends nothing."""
+
+Enough = Callable[[Logged, Target, Target], bool]
+"""Whether a log says enough of both policies for a look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at a difference, after so many rewarded decisions; ``error`` is clustered by query.
+
+    ``bound`` is how many standard errors above zero this look asks for.
+    """
+
+    decisions: int
+    difference: float
+    error: float
+    bound: float
+
+    @property
+    def z(self) -> float:
+        """How many standard errors above zero the difference was."""
+        return self.difference / self.error
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was enough."""
+        return self.z >= self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a difference has fared over a trial.
+
+    Attributes:
+        looks: so far, the first one first.
+        more: decisions until a look passes it if it stays what it is; 0: one has; None: none will before the end.
+        chance: that a look ever passes it if the trial goes on; None: nobody can say before the first look.
+    """
+
+    looks: tuple[Look, ...]
+    more: int | None
+    chance: float | None
+
+    @property
+    def passing(self) -> Look | None:
+        """Returns the first look that passed it."""
+        return next((look for look in self.looks if look.passed), None)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Course":
+        """Returns the course that ``asdict`` described."""
+        return cls(**{**stored, "looks": tuple(Look(**look) for look in stored["looks"])})
+
+
+def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan: Plan, enough: Enough) -> Course:
+    """Returns the course of the first's value less the second's over a log: rewarded rows, in the order of time."""
+    seen: list[tuple[int, float, float]] = []
+    alike = False
+    for decisions in spending.looks():
+        if decisions > len(log.reward):
+            break
+        rows = np.arange(len(log.reward)) < decisions
+        first, (mine, theirs) = log.take(rows), (target.take(rows) for target in pair)
+        if not enough(first, mine, theirs):
+            continue
+        difference, error = clustered_mean(difference_shares(first, mine, theirs, plan), first.group)
+        alike = error <= 0
+        if not alike and (not seen or seen[-1][2] ** 2 >= LEAST_NEWS * error**2):
+            seen.append((decisions, difference, error))
+    if not seen:
+        return Course((), None, 0.0 if alike else None)
+    return _course(seen, len(log.reward), spending)
+
+
+def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) -> Course:
+    """Returns the course of these looks, by decisions, difference and error, and what is to come if it stays so."""
+    decisions, difference, _ = seen[-1]
+    later = np.array([count for count in spending.looks() if count > decisions], dtype=np.float64)
+    taken = np.array([count for count, _, _ in seen], dtype=np.float64)
+    information = np.array([error**-2.0 for _, _, error in seen])
+    to_come = information[-1] * later / decisions
+    asked = bounds(np.concatenate((information, to_come)), spending.spent(np.concatenate((taken, later))))
+    looks = tuple(Look(*look, float(bound)) for look, bound in zip(seen, asked, strict=False))
+    if any(look.passed for look in looks):
+        return Course(looks, 0, 1.0)
+    ahead = asked[len(seen) :]
+    passes = later[difference * np.sqrt(to_come) >= ahead]
+    more = int(passes[0]) - now if len(passes) else None
+    return Course(looks, more, _chance(difference, information[-1], to_come, ahead))
+
+
+def _chance(difference: float, information: float, to_come: Floats, asked: Floats) -> float:
+    """Returns the chance that the likeliest of the looks to come passes, whatever the truth, by what is known of it."""
+    growth = to_come - information
+    spread = np.sqrt(growth + growth**2 / information)  # of the score: chance to come, and doubt about the truth
+    short = (asked * np.sqrt(to_come) - difference * to_come) / spread
+    return max((NORMAL.cdf(-float(each)) for each in short), default=0.0)
