@@ -27,6 +27,8 @@ from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
 from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
+from retrieval.recall.memory import Recalled, RecallQuestion
+from retrieval.recall.recall import recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import SealedCase, Seals, UserSeal, is_sealed
 from retrieval.search.candidates import (
@@ -159,6 +161,18 @@ class Reader:
         async with self.database.fast(user_sub, authorised_at) as connection:
             reading = Reading(connection, name, self._seal_with, lambda turn: count_tokens(turn.text), count_tokens)
             return await reading.view(token_budget)
+
+    async def recall(self, user_sub: str, authorised_at: datetime, question: RecallQuestion) -> Recalled:
+        """Returns the memories that the question is about, the best first, each with where it comes from.
+
+        Of an unknown agent there are none. Whatever is missing, the rest answers, and ``degraded`` says what was.
+
+        Raises:
+            UserErased, DatabaseUnavailable: see Database.as_user.
+            SealBroken: a memory was sealed with another key, or was changed.
+        """
+        async with self.database.fast(user_sub, authorised_at) as connection:
+            return await recall(connection, question, self._seal_with)
 
     async def _quotes(
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow]
