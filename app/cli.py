@@ -58,6 +58,7 @@ from app.settings import Settings
 from app.token_commands import commands as token_commands
 from retrieval.errors import NotFound
 from retrieval.listing import one_profile
+from retrieval.memory_schema import memories
 from retrieval.schema import cases
 from retrieval.session_schema import sessions
 from writer.author import Author
@@ -389,11 +390,12 @@ def requeue(
         typer.Option("--user", callback=named, help="only this user's; -: from standard input; unset: everybody's"),
     ] = None,
 ) -> None:
-    """Queue the dead cases again, and the sessions that could not be read."""
+    """Queue the dead cases again, the sessions that could not be read, and the memories without a vector."""
 
     async def work() -> tuple[int, int]:
         async with _parts() as runtime, runtime.database.as_worker() as connection:
-            dead = [(await connection.execute(queue.requeue_dead(user, of))).all() for of in (cases, sessions)]
+            queues = (cases, sessions, memories)
+            dead = [(await connection.execute(queue.requeue_dead(user, of))).all() for of in queues]
         return len(dead[0]), len(dead[1])
 
     of_cases, of_sessions = _run(work())

@@ -28,7 +28,7 @@ from retrieval.ranking.pool import Pool, Query, pool
 from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
 from retrieval.recall.memory import Recalled, RecallQuestion
-from retrieval.recall.recall import recall
+from retrieval.recall.recall import Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import SealedCase, Seals, UserSeal, is_sealed
 from retrieval.search.candidates import (
@@ -171,8 +171,15 @@ class Reader:
             UserErased, DatabaseUnavailable: see Database.as_user.
             SealBroken: a memory was sealed with another key, or was changed.
         """
-        async with self.database.fast(user_sub, authorised_at) as connection:
-            return await recall(connection, question, self._seal_with)
+        with stage("recall"):
+            search, degraded = await self._embed(Search(question.agent_key, question.query))
+            meaning = None
+            if search.vector is not None and self.pgvector:
+                meaning = Meaning(search.vector, search.model, self._calibrations.floor(search.model))
+            elif search.vector is not None:
+                degraded.append("pgvector")
+            async with self.database.fast(user_sub, authorised_at) as connection:
+                return replace(await recall(connection, question, meaning, self._seal_with), degraded=degraded)
 
     async def _quotes(
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow]

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, get_args
+from typing import get_args
 from uuid import UUID
 
-from retrieval.kinds import FactKind, Speaker
+from retrieval.kinds import FactKind, MemoryKind, Speaker
 
-MemoryKind = Literal["turn", "fact"]
-"""What can be recalled: what was said in a session, and what is known of the user."""
 KINDS: tuple[MemoryKind, ...] = get_args(MemoryKind)
 MOST = 100
 """That one recall answers."""
@@ -75,16 +73,26 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionFound:
+    """A session, by its backend's name, and how much it stands out among the agent's."""
+
+    session_id: str
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recalled:
     """The memories found, the best first.
 
     Attributes:
         tokens: of their texts.
         left_out: those that the budget had no room for.
+        sessions: the best five whose turns were looked at, the best first.
         degraded: what was missing: ``embedder``, ``query_not_embeddable``, ``pgvector``.
     """
 
     memories: Sequence[Memory] = ()
     tokens: int = 0
     left_out: int = 0
+    sessions: Sequence[SessionFound] = ()
     degraded: Sequence[str] = field(default_factory=list)

@@ -1,53 +1,92 @@
-"""Finds what a question means among an agent's memories."""
+"""Finds what a question is about among an agent's memories, in one statement, and opens what is shown."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import DateTime, bindparam, func, select
-
 from retrieval.context import count_tokens
-from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
-from retrieval.fact_schema import facts
-from retrieval.facts.listing import holds
-from retrieval.recall.memory import FactSource, Memory, Recalled, RecallQuestion
+from retrieval.database.fast_path import FastConnection
+from retrieval.recall.memory import FactSource, Memory, Recalled, RecallQuestion, SessionFound, TurnSource
+from retrieval.recall.statement import BY_VECTORS, BY_WORDS, SESSIONS, MemoryRow
 from retrieval.sealed import UserSeal
+from retrieval.sessions.messages import Turn
+
+UNRELATED = 2.0
+"""More than any similarity is: without a floor of the model's own, keywords alone say what is related."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What the question means to the embedding model: its vector, and from which similarity on a text is related."""
+
+    vector: Sequence[float]
+    model: str
+    least: float | None
+
+
+SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
+"""Finds what opens what was sealed with that key."""
 
 
 async def recall(
-    connection: FastConnection,
-    question: RecallQuestion,
-    seal_of: Callable[[FastConnection, UUID], Awaitable[UserSeal]],
+    connection: FastConnection, question: RecallQuestion, meaning: Meaning | None, seal_of: SealOf
 ) -> Recalled:
-    """Returns the memories that share words with the question, the best first."""
-    rows = await connection.all(_FACTS, {"agent_key": question.agent_key, "as_of": question.as_of})
-    asked = set(question.query.casefold().split())
-    found = []
-    for row in rows if "fact" in question.kinds else ():
-        text = (await seal_of(connection, row.key_id)).open_fact(row.id, row.words)["text"]
-        if shared := len(asked & set(text.casefold().split())):
-            found.append((shared, text, row))
-    found.sort(key=lambda each: -each[0])
-    memories, tokens = [], 0
-    for rank, (shared, text, row) in enumerate(found[: question.top_k], start=1):
-        if tokens + count_tokens(text) > question.token_budget:
-            break
-        tokens += count_tokens(text)
-        source = FactSource(row.id, row.kind, row.said_by, row.valid_from, row.valid_to)
-        memories.append(Memory("fact", text, rank, float(shared), None, source))
-    return Recalled(memories, tokens, min(len(found), question.top_k) - len(memories))
+    """Returns the memories that the question is about, the best first, and the sessions.
+
+    Without a meaning they are found by their words alone. A memory that neither shares a word with the question nor is
+    related to it by the model's own calibration is not found.
+
+    Raises:
+        SealBroken: a memory was sealed with another key, or was changed.
+    """
+    parameters = {
+        "agent_key": question.agent_key,
+        "query": question.query,
+        "kinds": list(question.kinds),
+        "session": question.session,
+        "as_of": question.as_of,
+        "least": UNRELATED,
+        "top_k": question.top_k,
+    }
+    if meaning is None:
+        rows = await connection.all(BY_WORDS, parameters)
+    else:
+        least = UNRELATED if meaning.least is None else meaning.least
+        meant = {"vector": list(meaning.vector), "model": meaning.model, "least": least}
+        rows = await connection.all(BY_VECTORS, {**parameters, **meant})
+    if not rows:
+        return Recalled()
+    seal = await seal_of(connection, rows[0].key_id)
+    memories, tokens = _within([_opened(row, seal) for row in rows if row.place <= question.top_k], question)
+    found = sum(row.place <= question.top_k for row in rows)
+    return Recalled(memories, tokens, found - len(memories), _sessions(rows))
 
 
-def _facts() -> FastStatement:
-    columns = ("id", "kind", "words", "key_id", "said_by", "valid_from", "valid_to")
-    as_of = bindparam("as_of", type_=DateTime(timezone=True))
-    statement = select(*(facts.c[name] for name in columns)).where(
-        may_enter(),
-        facts.c.user_sub == USER_SUB,
-        facts.c.agent_key == AGENT_KEY,
-        *holds(func.coalesce(as_of, func.now())),
+def _within(memories: Sequence[Memory], question: RecallQuestion) -> tuple[list[Memory], int]:
+    """Returns those that fit the budget, and the tokens of their texts; a shorter one may follow one that does not."""
+    fitting, tokens = [], 0
+    for memory in memories:
+        cost = count_tokens(memory.text)
+        if tokens + cost <= question.token_budget:
+            fitting.append(memory)
+            tokens += cost
+    return fitting, tokens
+
+
+def _sessions(rows: Sequence[MemoryRow]) -> list[SessionFound]:
+    named = [row for row in rows if row.best_of_session and row.session_place is not None]
+    best = sorted(
+        (row for row in named if (row.session_place or 0) <= SESSIONS), key=lambda row: row.session_place or 0
     )
-    return FastStatement.of(statement.order_by(facts.c.id.desc()))
+    return [SessionFound(row.session_name or "", row.session_relevance or 0.0) for row in best]
 
 
-_FACTS = _facts()
+def _opened(row: MemoryRow, seal: UserSeal) -> Memory:
+    source: TurnSource | FactSource
+    if row.session_id is not None and row.kind == "turn":
+        turn = Turn(row.number, row.said_at, seal.open_turn(row.session_id, row.number, row.payload))
+        text, source = turn.text, TurnSource(row.session_name or "", row.number, turn.role, row.said_at)
+    else:
+        text = seal.open_fact(row.fact_id, row.words)["text"]
+        source = FactSource(row.fact_id, row.fact_kind, row.said_by, row.valid_from, row.valid_to)
+    return Memory(row.kind, text, row.place, row.relevance, row.similarity, source)
