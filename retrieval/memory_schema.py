@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from retrieval.columns import created, metadata, one_of, user
-from retrieval.kinds import MemoryKind, SessionStatus
+from retrieval.kinds import MemoryKind, MemoryStatus
 
 memories = Table(
     "memories",
@@ -64,7 +64,7 @@ memories = Table(
     ),
     ForeignKeyConstraint(["user_sub", "fact_id"], ["facts.user_sub", "facts.id"], ondelete="CASCADE"),
     one_of("kind", MemoryKind),
-    one_of("status", SessionStatus),
+    one_of("status", MemoryStatus),
     CheckConstraint(
         "(kind = 'turn') = (session_id IS NOT NULL AND turn_number IS NOT NULL)"
         " AND (kind = 'fact') = (fact_id IS NOT NULL)",

@@ -91,9 +91,10 @@ class Bank:
 async def recall(home: Path, data: Path | None) -> list[Measurement]:
     """Measures over real conversations what share of the evidence is found, and the speed in 10,000 turns.
 
-    Without the folder of conversations (see ``--data``) there is nothing to measure.
+    Raises:
+        FileNotFoundError: ``data`` has no conversations.jsonl.
     """
-    if data is None or not (data / "conversations.jsonl").exists():
+    if data is None:
         raise FileNotFoundError("recall reads conversations.jsonl from the folder that --data names")
     conversations = [json.loads(line) for line in (data / "conversations.jsonl").read_text().splitlines()]
     url = await empty(home, "bench_recall")
