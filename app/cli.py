@@ -28,6 +28,7 @@ from app.bench.main import (
     COST,
     FAULTS,
     LEARNING,
+    RECALL,
     as_table,
     fails,
     run_benchmarks,
@@ -61,6 +62,7 @@ from app.token_commands import OPERATOR_NAME
 from app.token_commands import commands as token_commands
 from retrieval.errors import NotFound
 from retrieval.listing import one_profile
+from retrieval.memory_schema import memories
 from retrieval.schema import cases
 from retrieval.session_schema import sessions
 from writer.author import Author
@@ -425,11 +427,12 @@ def requeue(
         typer.Option("--user", callback=named, help="only this user's; -: from standard input; unset: everybody's"),
     ] = None,
 ) -> None:
-    """Queue the dead cases again, and the sessions that could not be read."""
+    """Queue the dead cases again, the sessions that could not be read, and the memories without a vector."""
 
     async def work() -> tuple[int, int]:
         async with _parts() as runtime, runtime.database.as_worker() as connection:
-            dead = [(await connection.execute(queue.requeue_dead(user, of))).all() for of in (cases, sessions)]
+            queues = (cases, sessions, memories)
+            dead = [(await connection.execute(queue.requeue_dead(user, of))).all() for of in queues]
         return len(dead[0]), len(dead[1])
 
     of_cases, of_sessions = _run(work())
@@ -501,12 +504,15 @@ def _slate_sizes(text: str) -> list[int]:
 @cli.command()
 def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     name: Annotated[
-        str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, all of them; or {LEARNING}, or {FAULTS}")
+        str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, all of them; or {LEARNING}, {FAULTS} or {RECALL}")
     ],
     json_file: Annotated[Path | None, typer.Option("--json", help="write the numbers here, too")] = None,
     data: Annotated[
         Path | None,
-        typer.Option(envvar="CASEBANK_DATA", help=f"with {LEARNING}, lessons: the folder with banking77 and tau"),
+        typer.Option(
+            envvar="CASEBANK_DATA",
+            help=f"with {LEARNING}, lessons: the folder with banking77 and tau; with {RECALL}: that with conversations",
+        ),
     ] = None,
     kills: Annotated[int, typer.Option(min=1, help=f"with {FAULTS}: how many processes are killed")] = 200,
     seed: Annotated[int, typer.Option(help=f"with {FAULTS}: the same seed kills in the same order")] = 1,
@@ -526,8 +532,11 @@ def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     and how long it takes to come back. That one exits with 1 if anything was lost, doubled, stuck or too slow.
     """
     logs.quiet()
-    if name not in {"all", LEARNING, FAULTS, *BENCHMARKS}:
-        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}, all, {LEARNING}, {FAULTS}")
+    alone = (LEARNING, FAULTS, RECALL)
+    if name not in {"all", *alone, *BENCHMARKS}:
+        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join((*BENCHMARKS, *alone))}, all")
+    if name == RECALL and (data is None or not (data / "conversations.jsonl").is_file()):
+        raise typer.BadParameter("recall needs --data: a folder with conversations.jsonl")
     if name == LEARNING:
         raise typer.Exit(run_learning(json_file, data))
     if name == FAULTS:

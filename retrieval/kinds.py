@@ -77,5 +77,9 @@ FactCategory = Literal["money", "health", "learning", "work", "home", "travel", 
 """What a fact is about."""
 FactOrigin = Literal["turn", "run", "hand"]
 """Where a fact comes from: a turn of a session, a turn of a run, or somebody who wrote it."""
+MemoryKind = Literal["turn", "fact"]
+"""What can be recalled: what was said in a session, and what is known of the user."""
+MemoryStatus = Literal["pending", "ready", "dead"]
+"""Of a memory: whether it waits for its vector."""
 Speaker = Literal["user", "assistant", "tool"]
 """Who said a fact: only what the user says is the user's word."""

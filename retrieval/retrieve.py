@@ -27,6 +27,8 @@ from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
 from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
+from retrieval.recall.memory import Recalled, RecallQuestion
+from retrieval.recall.recall import Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import SealedCase, Seals, UserSeal, is_sealed
 from retrieval.search.candidates import (
@@ -161,6 +163,25 @@ class Reader:
         async with self.database.fast(user_sub, authorised_at) as connection:
             reading = Reading(connection, name, self._seal_with, lambda turn: count_tokens(turn.text), count_tokens)
             return await reading.view(token_budget)
+
+    async def recall(self, user_sub: str, authorised_at: datetime, question: RecallQuestion) -> Recalled:
+        """Returns the memories that the question is about, the best first, each with where it comes from.
+
+        Of an unknown agent there are none. Whatever is missing, the rest answers, and ``degraded`` says what was.
+
+        Raises:
+            UserErased, DatabaseUnavailable: see Database.as_user.
+            SealBroken: a memory was sealed with another key, or was changed.
+        """
+        with stage("recall"):
+            search, degraded = await self._embed(Search(question.agent_key, question.query))
+            meaning = None
+            if search.vector is not None and self.pgvector:
+                meaning = Meaning(search.vector, search.model, self._calibrations.floor(search.model))
+            elif search.vector is not None:
+                degraded.append("pgvector")
+            async with self.database.fast(user_sub, authorised_at) as connection:
+                return replace(await recall(connection, question, meaning, self._seal_with), degraded=degraded)
 
     async def _quotes(
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow]

@@ -59,6 +59,7 @@ from retrieval.kinds import (
     RunOutcome,
     RunStatus,
 )
+from retrieval.memory_schema import memories
 from retrieval.session_schema import sessions, turns
 
 SEARCH_CONFIGURATION = "english"
@@ -695,6 +696,7 @@ USER_TABLES = (
     findings,
     run_steps,
     runs,
+    memories,
     facts,
     cases,
     turns,

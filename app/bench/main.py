@@ -26,6 +26,7 @@ from app.bench.measure import Measurement
 from app.bench.poison import poison
 from app.bench.process import process
 from app.bench.read import growth, http, retrieve
+from app.bench.recall import recall
 from app.bench.secrets.main import secrets
 from app.bench.write import retain
 from app.own_module import OWN_MODULE
@@ -34,6 +35,8 @@ COST = "cost"
 """Compares with the last release: its exit status says whether something became worse."""
 LESSONS = "lessons"
 """Reads runs from a folder of data, as learning does."""
+RECALL = "recall"
+"""Reads conversations from a folder of data, and runs by its own name alone."""
 
 Benchmark = Callable[[Path], Awaitable[list[Measurement]]]
 
@@ -85,10 +88,15 @@ async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list
         with tempfile.TemporaryDirectory(prefix="casebank-bench-", ignore_cleanup_errors=True) as folder:
             home = Path(folder)
             try:
-                measured += await (lessons(home, data) if name == LESSONS else BENCHMARKS[name](home))
+                measured += await _one(name, home, data)
             finally:
                 postgres.release(home)
     return measured
+
+
+def _one(name: str, home: Path, data: Path | None) -> Awaitable[list[Measurement]]:
+    reads = {LESSONS: lessons, RECALL: recall}.get(name)
+    return BENCHMARKS[name](home) if reads is None else reads(home, data)
 
 
 async def run_faults(kills: int, seed: int, only: Collection[str]) -> list[Measurement]:

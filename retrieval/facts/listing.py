@@ -73,7 +73,7 @@ def page_of_facts(user_sub: str, page: FactPage) -> Rows:
     return statement.order_by(facts.c.id.desc()).limit(page.limit)
 
 
-def holds(at: datetime | None = None) -> tuple[ColumnElement[bool], ...]:
+def holds(at: datetime | ColumnElement[datetime] | None = None) -> tuple[ColumnElement[bool], ...]:
     """Returns what is so of a fact that holds at that time; None: now."""
     time = func.now() if at is None else at
     return facts.c.valid_from <= time, or_(facts.c.valid_to.is_(None), facts.c.valid_to > time)

@@ -31,6 +31,8 @@ COLUMNS = {
     "FactCategory": "facts.category",
     "FactOrigin": "facts.origin",
     "Speaker": "facts.said_by",
+    "MemoryKind": "memories.kind",
+    "MemoryStatus": "memories.status",
     "FindingKind": "findings.kind",
     "LlmPurpose": "llm_usage.purpose",
     "MasterKeyStatus": "master_keys.status",

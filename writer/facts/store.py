@@ -17,6 +17,7 @@ from retrieval.fact_schema import facts
 from retrieval.kinds import FactOrigin, Speaker
 from writer.audit import Change, note
 from writer.facts.extract import Told
+from writer.memories import remember_fact
 from writer.privacy.words import Words
 
 
@@ -78,6 +79,7 @@ async def tell(connection: AsyncConnection, words: Words, told: Told, source: Pr
     if later is not None and (source.valid_to is None or source.valid_to > later.valid_from):
         row |= {"valid_to": later.valid_from, "superseded_by": later.id}
     await connection.execute(insert(facts).values({**row, "words": words.seal_fact(fact_id, said_words)}))
+    await remember_fact(connection, words.user_sub, source.agent_key, fact_id, told.text)
     if slot is not None:
         await connection.execute(_close_earlier(mine, slot, fact_id, source.valid_from))
     owner = words.user_sub, source.agent_key

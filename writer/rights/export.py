@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.fact_schema import facts
+from retrieval.memory_schema import memories
 from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, findings, run_steps, runs
 from retrieval.session_schema import turns
 from writer.privacy.keys import Keyring
@@ -36,6 +37,9 @@ _LEFT_OUT = {
     "facts.said",
     "facts.slot",
     "sessions.lease_token",
+    "memories.search_text",
+    "memories.search_vector",
+    "memories.lease_token",
     "turns.call_hash",
     "cases.lease_token",
     "user_keys.wrapped_key",
@@ -132,9 +136,9 @@ def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Ro
     """Returns the statement for the next rows of the user in the order of the primary key."""
     key = [column for column in table.primary_key.columns if column.name != "user_sub"]
     # numbers, whether pgvector's or, where it is missing, an array's
-    vector = cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding")
     wanted = [column for column in table.c if f"{table.name}.{column.name}" not in _LEFT_OUT]
-    shown = (vector if column is case_embeddings.c.embedding else column for column in wanted)
+    vectors = {case_embeddings.c.embedding, memories.c.embedding}
+    shown = (cast(column, ARRAY(REAL)).label(column.name) if column in vectors else column for column in wanted)
     statement = select(*shown).where(table.c.user_sub == user_sub)
     if after is not None:
         last = [literal(after[column.name], column.type) for column in key]

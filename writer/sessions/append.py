@@ -15,6 +15,7 @@ from retrieval.session_schema import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, TurnsOutOfOrder, UnknownReference
+from writer.memories import remember_turns
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable, unsecret
 from writer.privacy.redact import Redaction
@@ -132,6 +133,8 @@ async def _add(
     if call is not None:
         rows[0] |= {"call_key": call[0], "call_hash": call[1], "call_size": len(rows)}
     await connection.execute(insert(turns), rows)
+    numbered = enumerate((turn.text for turn in draft.turns), start=session.turn_count + 1)
+    await remember_turns(connection, words.user_sub, draft.agent_key, session.id, dict(numbered))
     mine = sessions.c.user_sub == words.user_sub, sessions.c.id == session.id
     now: dict[str, object]
     now = {"turn_count": count, "turn_bytes": size, "last_turn_at": func.greatest(times[-1], sessions.c.last_turn_at)}

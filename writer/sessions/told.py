@@ -10,6 +10,7 @@ from typing import Self
 from pydantic import AwareDatetime, ConfigDict, Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from writer.memories import text_of_turn
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, pack
 from writer.run import AgentKey, Strict, Turn
@@ -68,10 +69,11 @@ class TurnsTold(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DraftedTurn:
-    """A turn made ready: its message without secrets, packed, how many bytes that has as JSON, and when it was."""
+    """A turn made ready: its message without secrets, packed, its bytes as JSON, its text, and its time."""
 
     message: Packed
     size: int
+    text: str
     said_at: datetime | None
 
 
@@ -108,7 +110,7 @@ def draft_of_turns(told: TurnsTold) -> TurnsDraft:
     messages = [{"content": None, **{name: turn[name] for name in turn if name != "time"}} for turn in raw["turns"]]
     clean, redactions = redact(messages)
     drafted = [
-        DraftedTurn(pack(message), len(json.dumps(message)), turn.time)
+        DraftedTurn(pack(message), len(json.dumps(message)), text_of_turn(message), turn.time)
         for message, turn in zip(clean, told.turns, strict=True)
     ]
     return TurnsDraft(told.agent, drafted, redactions, request_hash)

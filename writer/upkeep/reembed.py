@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from uuid import UUID
 
-from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cast, delete, select, tuple_, update
+from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cast, delete, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import UserErased
+from retrieval.memory_schema import memories
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.schema import case_embeddings, cases, procedures, profiles
 from writer.analysis.placeholders import without_placeholders
@@ -56,7 +57,8 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
     """Gives each ready case a vector in the embedder's space, then moves the profile there and drops the old vectors.
 
     The keyring opens the words that are sealed; without it there must be none.
-    Until the move searches use the old space; procedures follow right after it, and until then words find them.
+    Until the move searches use the old space; procedures follow right after it, and turns and facts by the worker;
+    until then words find them.
     Returns how many cases were embedded.
 
     Raises:
@@ -177,6 +179,7 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
             return False
         await connection.execute(choose_space(user_sub, agent_key, model))
         await connection.execute(drop_other_spaces(user_sub, agent_key, model))
+        await connection.execute(queue_memories(user_sub, agent_key, model))
     return True
 
 
@@ -220,6 +223,17 @@ def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Ins
         "approximate": is_approximate(user_sub, agent_key),
     }
     return insert(case_embeddings).values(values).on_conflict_do_nothing()
+
+
+def queue_memories(user_sub: str, agent_key: str, model: str) -> Update:
+    """Returns the statement that queues turns and facts without a vector of the model: the worker makes it."""
+    waiting = update(memories).where(
+        memories.c.user_sub == user_sub,
+        memories.c.agent_key == agent_key,
+        memories.c.status == "ready",
+        memories.c.model.is_distinct_from(model),
+    )
+    return waiting.values(status="pending", attempts=0, available_at=func.now())
 
 
 def choose_space(user_sub: str, agent_key: str, model: str) -> Update:

@@ -52,6 +52,7 @@ from writer.worker import queue
 from writer.worker.claimed import ClaimedCase, Work, claimed, close, remember_errors, remember_tools, used_by
 from writer.worker.correction import corrected, earlier_feedback
 from writer.worker.dedupe import count_again, twin
+from writer.worker.memory_embedder import MemoryEmbedder
 from writer.worker.queue import Claim
 from writer.worker.session_reader import SessionReader, facts_in_run
 
@@ -87,6 +88,7 @@ class Worker:
     looked_at: float | None = None
     """When it last began to look at the queue, by the monotonic clock; None: it was never run."""
     _sessions: SessionReader = field(init=False)
+    _memories: MemoryEmbedder = field(init=False)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _last_served: str = ""
     """Whose turn it was last; the next batch goes to the users after that one."""
@@ -94,10 +96,20 @@ class Worker:
     """What a broken connection made this worker leave behind; it need not wait for the lease to end."""
 
     def __post_init__(self) -> None:
-        """Reads sessions at the same pace."""
+        """Reads sessions, and embeds memories, at the same pace."""
         pace = self.pace
         self._sessions = SessionReader(
             self.database, self.keyring, pace.lease, pace.max_attempts, pace.backoff_s, pace.backoff_max_s, self.rng
+        )
+        self._memories = MemoryEmbedder(
+            self.database,
+            self.embedder,
+            self.keyring,
+            pace.lease,
+            pace.max_attempts,
+            pace.backoff_s,
+            pace.backoff_max_s,
+            self.rng,
         )
 
     def wake(self) -> None:
@@ -129,12 +141,13 @@ class Worker:
                 self._wake.clear()
 
     async def run_once(self) -> int:
-        """Takes one batch of runs off the queue, and one of sessions, and returns how many, whatever became of them.
+        """Takes a batch each of runs, sessions and memories off the queues; returns how many, whatever became of them.
 
         Raises:
             DatabaseUnavailable: what was claimed comes back when this worker claims again, or its lease ends.
         """
-        return await self._work_on_cases() + await self._sessions.run_once(self.pace.batch)
+        done = await self._work_on_cases() + await self._sessions.run_once(self.pace.batch)
+        return done + await self._memories.run_once()
 
     async def _work_on_cases(self) -> int:
         claims = await self._claim()

@@ -108,6 +108,7 @@ CLOSED = [
     Endpoint("GET", "/v1/facts", 200),
     Endpoint("GET", "/v1/facts/{fact_id}", 200, names="fact"),
     Endpoint("DELETE", "/v1/facts/{fact_id}", 204, names="fact"),
+    Endpoint("POST", "/v1/recall", 200, lambda it: {"agent": it.agent, "query": MARK}),
     Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),
     Endpoint("GET", "/v1/cases/{case_id}", 200, names="case"),

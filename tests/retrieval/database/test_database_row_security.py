@@ -22,6 +22,7 @@ from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.fact_schema import facts
+from retrieval.memory_schema import memories
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import (
@@ -144,7 +145,14 @@ async def _fill(database: Database) -> None:
             known = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "key_id": key_id, "kind": "fact"}
             over = dict.fromkeys(("valid_from", "valid_to"), datetime.now(UTC))  # it is told to nobody
             known |= {"words": b"s", "said": b"s", "origin": "hand", **over}
-            more |= {sessions: session, turns: turn, facts: known}
+            told = {
+                "user_sub": user,
+                "id": kept.case_id,
+                "agent_key": "gardener",
+                "kind": "fact",
+                "fact_id": kept.case_id,
+            }
+            more |= {sessions: session, turns: turn, facts: known, memories: told}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
@@ -365,12 +373,13 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
     assert await allowed("SELECT") == prior | own | keys | revoked | back | chains | {
         "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
         "sessions": queue | {"user_sub", "id", "agent_key", "created_at"},
+        "memories": queue | {"user_sub", "id", "agent_key", "created_at"},
         "profiles": {"user_sub", "agent_key", "embedding_model", "learning", "share_prior"},
         "user_keys": {column.name for column in user_keys.c},
     }
     sealed = {"erasure_heads": {"sealed_seq", "seal"}}
     wrapping = {"user_keys": {"wrapped_key", "master_key"}}
-    queues = dict.fromkeys(("cases", "sessions"), queue | {"last_error"})
+    queues = dict.fromkeys(("cases", "memories", "sessions"), queue | {"last_error"})
     assert await allowed("UPDATE") == own | keys | sealed | wrapping | queues
     assert await allowed("INSERT") == prior | own | keys | revoked | back
     deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
@@ -529,6 +538,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "run_steps",
         "findings",
         "facts",
+        "memories",
         "sessions",
         "turns",
         "case_tools",

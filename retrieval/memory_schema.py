@@ -1,0 +1,79 @@
+"""The table that finds turns and facts again: the vector of each, and the index of its stemmed words.
+
+What they say is sealed in their own rows; these go with them.
+"""
+
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import TSVECTOR
+
+from retrieval.columns import created, metadata, one_of, user
+from retrieval.kinds import MemoryKind, MemoryStatus
+
+memories = Table(
+    "memories",
+    metadata,
+    user(),
+    Column("id", Uuid, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("session_id", Uuid, comment="of a turn"),
+    Column("turn_number", Integer, comment="of a turn"),
+    Column("fact_id", Uuid, comment="of a fact"),
+    Column(
+        "search_text", Text, nullable=False, server_default=text("''"), comment="to be indexed; a trigger empties it"
+    ),
+    Column("search_vector", TSVECTOR, comment="of search_text, by a trigger"),
+    Column(
+        "word_count",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="of search_text without stop words, by a trigger",
+    ),
+    Column("model", Text, comment="of the vector; null: it has none yet, or none can be made"),
+    Column("embedding", Vector(), comment="real[] where pgvector is missing"),
+    Column(
+        "status", Text, nullable=False, server_default=text("'pending'"), comment="pending: it waits for its vector"
+    ),
+    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
+    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("lease_token", Uuid),
+    Column("last_error", Text),
+    created(),
+    PrimaryKeyConstraint("user_sub", "id"),
+    ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),
+    ForeignKeyConstraint(
+        ["user_sub", "session_id", "turn_number"],
+        ["turns.user_sub", "turns.session_id", "turns.number"],
+        ondelete="CASCADE",
+    ),
+    ForeignKeyConstraint(["user_sub", "fact_id"], ["facts.user_sub", "facts.id"], ondelete="CASCADE"),
+    one_of("kind", MemoryKind),
+    one_of("status", MemoryStatus),
+    CheckConstraint(
+        "(kind = 'turn') = (session_id IS NOT NULL AND turn_number IS NOT NULL)"
+        " AND (kind = 'fact') = (fact_id IS NOT NULL)",
+        name="source",
+    ),
+    CheckConstraint("(model IS NULL) = (embedding IS NULL)", name="vector"),
+    Index("memories_agent_idx", "user_sub", "agent_key", "kind"),
+    Index("memories_turn_idx", "user_sub", "session_id", "turn_number"),
+    Index("memories_fact_idx", "user_sub", "fact_id"),
+    Index("memories_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
+    comment="what finds turns and facts again, and the queue of those that wait for a vector",
+)

@@ -1,0 +1,92 @@
+"""Finds what a question is about among an agent's memories, in one statement, and opens what is shown."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from retrieval.context import count_tokens
+from retrieval.database.fast_path import FastConnection
+from retrieval.recall.memory import FactSource, Memory, Recalled, RecallQuestion, SessionFound, TurnSource
+from retrieval.recall.statement import BY_VECTORS, BY_WORDS, SESSIONS, MemoryRow
+from retrieval.sealed import UserSeal
+from retrieval.sessions.messages import Turn
+
+UNRELATED = 2.0
+"""More than any similarity is: without a floor of the model's own, keywords alone say what is related."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What the question means to the embedding model: its vector, and from which similarity on a text is related."""
+
+    vector: Sequence[float]
+    model: str
+    least: float | None
+
+
+SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
+"""Finds what opens what was sealed with that key."""
+
+
+async def recall(
+    connection: FastConnection, question: RecallQuestion, meaning: Meaning | None, seal_of: SealOf
+) -> Recalled:
+    """Returns the memories that the question is about, the best first, and the sessions.
+
+    Without a meaning they are found by their words alone. A memory that neither shares a word with the question nor is
+    related to it by the model's own calibration is not found.
+
+    Raises:
+        SealBroken: a memory was sealed with another key, or was changed.
+    """
+    parameters = {
+        "agent_key": question.agent_key,
+        "query": question.query,
+        "kinds": list(question.kinds),
+        "session": question.session,
+        "as_of": question.as_of,
+        "least": UNRELATED,
+        "top_k": question.top_k,
+    }
+    if meaning is None:
+        rows = await connection.all(BY_WORDS, parameters)
+    else:
+        least = UNRELATED if meaning.least is None else meaning.least
+        meant = {"vector": list(meaning.vector), "model": meaning.model, "least": least}
+        rows = await connection.all(BY_VECTORS, {**parameters, **meant})
+    if not rows:
+        return Recalled()
+    seal = await seal_of(connection, rows[0].key_id)
+    memories, tokens = _within([_opened(row, seal) for row in rows if row.place <= question.top_k], question)
+    found = sum(row.place <= question.top_k for row in rows)
+    return Recalled(memories, tokens, found - len(memories), _sessions(rows))
+
+
+def _within(memories: Sequence[Memory], question: RecallQuestion) -> tuple[list[Memory], int]:
+    """Returns those that fit the budget, and the tokens of their texts; a shorter one may follow one that does not."""
+    fitting, tokens = [], 0
+    for memory in memories:
+        cost = count_tokens(memory.text)
+        if tokens + cost <= question.token_budget:
+            fitting.append(memory)
+            tokens += cost
+    return fitting, tokens
+
+
+def _sessions(rows: Sequence[MemoryRow]) -> list[SessionFound]:
+    named = [row for row in rows if row.best_of_session and row.session_place is not None]
+    best = sorted(
+        (row for row in named if (row.session_place or 0) <= SESSIONS), key=lambda row: row.session_place or 0
+    )
+    return [SessionFound(row.session_name or "", row.session_relevance or 0.0) for row in best]
+
+
+def _opened(row: MemoryRow, seal: UserSeal) -> Memory:
+    source: TurnSource | FactSource
+    if row.session_id is not None and row.kind == "turn":
+        turn = Turn(row.number, row.said_at, seal.open_turn(row.session_id, row.number, row.payload))
+        text, source = turn.text, TurnSource(row.session_name or "", row.number, turn.role, row.said_at)
+    else:
+        text = seal.open_fact(row.fact_id, row.words)["text"]
+        source = FactSource(row.fact_id, row.fact_kind, row.said_by, row.valid_from, row.valid_to)
+    return Memory(row.kind, text, row.place, row.relevance, row.similarity, source)

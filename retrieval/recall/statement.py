@@ -1,0 +1,188 @@
+"""The one statement of a recall: every memory of the profile that may be meant, by how much it stands out.
+
+Keywords by BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), exactly, over the profile's own rows: a lexeme's idf is that
+among the memories of the kind, and for sessions among sessions, each as one text. Each measure is standardised among
+its kind, so that it is known by how much one is better, and then added:
+
+    own     = z(keywords) + VECTOR_WEIGHT · z(similarity)
+    turn    = own + z(keywords of its session)
+    session = z(keywords) + z(own of its best turn)
+
+Kinds meet by how much a memory stands out among its own. The weight of vectors is what they are worth beside keywords,
+see docs/decisions/0016; all others are 1.
+"""
+
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from sqlalchemy import REAL, DateTime, Float, Integer, Text, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import TypeEngine
+
+from retrieval.database.fast_path import FastStatement
+from retrieval.kinds import FactKind, MemoryKind, Speaker
+
+VECTOR_WEIGHT = 0.5
+SESSIONS = 5
+"""How many of the best sessions are named."""
+
+
+class MemoryRow(Protocol):
+    """A memory that was found, beside its source: a turn, or a fact.
+
+    Attributes:
+        place: 1-based, of those found; beyond ``top_k`` it is there as the best turn of its session.
+        session_place: of its session, 1-based.
+        best_of_session: whether the session is named by this row.
+    """
+
+    kind: MemoryKind
+    place: int
+    relevance: float
+    similarity: float | None
+    session_place: int | None
+    session_relevance: float | None
+    best_of_session: bool
+    key_id: UUID
+    session_id: UUID | None
+    session_name: str | None
+    number: int
+    said_at: datetime
+    payload: bytes
+    fact_id: UUID
+    words: bytes
+    fact_kind: FactKind
+    said_by: Speaker
+    valid_from: datetime
+    valid_to: datetime | None
+
+
+_BY_VECTOR = """CASE WHEN m.model = :model AND vector_dims(m.embedding) = cardinality(:vector)
+             THEN 1 - (m.embedding <=> CAST(:vector AS vector)) END"""
+_UNKNOWN = "CAST(NULL AS float)"
+
+
+def _z(measure: str, among: str) -> str:
+    """Returns by how many standard deviations the measure is above the mean; 0 where all are alike."""
+    return f"coalesce(({measure} - avg({measure}) OVER {among}) / nullif(stddev_pop({measure}) OVER {among}, 0), 0)"
+
+
+def _sql(similarity: str) -> str:
+    return f"""
+WITH entered AS MATERIALIZED (SELECT casebank_enter(:user_sub, :authorised_at) AS entered),
+words AS MATERIALIZED (SELECT lexeme FROM unnest(to_tsvector('english', :query))),
+any_word AS MATERIALIZED (
+    SELECT CAST(replace(CAST(plainto_tsquery('english', :query) AS text), '&', '|') AS tsquery) AS words
+),
+entries AS MATERIALIZED (
+    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.word_count,
+        CASE WHEN m.search_vector @@ w.words THEN m.search_vector END AS matching,
+        CAST({similarity} AS float) AS similarity
+    FROM memories m CROSS JOIN any_word w
+    WHERE (SELECT entered FROM entered)
+        AND m.user_sub = :user_sub AND m.agent_key = :agent_key AND m.kind = ANY (:kinds)
+        AND EXISTS (SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND p.enabled)
+        AND (m.kind <> 'fact' OR m.fact_id IN (
+            SELECT f.id FROM facts f
+            WHERE f.user_sub = :user_sub AND f.agent_key = :agent_key AND f.valid_from <= coalesce(:as_of, now())
+                AND (f.valid_to IS NULL OR f.valid_to > coalesce(:as_of, now()))))
+        AND (:session IS NULL OR m.kind <> 'turn' OR m.session_id =
+            (SELECT s.id FROM sessions s WHERE s.user_sub = :user_sub AND s.name = :session))
+        AND (:as_of IS NULL OR m.kind <> 'turn' OR EXISTS (
+            SELECT FROM turns t
+            WHERE t.user_sub = m.user_sub AND t.session_id = m.session_id AND t.number = m.turn_number
+                AND t.said_at <= :as_of))
+),
+texts AS MATERIALIZED (
+    SELECT kind, id, word_count FROM entries
+    UNION ALL
+    SELECT 'session', session_id, sum(word_count) FROM entries WHERE kind = 'turn' GROUP BY session_id
+),
+hits AS MATERIALIZED (
+    SELECT e.kind, e.id, e.session_id, u.lexeme, cardinality(u.positions) AS times
+    FROM entries e CROSS JOIN LATERAL unnest(e.matching) AS u JOIN words ON words.lexeme = u.lexeme
+),
+all_hits AS MATERIALIZED (
+    SELECT kind, id, lexeme, times FROM hits
+    UNION ALL
+    SELECT 'session', session_id, lexeme, sum(times) FROM hits WHERE kind = 'turn' GROUP BY session_id, lexeme
+),
+sizes AS (SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean FROM texts GROUP BY kind),
+rare AS (
+    SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - count(*) + .5) / (count(*) + .5)) AS float) AS idf
+    FROM all_hits h JOIN sizes s ON s.kind = h.kind GROUP BY h.kind, h.lexeme, s.texts, s.mean
+),
+keywords AS MATERIALIZED (
+    SELECT h.kind, h.id,
+        sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(t.word_count / r.mean AS float)))) AS bm25
+    FROM all_hits h JOIN rare r ON r.kind = h.kind AND r.lexeme = h.lexeme
+        JOIN texts t ON t.kind = h.kind AND t.id = h.id
+    GROUP BY h.kind, h.id
+),
+both_halves AS (
+    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.similarity,
+        coalesce(k.bm25, 0) AS bm25, k.bm25 IS NOT NULL AS has_word
+    FROM entries e LEFT JOIN keywords k ON k.kind = e.kind AND k.id = e.id
+),
+owned AS MATERIALIZED (
+    SELECT *, {_z("bm25", "of_kind")} + {VECTOR_WEIGHT} * {_z("similarity", "of_kind")} AS own
+    FROM both_halves WINDOW of_kind AS (PARTITION BY kind)
+),
+conversations AS (
+    SELECT o.session_id, coalesce(k.bm25, 0) AS bm25, max(o.own) AS best
+    FROM owned o LEFT JOIN keywords k ON k.kind = 'session' AND k.id = o.session_id
+    WHERE o.kind = 'turn' GROUP BY o.session_id, k.bm25
+),
+shares AS (
+    SELECT session_id, {_z("bm25", "w")} AS share, {_z("bm25", "w")} + {_z("best", "w")} AS session_relevance
+    FROM conversations WINDOW w AS ()
+),
+summed AS (
+    SELECT o.*, o.own + coalesce(s.share, 0) AS total, s.session_relevance
+    FROM owned o LEFT JOIN shares s ON s.session_id = o.session_id
+),
+standing AS (SELECT *, {_z("total", "of_kind")} AS relevance FROM summed WINDOW of_kind AS (PARTITION BY kind)),
+placed AS (
+    SELECT *,
+        row_number() OVER (ORDER BY relevance DESC, total DESC, id DESC) AS place,
+        row_number() OVER (PARTITION BY session_id ORDER BY own DESC, id DESC) = 1
+            AND session_id IS NOT NULL AS best_of_session,
+        CASE WHEN session_id IS NOT NULL THEN
+            dense_rank() OVER (ORDER BY session_relevance DESC NULLS LAST, session_id DESC) END AS session_place
+    FROM standing WHERE has_word OR similarity >= :least
+),
+shown AS (SELECT * FROM placed WHERE place <= :top_k OR (best_of_session AND session_place <= {SESSIONS}))
+SELECT p.kind, p.place, p.relevance, p.similarity, p.session_place, p.session_relevance, p.best_of_session,
+    coalesce(s.key_id, f.key_id) AS key_id, s.id AS session_id, s.name AS session_name, t.number, t.said_at, t.payload,
+    f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to
+FROM shown p
+    LEFT JOIN sessions s ON s.user_sub = :user_sub AND s.id = p.session_id
+    LEFT JOIN turns t ON t.user_sub = :user_sub AND t.session_id = p.session_id AND t.number = p.turn_number
+    LEFT JOIN facts f ON f.user_sub = :user_sub AND f.id = p.fact_id
+ORDER BY p.place
+"""  # noqa: S608 - its parts are our own
+
+
+def _statement(similarity: str) -> FastStatement[MemoryRow]:
+    sql = _sql(similarity)
+    types: dict[str, TypeEngine[Any]] = {
+        "user_sub": Text(),
+        "authorised_at": DateTime(timezone=True),
+        "agent_key": Text(),
+        "query": Text(),
+        "kinds": ARRAY(Text),
+        "session": Text(),
+        "as_of": DateTime(timezone=True),
+        "model": Text(),
+        "vector": ARRAY(REAL),
+        "least": Float(),
+        "top_k": Integer(),
+    }
+    bound = [bindparam(name, type_=type_) for name, type_ in types.items() if f":{name}" in sql]
+    return FastStatement.of(text(sql).bindparams(*bound))
+
+
+BY_VECTORS = _statement(_BY_VECTOR)
+"""With the parameters ``vector`` and ``model``; needs pgvector."""
+BY_WORDS = _statement(_UNKNOWN)

@@ -1,0 +1,167 @@
+"""Recall finds what was said and what is known, across sessions, with its source; and nothing of anybody else's."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from retrieval.context import count_tokens
+from tests.app.conftest import AGENT, SETTLES_WITHIN_S, Service, User
+from writer.rights.erase import erase
+from writer.rights.export import export
+
+PIANO = "The piano in the hall needs tuning before the concert."
+
+
+@pytest.fixture
+def name() -> str:
+    return f"chat {uuid4()}"
+
+
+async def say(user: User, name: str, *said: str, **more: Any) -> None:
+    turns = [{"role": "user", "content": text, **more} for text in said]
+    answer = await user.http.post(f"/v1/sessions/{name}/turns", json={"agent": AGENT, "turns": turns})
+    assert answer.status_code == 200, answer.text
+
+
+async def settled(user: User) -> None:
+    """Waits until the worker has read the sessions and made the vectors."""
+    async with asyncio.timeout(SETTLES_WITHIN_S):
+        for table in ("sessions", "memories"):
+            waiting = f"SELECT 1 FROM {table} WHERE user_sub = :user_sub AND status = 'pending'"  # noqa: S608 - ours
+            while await user.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
+                await asyncio.sleep(0.01)
+
+
+async def ask(user: User, query: str, **more: Any) -> httpx.Response:
+    return await user.http.post("/v1/recall", json={"agent": AGENT, "query": query, **more})
+
+
+async def recalled(user: User, query: str, **more: Any) -> dict[str, Any]:
+    answer = await ask(user, query, **more)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_turn_is_found_across_sessions_with_where_and_when_it_was_said(alice: User, name: str):
+    await say(alice, name, "Good morning!", PIANO, time="2026-03-01T10:00:00Z")
+    await say(alice, f"{name} 2", "Lunch was fine today.")
+    await settled(alice)
+    found = await recalled(alice, "When is the piano tuned?", kinds=["turn"])
+    best = found["memories"][0]
+    assert (best["kind"], best["text"], best["rank"]) == ("turn", PIANO, 1)
+    source = {key: value for key, value in best["source"].items() if value is not None}
+    assert source == {"session_id": name, "turn_number": 2, "role": "user", "said_at": "2026-03-01T10:00:00Z"}
+    assert best["similarity"] is not None
+    assert found["sessions"][0]["session_id"] == name
+    assert found["tokens"] == sum(count_tokens(each["text"]) for each in found["memories"])
+
+
+async def test_what_was_just_said_is_found_by_its_words_before_it_has_a_vector(alice: User, name: str):
+    await say(alice, name, PIANO)
+    assert [each["text"] for each in (await recalled(alice, "piano"))["memories"]] == [PIANO]
+
+
+async def test_a_fact_is_found_with_its_id_and_when_it_held(alice: User):
+    body = {"agent": AGENT, "kind": "goal", "attribute": "save", "unit": "EUR"}
+    march = {**body, "text": "I want to save 300 EUR", "value": "300", "valid_from": "2026-03-01T00:00:00Z"}
+    may = {**body, "text": "I want to save 500 EUR", "value": "500", "valid_from": "2026-05-01T00:00:00Z"}
+    old, new = [(await alice.http.post("/v1/facts", json=fact)).json()["fact_id"] for fact in (march, may)]
+    now = (await recalled(alice, "save EUR", kinds=["fact"]))["memories"]
+    then = (await recalled(alice, "save EUR", kinds=["fact"], as_of="2026-04-01T00:00:00Z"))["memories"]
+    assert [each["source"]["fact_id"] for each in now] == [new]
+    assert [(each["source"]["fact_id"], each["source"]["valid_to"]) for each in then] == [(old, "2026-05-01T00:00:00Z")]
+
+
+async def test_as_of_leaves_out_what_was_said_later_and_a_session_what_was_said_elsewhere(alice: User, name: str):
+    await say(alice, name, "The piano is black.", time="2026-03-01T10:00:00Z")
+    await say(alice, f"{name} 2", "The piano is white.", time="2026-05-01T10:00:00Z")
+    await settled(alice)
+    then = await recalled(alice, "piano", kinds=["turn"], as_of="2026-04-01T00:00:00Z")
+    there = await recalled(alice, "piano", kinds=["turn"], session_id=f"{name} 2")
+    assert [each["text"] for each in then["memories"]] == ["The piano is black."]
+    assert [each["text"] for each in there["memories"]] == ["The piano is white."]
+
+
+async def test_a_rare_word_counts_more_than_one_that_every_turn_has(alice: User, name: str):
+    await say(alice, name, *(f"The meeting about budget {number} was long." for number in range(8)))
+    await say(alice, name, "A marimba arrived.", "The meeting was short.")
+    await settled(alice)
+    found = await recalled(alice, "meeting marimba", kinds=["turn"], top_k=1)
+    assert [each["text"] for each in found["memories"]] == ["A marimba arrived."]
+
+
+async def test_what_has_nothing_to_do_with_the_question_is_not_found(alice: User, name: str):
+    await say(alice, name, PIANO)
+    await settled(alice)
+    assert (await recalled(alice, "quarterly tax declaration"))["memories"] == []
+
+
+async def test_the_budget_leaves_memories_out_whole_and_says_how_many(alice: User, name: str):
+    await say(alice, name, PIANO, f"{PIANO} And again.")
+    found = await recalled(alice, "piano", kinds=["turn"], token_budget=count_tokens(PIANO))
+    assert ([each["text"] for each in found["memories"]], found["left_out"]) == ([PIANO], 1)
+
+
+async def test_nobody_recalls_what_another_user_said_nor_what_another_agent_was_told(alice: User, bob: User, name: str):
+    await say(alice, name, PIANO)
+    assert (await recalled(bob, "piano"))["memories"] == []
+    elsewhere = await alice.http.post("/v1/recall", json={"agent": "another", "query": "piano"})
+    assert elsewhere.json() == {"memories": [], "sessions": [], "tokens": 0, "left_out": 0, "degraded": []}
+
+
+async def test_a_profile_whose_memory_is_off_recalls_nothing(alice: User, name: str):
+    await say(alice, name, PIANO)
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"enabled": False})
+    assert (await recalled(alice, "piano"))["memories"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"query": ""},
+        {"query": "piano", "top_k": 0},
+        {"query": "piano", "top_k": 101},
+        {"query": "piano", "kinds": []},
+        {"query": "piano", "kinds": ["case"]},
+        {"query": "piano", "token_budget": -1},
+        {"query": "piano", "as_of": "2026-04-01T00:00:00"},
+        {"query": "piano", "weights": {}},
+    ],
+)
+async def test_a_question_out_of_its_limits_is_a_problem_document(alice: User, wrong: dict[str, Any]):
+    answer = await alice.http.post("/v1/recall", json={"agent": AGENT, **wrong})
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+
+
+async def test_a_deleted_session_and_a_deleted_fact_are_found_no_more(alice: User, name: str):
+    await say(alice, name, PIANO)
+    fact = {"agent": AGENT, "kind": "fact", "text": "plays the piano"}
+    fact_id = (await alice.http.post("/v1/facts", json=fact)).json()["fact_id"]
+    await settled(alice)
+    assert len((await recalled(alice, "piano"))["memories"]) == 2
+    await alice.http.delete(f"/v1/sessions/{name}")
+    await alice.http.delete(f"/v1/facts/{fact_id}")
+    assert (await recalled(alice, "piano"))["memories"] == []
+    assert await alice.rows("SELECT 1 FROM memories WHERE user_sub = :user_sub") == []
+
+
+async def test_no_text_stands_in_the_table_of_what_is_found(alice: User, name: str):
+    await say(alice, name, PIANO)
+    rows = await alice.rows("SELECT search_text, search_vector::text FROM memories WHERE user_sub = :user_sub")
+    ((text, stems),) = rows
+    assert text == ""
+    assert "'piano'" in stems
+
+
+async def test_an_export_has_the_vectors_and_a_purge_leaves_none(service: Service, alice: User, name: str):
+    await say(alice, name, PIANO)
+    await settled(alice)
+    runtime = service.runtime
+    lines = [row async for row in export(runtime.database, runtime.keyring, alice.name) if row["type"] == "memories"]
+    assert [(row["kind"], row["turn_number"], len(row["embedding"])) for row in lines] == [("turn", 1, 256)]
+    receipt = await erase(runtime.database, alice.name)
+    assert receipt.clean
+    assert receipt.rows["memories"] == 1

@@ -1,0 +1,51 @@
+"""What is told becomes findable: its words at once, by an index, and its vector once the worker has made it."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from sqlalchemy import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.memory_schema import memories
+from retrieval.sessions.messages import Turn
+
+MAX_CHARS = 8_192
+"""Of a text that are searched, as of what is embedded."""
+
+
+def text_of_turn(message: Mapping[str, Any]) -> str:
+    """Returns what is searched of a turn: who said it, and what was said and called; empty where nothing was."""
+    turn = Turn(0, datetime.now(UTC), message)
+    said = turn.text.strip()
+    return searched(f"{message.get('name') or turn.role}: {said}") if said else ""
+
+
+def searched(text: str) -> str:
+    """Returns as much of a text as is searched."""
+    return text[:MAX_CHARS]
+
+
+async def remember_turns(
+    connection: AsyncConnection, user_sub: str, agent_key: str, session_id: UUID, texts: Mapping[int, str]
+) -> None:
+    """Makes turns findable, by their numbers; one without a text is not."""
+    rows = [
+        {**_row(user_sub, agent_key, text), "kind": "turn", "session_id": session_id, "turn_number": number}
+        for number, text in texts.items()
+        if text
+    ]
+    if rows:
+        await connection.execute(insert(memories), rows)
+
+
+async def remember_fact(connection: AsyncConnection, user_sub: str, agent_key: str, fact_id: UUID, text: str) -> None:
+    """Makes a fact findable."""
+    row = {**_row(user_sub, agent_key, searched(text)), "kind": "fact", "fact_id": fact_id}
+    await connection.execute(insert(memories).values(row))
+
+
+def _row(user_sub: str, agent_key: str, text: str) -> dict[str, object]:
+    return {"user_sub": user_sub, "id": uuids.uuid7(), "agent_key": agent_key, "search_text": text}

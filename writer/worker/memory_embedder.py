@@ -1,0 +1,157 @@
+"""Gives turns and facts their vectors: takes those that wait off the queue, opens what they say, and embeds it."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from sqlalchemy import Update, and_, func, select, update
+
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderMisbehaved, EmbedderRefused, UserErased
+from retrieval.fact_schema import facts
+from retrieval.memory_schema import memories
+from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.session_schema import turns
+from retrieval.telemetry import log
+from writer.memories import searched, text_of_turn
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
+from writer.vectors import stored
+from writer.worker import queue
+
+BATCH = 256
+"""Memories that are embedded at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryClaim:
+    """A memory that is this worker's until the lease ends."""
+
+    user_sub: str
+    row_id: UUID
+    attempts: int
+    lease_token: UUID
+    claimed_at: datetime
+
+
+@dataclass(slots=True)
+class MemoryEmbedder:
+    """Embeds memories for the worker; users take turns as with cases."""
+
+    database: Database
+    embedder: Embedder
+    keyring: Keyring
+    lease: timedelta
+    max_attempts: int
+    backoff_s: float
+    backoff_max_s: float
+    rng: random.Random
+    _last_served: str = field(default="", init=False)
+
+    async def run_once(self, batch: int = BATCH) -> int:
+        """Gives up to so many memories their vectors; returns how many there were, whatever became of them.
+
+        Raises:
+            DatabaseUnavailable: those claimed come back when their lease ends.
+        """
+        claims = await self._claim(batch)
+        by_user = sorted(claims, key=lambda held: held.user_sub)
+        for user_sub, held in groupby(by_user, key=lambda held: held.user_sub):
+            await self._serve(user_sub, list(held))
+        return len(claims)
+
+    async def _claim(self, batch: int) -> list[MemoryClaim]:
+        token = uuids.uuid7()
+        async with self.database.as_worker() as connection:
+            await connection.execute(queue.give_up_on_expired(self.max_attempts, memories))
+            rows = await connection.execute(queue.claim(token, self.lease, batch, self._last_served, memories))
+            claims = [MemoryClaim(r.user_sub, r.id, r.attempts, token, r.claimed_at) for r in rows]
+        full = len(claims) == batch
+        self._last_served = max((each.user_sub for each in claims), default="") if full else ""
+        return claims
+
+    async def _serve(self, user_sub: str, held: Sequence[MemoryClaim]) -> None:
+        """Embeds the memories of one user together, and each by itself where that was refused."""
+        try:
+            await self._embed(user_sub, held)
+        except UserErased:
+            return
+        except DatabaseUnavailable:
+            raise
+        except (EmbedderRefused, EmbedderMisbehaved) as error:
+            if len(held) > 1:  # the fault may be one text's, and must not be the others'
+                for each in held:
+                    await self._serve(user_sub, [each])
+                return
+            await self._hand_back(held, error)
+        except Exception as error:  # noqa: BLE001 - one user's memories must not stop those behind them
+            await self._hand_back(held, error)
+
+    async def _embed(self, user_sub: str, held: Sequence[MemoryClaim]) -> None:
+        since = held[0].claimed_at
+        texts = await self._texts(user_sub, held, since)
+        vectors = await embed_each(self.embedder, list(texts.values()))  # outside any transaction: it may take a while
+        async with self.database.as_user(user_sub, since) as connection:
+            for (memory_id, _), vector in zip(texts.items(), vectors, strict=True):
+                await connection.execute(finish(user_sub, memory_id, held[0].lease_token, self.embedder.model, vector))
+
+    async def _texts(self, user_sub: str, held: Sequence[MemoryClaim], since: datetime) -> dict[UUID, str]:
+        async with self.database.as_user(user_sub, since) as connection:
+            key = await self.keyring.find(connection, user_sub)
+            rows = (await connection.execute(sources(user_sub, [each.row_id for each in held]))).all()
+        if key is None:
+            return {}
+        words = Words(user_sub, key)
+        return {
+            row.id: text_of_turn(words.open_turn(row.session_id, row.turn_number, row.payload))
+            if row.kind == "turn"
+            else searched(words.open_fact(row.fact_id, row.words)["text"])
+            for row in rows
+        }
+
+    async def _hand_back(self, held: Sequence[MemoryClaim], error: Exception) -> None:
+        """Queues them again; one that the embedder refuses for good is found by its words alone."""
+        name = type(error).__name__  # alone: a message could quote what the user said
+        async with self.database.as_worker() as connection:
+            for each in held:
+                dead = each.attempts >= self.max_attempts and not _is_outage(error)
+                longest = min(self.backoff_max_s, self.backoff_s * 2 ** min(each.attempts - 1, 20))
+                delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
+                await connection.execute(queue.hand_back(each, name, delay, dead=dead, queue=memories))
+        log.warning("memories.embed_failed", error=name, memories=len(held))
+
+
+def _is_outage(error: Exception) -> bool:
+    """Returns whether the embedder is away: then trying again is no fault of the text."""
+    return isinstance(error, CasebankError) and not isinstance(error, EmbedderRefused | EmbedderMisbehaved)
+
+
+def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
+    """Returns the statement for what the memories are of, sealed."""
+    turn = and_(
+        turns.c.user_sub == memories.c.user_sub,
+        turns.c.session_id == memories.c.session_id,
+        turns.c.number == memories.c.turn_number,
+    )
+    fact = and_(facts.c.user_sub == memories.c.user_sub, facts.c.id == memories.c.fact_id)
+    columns = [memories.c[name] for name in ("id", "kind", "session_id", "turn_number", "fact_id")]
+    return (
+        select(*columns, turns.c.payload, facts.c.words)
+        .select_from(memories.outerjoin(turns, turn).outerjoin(facts, fact))
+        .where(memories.c.user_sub == user_sub, memories.c.id.in_(memory_ids))
+        .order_by(memories.c.id)
+    )
+
+
+def finish(user_sub: str, memory_id: UUID, lease_token: UUID, model: str, vector: Vector | None) -> Update:
+    """Returns the statement that takes a memory off the queue with its vector, if it has one, while the lease holds."""
+    row = update(memories).where(
+        memories.c.user_sub == user_sub, memories.c.id == memory_id, memories.c.lease_token == lease_token
+    )
+    made = {} if vector is None else {"model": model, "embedding": stored(vector.tolist())}
+    return row.values(status="ready", attempts=0, lease_token=None, last_error=None, available_at=func.now(), **made)
