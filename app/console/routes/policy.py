@@ -10,7 +10,7 @@ from app.console.page import ROOT, Form, Looking, Page, go, show
 from app.console.routes.bank import be_sure
 from app.routes.policy import get_policy, roll_back_policy
 from app.schemas.policy import AgentIn, PolicyOut
-from policy.gate import Verdict
+from policy.verdict import Verdict
 from writer.training.candidates import Demand
 
 router = APIRouter(prefix=f"{ROOT}/policy", route_class=Page, include_in_schema=False)

@@ -3,14 +3,14 @@
 The worker reads the shared prior's row as it did; of a user's policy it may look at numbers, as of the shared one.
 
 Revision ID: 0035
-Revises: 0030
-Create Date: 2026-11-22 23:40:00.000000
+Revises: 0033
+Create Date: 2026-11-23 01:00:00.000000
 """
 
 from alembic import op
 
 revision = "0035"
-down_revision = "0030"
+down_revision = "0033"
 branch_labels = None
 depends_on = None
 
