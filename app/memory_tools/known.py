@@ -1,6 +1,6 @@
 """The facts that a tool tells: those that hold, the ones that share words with the query first.
 
-The one place that searches facts for the tools; what finds more (turns of sessions, knowledge) takes its place here.
+Here and not by a recall, for goals and preferences are told without a word in common, too.
 """
 
 import math

@@ -82,6 +82,17 @@ async def test_recall_tells_runs_procedures_and_facts_and_its_receipt_joins_the_
     assert (await alice.case(first))["reuse_count"] == 1
 
 
+async def test_recall_tells_what_was_said_in_conversations_and_no_other_users(alice: User, bob: User):
+    for user, said in ((alice, f"The violin is at the luthier's. {FORGED}"), (bob, "My violin is in Leeds")):
+        turns = [{"role": "user", "content": said, "time": "2026-03-04T10:00:00Z"}]
+        answer = await user.http.post("/v1/sessions/spring/turns", json={"agent": AGENT, "turns": turns})
+        assert answer.is_success, answer.text
+    told = await text(alice, "recall", query="where is the violin?")
+    assert '[user in "spring", 2026-03-04] "The violin is at the luthier' in told
+    assert "Leeds" not in told
+    assert told.count("</casebank_memory>") == 1
+
+
 async def test_feedback_of_a_model_is_a_guess_that_no_users_word_gives_way_to(alice: User):
     await fill(alice, ["restart the web server"])
     receipt = RECEIPT.search(await text(alice, "recall", query="restart the web server"))[1]
