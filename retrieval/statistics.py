@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, DateTime, Subquery, and_, cast, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, DateTime, Float, Subquery, Text, and_, cast, column, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.rows import Rows
 from retrieval.kinds import FAILED_BELOW
-from retrieval.schema import cases, decision_slots, decisions, policies, procedures, profiles, runs
+from retrieval.schema import cases, decision_slots, decisions, procedures, profiles, runs
 
 OFF = "off"
 """The mode of a decision without memory."""
@@ -175,18 +175,8 @@ def policies_of_all() -> Rows:
     Columns: ``status``, ``verdict`` (the gate's word; NULL: none yet), ``policies``, ``decisions`` (mean, that they
     learned from). The connection must be the worker's.
     """
-    verdict = policies.c.verdict["outcome"].as_string().label("verdict")
-    return (
-        select(
-            policies.c.status,
-            verdict,
-            func.count().label("policies"),
-            func.avg(policies.c.decisions).label("decisions"),
-        )
-        .where(policies.c.user_sub != "")  # whose the shared prior is
-        .group_by(policies.c.status, verdict)
-        .order_by(policies.c.status, verdict)
-    )
+    names = column("status", Text), column("verdict", Text), column("policies", BigInteger), column("decisions", Float)
+    return select(func.casebank_count_policies().table_valued(*names, name="counted"))
 
 
 def _slates(user_sub: str) -> Subquery:
