@@ -8,7 +8,7 @@ from itertools import groupby
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import Update, and_, func, select, update
+from sqlalchemy import Select, Update, and_, func, select, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -96,9 +96,12 @@ class MemoryEmbedder:
         since = held[0].claimed_at
         texts = await self._texts(user_sub, held, since)
         vectors = await embed_each(self.embedder, list(texts.values()))  # outside any transaction: it may take a while
+        token = held[0].lease_token
         async with self.database.as_user(user_sub, since) as connection:
-            for (memory_id, _), vector in zip(texts.items(), vectors, strict=True):
-                await connection.execute(finish(user_sub, memory_id, held[0].lease_token, self.embedder.model, vector))
+            free = set(await connection.scalars(unlocked(user_sub, list(texts), token)))
+            for memory_id, vector in zip(texts, vectors, strict=True):
+                if memory_id in free:
+                    await connection.execute(finish(user_sub, memory_id, token, self.embedder.model, vector))
 
     async def _texts(self, user_sub: str, held: Sequence[MemoryClaim], since: datetime) -> dict[UUID, str]:
         async with self.database.as_user(user_sub, since) as connection:
@@ -129,6 +132,16 @@ class MemoryEmbedder:
 def _is_outage(error: Exception) -> bool:
     """Returns whether the embedder is away: then trying again is no fault of the text."""
     return isinstance(error, CasebankError) and not isinstance(error, EmbedderRefused | EmbedderMisbehaved)
+
+
+def unlocked(user_sub: str, memory_ids: Sequence[UUID], lease_token: UUID) -> Select[UUID]:
+    """Returns the statement that locks those of the memories that are still held and that nobody else has locked.
+
+    The others are about to go with their session or fact: whoever waited for one while holding another could be waited
+    for in turn. One that stays after all comes back when its lease ends.
+    """
+    mine = memories.c.user_sub == user_sub, memories.c.id.in_(memory_ids), memories.c.lease_token == lease_token
+    return select(memories.c.id).where(*mine).order_by(memories.c.id).with_for_update(skip_locked=True)
 
 
 def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:

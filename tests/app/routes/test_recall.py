@@ -1,16 +1,20 @@
 """Recall finds what was said and what is known, across sessions, with its source; and nothing of anybody else's."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
+from sqlalchemy import delete, update
 
 from retrieval.context import count_tokens
+from retrieval.memory_schema import memories
 from tests.app.conftest import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
+from writer.worker.memory_embedder import unlocked
 
 PIANO = "The piano in the hall needs tuning before the concert."
 
@@ -165,3 +169,19 @@ async def test_an_export_has_the_vectors_and_a_purge_leaves_none(service: Servic
     receipt = await erase(runtime.database, alice.name)
     assert receipt.clean
     assert receipt.rows["memories"] == 1
+
+
+async def test_the_worker_passes_over_a_memory_that_is_being_deleted_and_never_waits_for_it(alice: User, name: str):
+    await say(alice, name, PIANO, "Lunch was fine today.")
+    await settled(alice)
+    first, second = [
+        row.id for row in await alice.rows("SELECT id FROM memories WHERE user_sub = :user_sub ORDER BY id")
+    ]
+    token, database = uuid4(), alice.service.runtime.database
+    async with database.as_user(alice.name, datetime.now(UTC)) as held:
+        await held.execute(update(memories).where(memories.c.user_sub == alice.name).values(lease_token=token))
+    async with database.as_user(alice.name, datetime.now(UTC)) as deleting:
+        await deleting.execute(delete(memories).where(memories.c.user_sub == alice.name, memories.c.id == first))
+        async with database.as_user(alice.name, datetime.now(UTC)) as working:
+            free = await working.scalars(unlocked(alice.name, [first, second], token))
+            assert list(free) == [second]

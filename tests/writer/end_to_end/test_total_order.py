@@ -83,6 +83,7 @@ ARGUMENTS = {
     "days": 1,
     "size": 1,
     "kept": 1,
+    "most": 1,
 }
 
 
