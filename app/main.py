@@ -14,7 +14,7 @@ from app.console.page import Doors
 from app.deps import refuse_unknown_parameters
 from app.intake.route import Intake, include
 from app.jobs import beside
-from app.mcp.installed import mcp_if_installed
+from app.mcp.installed import mcp_when_asked
 from app.plain_refusal import PlainRefusal
 from app.requests import Follow
 from app.routes import (
@@ -58,7 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
         async with (
             running(settings) as runtime,
             beside(_endless(app, runtime, trainings)),
-            mcp_if_installed(intake) as app.state.mcp,
+            mcp_when_asked(intake) as app.state.mcp,
         ):
             with suppress(SchemaOutdated):  # nobody is served until it is migrated, and then it is asked again
                 await app.state.verifier.revocations.refresh(runtime.database)

@@ -1,7 +1,10 @@
 """Whether the protocol is there: the package `mcp` takes a second and 20 MiB, which only who asked for it pays."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -23,13 +26,34 @@ def is_installed() -> bool:
     return find_spec("mcp") is not None
 
 
-@asynccontextmanager
-async def mcp_if_installed(intake: Intake) -> AsyncIterator["McpOverHttp | None"]:
-    """Yields what answers over HTTP, or None where the package is missing."""
-    if not is_installed():
-        yield None
-        return
-    from app.mcp.over_http import mcp_over_http  # noqa: PLC0415 - as the head of this file says
+@dataclass(slots=True)
+class McpWhenAsked:
+    """What answers over HTTP, loaded and begun with the first request that wants it."""
 
-    async with mcp_over_http(intake) as served:
-        yield served
+    _intake: Intake
+    _running: AsyncExitStack
+    _served: "McpOverHttp | None" = None
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def served(self) -> "McpOverHttp":
+        """Returns what answers.
+
+        Raises:
+            McpNotInstalled: the package is missing.
+        """
+        if not is_installed():
+            raise McpNotInstalled(HOW)
+        async with self._one_at_a_time:
+            if self._served is not None:
+                return self._served
+            over_http = await asyncio.to_thread(import_module, "app.mcp.over_http")
+            served: McpOverHttp = await self._running.enter_async_context(over_http.mcp_over_http(self._intake))
+            self._served = served
+            return served
+
+
+@asynccontextmanager
+async def mcp_when_asked(intake: Intake) -> AsyncIterator[McpWhenAsked]:
+    """Yields what begins to answer when it is asked, and ends it with the block."""
+    async with AsyncExitStack() as running:
+        yield McpWhenAsked(intake, running)

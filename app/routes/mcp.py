@@ -11,7 +11,7 @@ from app.auth import NotAllowed, NotAuthenticated
 from app.deps import Caller, Parts
 from app.intake.counts import check_counts
 from app.intake.route import BodyRoute, Intake
-from app.mcp.installed import HOW, McpNotInstalled
+from app.mcp.installed import McpWhenAsked
 from app.memory_tools.asking import Asking
 from app.problems import DOCUMENTED, kind_of, problem
 from app.schemas.mcp import ResourceMetadataOut
@@ -63,14 +63,14 @@ async def speak_mcp(
 
     The body is a JSON-RPC message, at most 256 KiB. The tools are those of `/v1/memory-tools`.
     """
-    if request.app.state.mcp is None:
-        raise McpNotInstalled(HOW)
+    mcp: McpWhenAsked = request.app.state.mcp
+    served = await mcp.served()
     asking = Asking(parts, caller, nameable(agent or parts.settings.mcp_agent))
     intake: Intake = request.app.state.intake
     bounded = replace(intake, max_bytes=min(intake.max_bytes, MAX_BYTES))
     async with bounded.body(request, caller.user_sub) as body:
         check_counts(body)
-        answer: Response = await request.app.state.mcp.answer(request, body, asking)
+        answer = await served.answer(request, body, asking)
     answer.headers.update(response.headers)  # where the caller stands
     return answer
 
