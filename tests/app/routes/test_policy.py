@@ -38,8 +38,8 @@ async def give(user: User, new: NewPolicy) -> int:
 
 
 async def fill(user: User, count: int = 140) -> None:
-    """Leaves enough rewarded decisions to learn from, and what they say is that the default is wrong."""
-    drawn = draw(count, {DEFAULT: None}, Budget(explore=0.5), reversed_truth=True)
+    """Leaves enough rewarded decisions to learn from."""
+    drawn = draw(count, {DEFAULT: None}, Budget(explore=0.5))
     await put(user.service.runtime.database, user.name, AGENT, drawn)
 
 
@@ -142,14 +142,17 @@ async def test_a_training_runs_beside_the_service_and_the_listing_shows_what_bec
     assert [answer.status_code for answer in answers] == [202, 202]
     assert [answer.json()["status"] for answer in answers] == ["started", "running"]
     trained = (await until(lambda: listed(alice)))[0]
-    assert (trained["version"], trained["status"], trained["decisions"]) == (1, "candidate", 140)
+    assert (trained["version"], trained["decisions"]) == (1, 140)
+    assert trained["status"] in {"candidate", "rejected"}  # so little may teach nothing, or nothing that shows
     assert trained["metrics"]["held_out"] > 0
     assert trained["verdict"] is None
 
-    async def start() -> bool:  # the process ends a moment after it has stored
-        return (await alice.http.post("/v1/policy/train", json=OUTSIDE)).json()["status"] == "started"
 
-    await until(start)
+async def test_a_training_judges_the_candidate_on_trial_and_the_listing_shows_the_verdict(alice: User):
+    await fill(alice)
+    await give(alice, stored("candidate"))
+    answer = await alice.http.post("/v1/policy/train", json=OUTSIDE)
+    assert (answer.status_code, answer.json()["status"]) == (202, "started")
 
     async def judged() -> Any:
         return (await seen(alice))["policies"][0]["verdict"]
