@@ -123,8 +123,7 @@ class MemoryEmbedder:
         async with self.database.as_worker() as connection:
             for each in held:
                 dead = each.attempts >= self.max_attempts and not _is_outage(error)
-                longest = min(self.backoff_max_s, self.backoff_s * 2 ** min(each.attempts - 1, 20))
-                delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
+                delay = queue.backoff(each.attempts, self.backoff_s, self.backoff_max_s, self.rng)
                 await connection.execute(queue.hand_back(each, name, delay, dead=dead, queue=memories))
         log.warning("memories.embed_failed", error=name, memories=len(held))
 

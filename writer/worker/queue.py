@@ -1,9 +1,11 @@
-"""The queue inside the tables of cases and of sessions: claim with a lease, hand back with a delay, give up, requeue.
+"""The queue inside the tables of cases, sessions and memories: claim with a lease, hand back later, give up, requeue.
 
-A row is its own entry: of a run that was retained, or of a session with turns that nobody has read yet.
+A row is its own entry: of a run that was retained, of a session with turns that nobody has read yet, or of a memory
+without its vector.
 Every statement here runs as the worker role, which sees who waits and nothing of what they wrote.
 """
 
+import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -31,6 +33,8 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from retrieval.schema import cases
 
+MOST_DOUBLINGS = 20
+"""Of a delay: an outage may fail a thousand attempts, and 2 to that power is no float."""
 WORKERS_APART = 4
 """Batches that are looked at for one, so that workers which claim at the same moment find something each."""
 
@@ -145,6 +149,13 @@ def renew(held: Claim, lease: timedelta) -> Update:
         )
         .values(available_at=func.now() + lease)
     )
+
+
+def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random) -> timedelta:
+    """Returns how long what failed so often, at least once, is to wait: doubled each time, and half of it by lot."""
+    doublings = min(attempts - 1, MOST_DOUBLINGS)
+    delay_s = min(longest_s, first_s * 2**doublings)
+    return timedelta(seconds=delay_s * (0.5 + 0.5 * rng.random()))
 
 
 def hand_back(held: Held, error: str, delay: timedelta, *, dead: bool, queue: Table = cases) -> Update:

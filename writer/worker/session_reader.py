@@ -121,8 +121,7 @@ class SessionReader:
     async def _hand_back(self, held: SessionClaim, error: Exception) -> None:
         # a key that this process was not given is no fault of the session
         dead = held.attempts >= self.max_attempts and not isinstance(error, MasterKeyMismatch)
-        longest = min(self.backoff_max_s, self.backoff_s * 2 ** (held.attempts - 1))
-        delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
+        delay = queue.backoff(held.attempts, self.backoff_s, self.backoff_max_s, self.rng)
         name = type(error).__name__  # alone: a message could quote what the user said
         async with self.database.as_worker() as connection:
             await connection.execute(queue.hand_back(held, name, delay, dead=dead, queue=sessions))

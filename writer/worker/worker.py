@@ -405,8 +405,7 @@ class Worker:
         # an outage, however long, is no fault of the case, and nor is a key that this process was not given
         no_fault = isinstance(error, EmbedderUnavailable | MasterKeyMismatch)
         dead = held.attempts >= self.pace.max_attempts and not no_fault
-        longest = min(self.pace.backoff_max_s, self.pace.backoff_s * 2 ** (held.attempts - 1))
-        delay = timedelta(seconds=longest * (0.5 + 0.5 * self.rng.random()))
+        delay = queue.backoff(held.attempts, self.pace.backoff_s, self.pace.backoff_max_s, self.rng)
         # the type alone: a message could quote what the user wrote
         name = type(error).__name__
         async with self.database.as_worker() as connection:
