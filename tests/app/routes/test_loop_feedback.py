@@ -88,6 +88,21 @@ async def test_a_thumb_on_a_run_that_was_merged_reaches_the_case_that_stands_for
     assert (await alice.case(kept))["reward"] == 0.5
 
 
+async def test_a_judge_who_confirms_a_failure_leaves_what_the_failure_taught(alice: User):
+    await alice.retain("close the account of Ann", tool_traces=DELETING)
+    await alice.settle()
+    (script,) = await procedures(alice)
+    failing = [DELETING[0], {**DELETING[1], "output": "Error: the account has an open order", "status": "error"}]
+    used = {"outcome": "failure", "used_procedure_ids": [script["id"]]}
+    run = await alice.retain("close the account of Ben", tool_traces=failing, **used)
+    await alice.settle()
+    taught = await procedures(alice)
+    assert (2, "revision") in [(each["version"], each["kind"]) for each in taught]
+    answer = await alice.feedback(case_id=run, thumb="down")
+    assert answer["withdrawn_procedure_ids"] == []
+    assert await procedures(alice) == taught
+
+
 async def test_what_another_run_taught_as_well_stays(alice: User):
     first = await alice.retain("close the account of Ann", tool_traces=DELETING)
     await alice.settle()
