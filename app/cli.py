@@ -464,16 +464,16 @@ def _as_table(findings: Sequence[Finding]) -> Table:
 
 @cli.command()
 def demo(
-    tasks: Annotated[int, typer.Option(min=10, help="length of the stream")] = 120,
-    seed: Annotated[int, typer.Option(help="the same seed is the same stream")] = 1,
+    tasks: Annotated[int, typer.Option(min=20, help="tasks of each house")] = 120,
+    seed: Annotated[list[int], typer.Option(help="a house; may be said again")] = [31],  # noqa: B006 (typer's way)
     out_dir: Annotated[Path, typer.Option(help="where the plot and the numbers go")] = Path("out"),
     learn: Annotated[
         bool, typer.Option("--learn", help="also train on what was logged, and try what was learned")
     ] = False,
 ) -> None:
-    """Show what memory changes: a scripted database operator, without and with casebank."""
+    """Show what memory changes: a scripted database operator with none, with keywords, and with casebank."""
     logs.quiet()
-    _run(run_demo(Settings(), tasks=tasks, seed=seed, out_dir=out_dir, learn=learn))
+    _run(run_demo(Settings(), tasks=tasks, seeds=seed, out_dir=out_dir, learn=learn))
 
 
 @cli.command()

@@ -10,6 +10,11 @@ from typing import Protocol
 import httpx
 from pydantic import BaseModel
 
+from retrieval.context import Remembered, memory_context
+
+TOKEN_BUDGET = 600
+"""Of what stands in the agent's prompt."""
+
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
 
 
@@ -46,14 +51,23 @@ class RememberedProcedure:
 
 @dataclass(frozen=True)
 class RetrievedCases:
-    """What memory answered: cases and procedures best first, and what the answer cost."""
+    """What memory answered: cases and procedures best first, the text that tells them, and what the answer cost."""
 
     cases: tuple[RememberedCase, ...] = ()
     procedures: tuple[RememberedProcedure, ...] = ()
+    text: str = ""
+    """What stands in the agent's prompt; with no text an agent that reads is told nothing."""
     retrieval_id: str | None = None
     tokens: int = 0
     latency_ms: float | None = None
     degraded: tuple[str, ...] = ()
+
+
+def slate_of(cases: Sequence[RememberedCase]) -> RetrievedCases:
+    """Returns the slate of a memory that is not casebank, told in casebank's words."""
+    told = [Remembered(case.task, case.plan, case.outcome, None) for case in cases]
+    context = memory_context(told, TOKEN_BUDGET)
+    return RetrievedCases(tuple(cases), text=context.text, tokens=context.tokens)
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,8 @@ class AgentRun:
     first_try: bool
     used_case_ids: tuple[str, ...] = field(default=())
     used_procedure_ids: tuple[str, ...] = field(default=())
+    checked: bool = True
+    """Whether somebody else than the run looked at its work; what was planted is only what it calls itself."""
 
 
 class Memory(Protocol):
@@ -98,6 +114,7 @@ class _RetrieveAnswer(BaseModel):
 
     cases: Sequence[_RetrievedCase]
     procedures: Sequence[_ToldProcedure] = ()
+    memory_context: str = ""
     retrieval_id: str | None = None
     tokens: int | None = None
     degraded: Sequence[str] | None = None
@@ -124,7 +141,8 @@ class NoMemory:
 class HttpMemory:
     """casebank over HTTP; where it fails or answers nonsense, the agent works without it.
 
-    The client speaks with a service's token: the harness measured what it says of a run, and only a service may say so.
+    The client speaks with a service's token. A run is retained as what it calls itself; what the harness measured of it
+    comes after, as feedback, for a reward that comes with its own run proves nothing.
     """
 
     def __init__(
@@ -133,7 +151,7 @@ class HttpMemory:
         *,
         agent: str,
         k: int = 4,
-        token_budget: int = 600,
+        token_budget: int = TOKEN_BUDGET,
         min_similarity: float | None = None,
     ) -> None:
         self._client = client
@@ -161,8 +179,6 @@ class HttpMemory:
             "plan": run.plan,
             "tool_traces": [asdict(trace) for trace in run.traces],
             "outcome": "success" if run.success else "failure",
-            "reward": 1.0 if run.success else 0.0,
-            "reward_source": "metric",
             "tags": ["demo"],
         }
         if slate.retrieval_id is not None:
@@ -173,6 +189,8 @@ class HttpMemory:
             answer = await self._post("/v1/retain", body, {"Idempotency-Key": str(uuid.uuid4())})
             case_id = _RetainAnswer.model_validate_json(answer).case_id
             await self._until_ready(case_id)
+            if run.checked:
+                await self._post("/v1/feedback", {"case_id": case_id, "reward": float(run.success), "source": "metric"})
         except _MEMORY_ERRORS as error:
             self.errors.append(f"retain: {error!r}")
         return case_id
@@ -199,6 +217,7 @@ def _cases(answer: _RetrieveAnswer, latency_ms: float) -> RetrievedCases:
         procedures=tuple(
             RememberedProcedure(each.id, each.version, each.kind, tuple(each.steps)) for each in answer.procedures
         ),
+        text=answer.memory_context,
         retrieval_id=answer.retrieval_id,
         tokens=answer.tokens or 0,
         latency_ms=latency_ms,

@@ -9,8 +9,8 @@ import httpx
 from app.agents.world import Adapter, EnvironmentMissing
 from app.bench.bank import empty, settings_of
 from app.bench.measure import Measurement
+from app.difference import Difference
 from app.experiment.main import ENVIRONMENTS
-from app.experiment.paired import Difference
 from app.experiment.report import ArmSummary, Report, summary
 from app.experiment.run import run_experiment
 from app.own_service import own_service

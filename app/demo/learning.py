@@ -1,7 +1,7 @@
 """The demo's last part: train on what was logged, put the candidate on trial, and print the gate's verdict."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -9,8 +9,8 @@ from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
 from rich.table import Table
 
-from app.demo.report import Arm, DemoReport
-from app.demo.run import Stream
+from app.agents.operator.house import House
+from app.demo.arms import Arm
 from app.own_module import OWN_MODULE
 from app.settings import Settings
 
@@ -22,7 +22,7 @@ class TrainingFailed(OSError):
 class RunStream(Protocol):
     """Runs a stream with memory, on the bank and the policy as they are."""
 
-    async def __call__(self, name: str, work: Stream) -> Arm:
+    async def __call__(self, name: str, house: House) -> Arm:
         """Returns the records; ``name`` stands beside the progress bar."""
 
 
@@ -102,9 +102,8 @@ class Learner:
         return report
 
 
-async def show_learning(trainer: Trainer, run_stream: RunStream, shown: DemoReport, console: Console) -> None:
+async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, console: Console) -> None:
     """Trains, runs a second stream with the candidate on trial, judges, and says which policy serves from now on."""
-    tasks = len(shown.with_memory.records)
     console.rule("Learning which memories help")
     first = await trainer.train()
     console.print(f"  trained on {first.decisions} rewarded retrievals: {first.outcome}", markup=False)
@@ -112,7 +111,7 @@ async def show_learning(trainer: Trainer, run_stream: RunStream, shown: DemoRepo
         console.print("  the untrained default goes on", markup=False)
         return
     console.print(_on_trial(first), markup=False)
-    trial = await run_stream("on trial", Stream(shown.seed + 1, tasks))
+    trial = await run_stream("on trial", replace(shown, seed=shown.seed + 1))
     console.print(f"  second stream, seed {shown.seed + 1}: {_totals(trial)}", markup=False)
     second = await trainer.train()
     console.print(f"  the gate's verdict: {second.outcome}", style="bold", markup=False)
@@ -121,7 +120,7 @@ async def show_learning(trainer: Trainer, run_stream: RunStream, shown: DemoRepo
     if second.outcome != "promote":
         console.print("  not promoted, for the reasons above: the untrained default goes on serving", markup=False)
         return
-    served = await run_stream("promoted", Stream(shown.seed + 2, tasks))
+    served = await run_stream("promoted", replace(shown, seed=shown.seed + 2))
     console.print(f"  third stream, q-{second.version} promoted: {_totals(served)}", markup=False)
 
 

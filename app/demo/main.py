@@ -1,5 +1,7 @@
 """Runs the demo against a service of its own: started as `casebank serve` would be, stopped at the end."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
@@ -7,9 +9,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from app.agents.operator.house import House
+from app.agents.operator.operator import STEP_BUDGET
+from app.demo.files import write_files
 from app.demo.learning import Learner, show_learning
-from app.demo.report import DemoReport
-from app.demo.run import AGENT, Place, Stream, run_demo, run_with_memory
+from app.demo.report import DemoReport, print_report
+from app.demo.run import AGENT, Place, run_stream, run_with_memory
 from app.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
@@ -19,17 +24,19 @@ class TorchMissing(OSError):
     """Learning was asked for, and torch is not installed."""
 
 
-async def demo(settings: Settings, *, tasks: int, seed: int, out_dir: Path, learn: bool = False) -> DemoReport:
-    """Runs the stream without and with memory, prints the report, and says where to look next.
+async def demo(
+    settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path, learn: bool = False
+) -> DemoReport:
+    """Runs each house's tasks in the three arms, prints the report, and says where to look next.
 
-    Each run remembers under a user of its own, so that it begins with an empty bank.
+    casebank remembers each house under a user of its own, so that it begins with an empty bank.
 
     Args:
         settings: of the service.
-        tasks: length of the stream.
-        seed: the same seed is the same stream.
+        tasks: of each house.
+        seeds: the same seed is the same house.
         out_dir: where the plot and the numbers go.
-        learn: whether to train on what was logged, too, and to put what was learned on trial.
+        learn: whether to train on the log of the first house, too, and to put what was learned on trial.
 
     Raises:
         TorchMissing: what trains is not installed.
@@ -37,16 +44,21 @@ async def demo(settings: Settings, *, tasks: int, seed: int, out_dir: Path, lear
     if learn and find_spec("torch") is None:
         raise TorchMissing("learning needs torch: `make demo-learning` installs it, or pip install 'casebank[train]'")
     console = Console()
-    user = f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
-        place = Place(service.base_url, service.headers(user), scratch_dsn)
-        report = await run_demo(place, Stream(seed, tasks), out_dir=out_dir, console=console)
+        places = [Place(service.base_url, service.headers(user), scratch_dsn) for user in users]
+        houses = [House(seed, tasks) for seed in seeds]
+        pairs = zip(places, houses, strict=True)
+        streams = [await run_stream(place, house, console=console) for place, house in pairs]
+        report = DemoReport(STEP_BUDGET, streams)
+        report = replace(report, files=write_files(report, out_dir))
+        print_report(report, console)
         if learn:
-            learner = Learner(settings, user, AGENT, out_dir)
-            await show_learning(learner, partial(run_with_memory, place, console=console), report, console)
+            learner = Learner(settings, users[0], AGENT, out_dir)
+            await show_learning(learner, partial(run_with_memory, places[0], console=console), houses[0], console)
     if not learn:
         console.print("\nIt also learns which memories help: `make demo-learning` (it installs torch) shows how.")
-    console.print(_where_to_look_next(user), markup=False, highlight=False)
+    console.print(_where_to_look_next(users[0]), markup=False, highlight=False)
     return report
 
 

@@ -1,41 +1,67 @@
-"""The demo's plot: steps and first-try rate along the stream, both arms."""
+"""The demo's plot: steps, success and first tries along the stream, each arm with its interval, each house small."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, Arm, TaskRecord, mean, pooled
 from app.demo.report import DemoReport
 
-_STYLES = (("without memory", "#8a8f98", "o"), ("with casebank", "#1663c7", "s"))
+_STYLES = (("no memory", "#8a8f98", "o"), ("keyword memory", "#c77516", "^"), ("casebank", "#1663c7", "s"))
+_RESAMPLES = 1000
 
 
 def plot(report: DemoReport, path: Path) -> None:
     """Writes the plot to `path`; its suffix chooses the format."""
-    figure = Figure(figsize=(10, 4.4), dpi=150)
-    axes = figure.subplots(1, 2)
-    arms = (report.without, report.with_memory)
-    _lines(axes[0], [arm.per_part(lambda record: record.steps) for arm in arms], "steps per task")
-    _lines(axes[1], [arm.per_part(lambda r: 100 * r.first_try) for arm in arms], "solved at the first try (%)")
+    figure = Figure(figsize=(12, 4.4), dpi=150)
+    axes = figure.subplots(1, 3)
+    _lines(axes[0], report, STEPS, "steps per task")
+    _lines(axes[1], report, lambda record: 100 * SUCCESS(record), "solved (%)")
+    _lines(axes[2], report, lambda record: 100 * FIRST_TRY(record), "solved at the first try (%)")
     axes[0].axhline(report.budget, color="#c0392b", linewidth=0.8, linestyle=":")
     axes[0].annotate("step budget", (0.99, report.budget), (0, 3), xycoords=("axes fraction", "data"),
                      textcoords="offset points", ha="right", fontsize=8, color="#c0392b")  # fmt: skip
     axes[0].set_ylim(0, report.budget * 1.12)
-    axes[1].set_ylim(-4, 104)
-    tasks = len(report.without.records)
+    for each in axes[1:]:
+        each.set_ylim(-4, 104)
+    tasks = sum(len(stream.without.records) for stream in report.streams)
+    houses = f"{len(report.streams)} houses" if len(report.streams) > 1 else "one house"
     figure.suptitle(
-        f"The same {tasks} database tasks, without memory and with casebank (scripted operator)", fontsize=12
+        f"The same {tasks} database tasks of {houses} in three arms (scripted operator; bands: 95 %)", fontsize=12
     )
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path)
 
 
-def _lines(axes: Axes, values: list[list[float]], label: str) -> None:
-    for (name, color, marker), series in zip(_STYLES, values, strict=True):
-        axes.plot(range(1, len(series) + 1), series, label=name, color=color, marker=marker, linewidth=1.8)
-    axes.set_xlabel("tenth of the task stream")
+def _lines(axes: Axes, report: DemoReport, value: Callable[[TaskRecord], float], label: str) -> None:
+    for place, (name, color, marker) in enumerate(_STYLES):
+        arms = [stream.arms[place] for stream in report.streams]
+        parts = pooled(arms).parts()
+        tenths = np.arange(1, len(parts) + 1)
+        low, high = np.transpose([_interval([value(record) for record in part]) for part in parts])
+        axes.fill_between(tenths, low, high, color=color, alpha=0.13, linewidth=0)
+        axes.plot(tenths, [mean(part, value) for part in parts], label=name, color=color, marker=marker, linewidth=1.8)
+        _points(axes, arms, value, color)
+    axes.axvline(len(tenths) / 2 + 0.5, color="#8a8f98", linewidth=0.8, linestyle="--")
+    axes.set_xlabel("tenth of the stream (dashed: the house changes its mind)")
     axes.set_ylabel(label)
-    axes.set_xticks(range(1, len(values[0]) + 1))
+    axes.set_xticks(tenths)
     axes.grid(axis="y", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _points(axes: Axes, arms: Sequence[Arm], value: Callable[[TaskRecord], float], color: str) -> None:
+    for arm in arms if len(arms) > 1 else ():
+        means = [mean(part, value) for part in arm.parts()]
+        axes.plot(range(1, len(means) + 1), means, ".", color=color, markersize=3, alpha=0.5)
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    """Returns the 95 % interval of the mean, by a bootstrap over tasks."""
+    drawn = np.random.default_rng(0).choice(values, size=(_RESAMPLES, len(values))).mean(axis=1)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return float(low), float(high)

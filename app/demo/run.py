@@ -1,20 +1,20 @@
-"""The demo: the same stream of tasks, first without memory, then with casebank."""
+"""The demo: the same stream of tasks without memory, with keyword memory, and with casebank."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import httpx
 from rich.console import Console
 from rich.progress import track
 
+from app.agents.keyword_memory import KeywordMemory
 from app.agents.memory import HttpMemory, Memory, NoMemory, RetrievedCases
+from app.agents.operator.house import House
 from app.agents.operator.operator import STEP_BUDGET, Operator
 from app.agents.operator.scratch import Scratch, scratch_database
-from app.agents.operator.tasks import Task, stream
-from app.demo.files import write_files
-from app.demo.report import Arm, DemoReport, TaskRecord, print_report
+from app.agents.operator.tasks import Task
+from app.demo.arms import Arm, Stream, TaskRecord
 
 AGENT = "database-operator"
 
@@ -36,18 +36,6 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """A stream of tasks: the same seed is the same stream."""
-
-    seed: int
-    tasks: int
-
-    def drawn(self) -> list[Task]:
-        """Returns the tasks, in their order."""
-        return stream(self.seed, self.tasks)
-
-
-@dataclass(frozen=True, slots=True)
 class RetainedRun:
     """What the harness knows about a run in the bank; never shown to the operator."""
 
@@ -55,34 +43,33 @@ class RetainedRun:
     success: bool
 
 
-async def run_demo(place: Place, work: Stream, *, out_dir: Path, console: Console) -> DemoReport:
-    """Runs the stream in both arms, prints the report, writes demo.json and demo.png, and returns the report.
+async def run_stream(place: Place, house: House, *, console: Console) -> Stream:
+    """Returns what the house's tasks came to in the three arms.
 
     The agent's case bank should be empty; what it already holds helps from the first task on.
     """
+    async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch:
+        without = await run_arm("no memory", NoMemory(), house, scratch, console=console)
+        keywords = await run_arm("keyword memory", KeywordMemory(), house, scratch, console=console)
+    return Stream(house.seed, without, keywords, await run_with_memory(place, "casebank", house, console=console))
+
+
+async def run_with_memory(place: Place, name: str, house: House, *, console: Console | None = None) -> Arm:
+    """Runs the house's tasks with the bank and the policy as they are, and returns the records."""
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
-        without = await run_arm("without", NoMemory(), work, scratch, console=console)
         memory = HttpMemory(client, agent=AGENT)
-        with_memory = await run_arm("with", memory, work, scratch, console=console)
-    report = DemoReport(work.seed, STEP_BUDGET, without, replace(with_memory, errors=tuple(memory.errors)))
-    print_report(report, console)
-    report = replace(report, files=write_files(report, out_dir))
-    for kind, path in report.files.items():
-        console.print(f"  {kind}: {path}")
-    return report
+        arm = await run_arm(name, memory, house, scratch, console=console)
+    return replace(arm, errors=tuple(memory.errors))
 
 
-async def run_with_memory(place: Place, name: str, work: Stream, *, console: Console | None = None) -> Arm:
-    """Runs a stream with the bank and the policy as they are, and returns its records."""
-    async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
-        return await run_arm(name, HttpMemory(client, agent=AGENT), work, scratch, console=console)
-
-
-async def run_arm(name: str, memory: Memory, work: Stream, scratch: Scratch, *, console: Console | None = None) -> Arm:
-    """Returns the records of one pass over the stream; each task in an empty scratch schema."""
+async def run_arm(name: str, memory: Memory, house: House, scratch: Scratch, *, console: Console | None = None) -> Arm:
+    """Returns the records of one pass over the tasks, each in an empty scratch schema; the forger's runs between."""
     bank: dict[str, RetainedRun] = {}
-    tasks = track(work.drawn(), f"{name} memory", console=console, disable=console is None, transient=True)
-    records = [await _run_task(task, memory, scratch, bank, order_seed=f"{work.seed}:{task.id}") for task in tasks]
+    planted, records = house.planted(), []
+    for place, task in enumerate(track(house.tasks(), name, console=console, disable=console is None, transient=True)):
+        for forged in planted.get(place, ()):
+            await memory.retain(forged, RetrievedCases())
+        records.append(await _run_task(task, memory, scratch, bank, order_seed=f"{house.seed}:{task.id}"))
     return Arm(name, tuple(records))
 
 

@@ -1,29 +1,15 @@
 """Paired differences between two arms over the same tasks, with their intervals, and where the price is paid back."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from math import inf, nan
+from statistics import fmean
 
-import numpy as np
-from numpy.typing import NDArray
-
+from app.difference import Difference, Numbers, absolute, bootstrap, relative
 from app.experiment.episode import Episode
-
-RESAMPLES = 2000
 
 Pair = tuple[Episode, Episode]
 """The same task without memory, and with."""
-Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference and its 95 % interval, from a bootstrap over tasks; no number without tasks."""
-
-    value: float
-    low: float
-    high: float
 
 
 def paired(without: Sequence[Episode], with_memory: Sequence[Episode]) -> list[Pair]:
@@ -38,23 +24,12 @@ def steps_change(pairs: Sequence[Pair], budget: int, seed: int) -> Difference:
 
     A failure counts the whole budget, for to fail early saves nothing.
     """
-    return _bootstrap(pairs, lambda episode: episode.steps if episode.success else budget, _relative, seed)
+    return _bootstrap(pairs, lambda episode: episode.steps if episode.success else budget, relative, seed)
 
 
 def success_points(pairs: Sequence[Pair], seed: int) -> Difference:
     """Returns how many more of 100 tasks succeed with memory."""
-    return _bootstrap(pairs, lambda episode: 100.0 * episode.success, _absolute, seed)
-
-
-def _relative(before: Numbers, after: Numbers) -> Numbers:
-    steps = before.mean(axis=-1)
-    changed: Numbers = after.mean(axis=-1) / np.where(steps == 0, np.nan, steps) - 1
-    return changed
-
-
-def _absolute(before: Numbers, after: Numbers) -> Numbers:
-    changed: Numbers = (after - before).mean(axis=-1)
-    return changed
+    return _bootstrap(pairs, lambda episode: 100.0 * episode.success, absolute, seed)
 
 
 def _bootstrap(
@@ -63,17 +38,12 @@ def _bootstrap(
     compare: Callable[[Numbers, Numbers], Numbers],
     seed: int,
 ) -> Difference:
-    """Resamples tasks; the several pairs of one task, as of several wrong banks, stay together as their mean."""
+    """Resamples tasks; the several pairs of one task, as of several wrong banks, count together as their mean."""
     by_task: dict[str, list[tuple[float, float]]] = {}
     for before, after in pairs:
         by_task.setdefault(before.task_id, []).append((value(before), value(after)))
-    if not by_task:
-        return Difference(nan, nan, nan)
-    values = np.array([np.mean(each, axis=0) for each in by_task.values()], dtype=np.float64)  # (tasks, 2)
-    drawn = np.random.default_rng(seed).integers(len(values), size=(RESAMPLES, len(values)))
-    spread = compare(values[drawn, 0], values[drawn, 1])
-    low, high = np.nanquantile(spread, (0.025, 0.975))
-    return Difference(float(compare(values[:, 0], values[:, 1])), float(low), float(high))
+    means = [(fmean(one for one, _ in each), fmean(other for _, other in each)) for each in by_task.values()]
+    return bootstrap([[mean] for mean in means], compare, seed)
 
 
 def running_balance(pairs: Sequence[Pair]) -> list[int]:

@@ -9,8 +9,9 @@ from statistics import fmean
 from typing import TypedDict
 
 from app.agents.world import Adapter, Size
+from app.difference import Difference
 from app.experiment.episode import Episode
-from app.experiment.paired import Difference, Pair, break_even, paired, running_balance, steps_change, success_points
+from app.experiment.paired import Pair, break_even, paired, running_balance, steps_change, success_points
 from app.experiment.prediction import Prediction
 from app.experiment.reflection import Reflection
 

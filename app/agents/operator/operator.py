@@ -4,18 +4,22 @@ Without memory it runs the naive statement, looks at the catalog, and tries the 
 after another. A repair after which Postgres complains about something else is kept, and the search
 goes on from there; so chains of two repairs can be found. It reads no error message beyond that.
 
-With memory it looks at the catalog first and tries what worked in the cases of the slate, best
-first, as far as that applies to its own statement (guidance, not orders). If none of it helps, it
-goes on exactly as without memory, less what it has just tried; repairs that a failed case lists as
-useless come last, and are not forbidden: the failed case may have been about something else.
+With memory it reads what the `memory_context` says, and nothing else. It looks at the catalog first and tries what
+worked in the runs that the text tells of, in its order, as far as that applies to its own statement (guidance, not
+orders). If none of it helps, it goes on exactly as without memory, less what it has just tried; repairs that a failed
+run lists as useless come last, and are not forbidden: that run may have been about something else. Where a failed run
+met one of the database's own rules whatever it tried, and this one meets the same, it gives up.
 """
 
-from app.agents.memory import AgentRun, RememberedCase, RetrievedCases
+from collections.abc import Sequence
+
+from app.agents.memory import AgentRun, RetrievedCases
 from app.agents.operator.catalog import Catalog
 from app.agents.operator.repairs import Repair, apply_chain, named_in, shuffled
 from app.agents.operator.scratch import Result
 from app.agents.operator.script import Script, naive
 from app.agents.operator.tasks import Task
+from app.agents.told import told_cases
 from app.agents.world import Environment, StepsSpent
 
 Chain = tuple[Repair, ...]
@@ -23,8 +27,16 @@ Chain = tuple[Repair, ...]
 STEP_BUDGET = 14
 """Steps a task: enough for about four in five without memory."""
 
-_WORKED = "apply repair: "
+WORKED = "apply repair: "
+"""How a plan says which repair worked."""
 _FAILED = "tried without success: "
+_MET_THROUGHOUT = "met whatever was tried: "
+_RULE = "P0001"
+"""The SQLSTATE of what a database's own functions raise: no repair of a statement changes a rule."""
+
+
+class _Hopeless(Exception):
+    """Memory tells of a run that met this error whatever it tried."""
 
 
 class Operator:
@@ -34,10 +46,14 @@ class Operator:
         self._task = task
         self._world = world
         self._naive = naive(task.naive)
-        useless = {repair for case in slate.cases if case.outcome != "success" for repair in _repairs(case)}
+        told = list(told_cases(slate.text))
+        failed = [line for case in told if not case.went_well for line in case.actions]
+        useless = set(_repairs(failed))
         self._order = sorted(shuffled(order_seed), key=lambda repair: repair in useless)
-        # Cases that say the same thing are one proposal; it counts for the best of them.
-        self._proposals = {_repairs(case): case for case in reversed(slate.cases) if case.outcome == "success"}
+        self._hopeless = {line.removeprefix(_MET_THROUGHOUT) for line in failed if line.startswith(_MET_THROUGHOUT)}
+        # Runs that say the same thing are one proposal; it counts for the best of them.
+        good = [case for case in reversed(told) if case.went_well]
+        self._proposals = {_repairs(case.actions): slate.cases[case.place].case_id for case in good}
         self._results: dict[Chain, Result] = {}
         self._used: list[str] = []
 
@@ -45,12 +61,12 @@ class Operator:
         """The finished run: the goal reached, or the steps or the ideas spent."""
         try:
             chain = await self._work()
-        except StepsSpent:
+        except (StepsSpent, _Hopeless):
             chain = None
         success = chain is not None
         return AgentRun(
             task=self._task.text,
-            plan=tuple(_WORKED + repair.title for repair in chain) if chain is not None else self._useless_plan(),
+            plan=tuple(WORKED + repair.title for repair in chain) if chain is not None else self._useless_plan(),
             traces=tuple(self._world.traces),
             success=success,
             first_try=success and len(self._results) == 1,
@@ -70,11 +86,11 @@ class Operator:
 
     async def _follow(self, catalog: Catalog) -> Chain | None:
         """The first remembered chain of repairs that applies and reaches the goal."""
-        for chain, case in reversed(self._proposals.items()):
+        for chain, case_id in reversed(self._proposals.items()):
             script = apply_chain(self._naive, chain, catalog)
             if script is None:
                 continue
-            self._used.append(case.case_id)
+            self._used.append(case_id)
             if (await self._attempt(chain, script)).reached:
                 return chain
         return None
@@ -104,13 +120,16 @@ class Operator:
         self._results[chain] = Result(reached=False)
         result: Result = await self._world.step(script)
         self._results[chain] = result
+        if result.signature in self._hopeless:
+            raise _Hopeless
         return result
 
     def _useless_plan(self) -> tuple[str, ...]:
         lasts = dict.fromkeys(chain[-1].title for chain in self._results if chain)
-        return tuple(_FAILED + title for title in lasts)
+        rules = {result.signature for result in self._results.values() if (result.signature or "").startswith(_RULE)}
+        return (*(f"{_MET_THROUGHOUT}{rule}" for rule in rules), *(_FAILED + title for title in lasts))
 
 
-def _repairs(case: RememberedCase) -> Chain:
-    """The repairs that a case's plan names, in order."""
-    return tuple(repair for repair in map(named_in, case.plan) if repair is not None)
+def _repairs(plan: Sequence[str]) -> Chain:
+    """The repairs that a plan names, in order."""
+    return tuple(repair for repair in map(named_in, plan) if repair is not None)

@@ -39,6 +39,23 @@ def child_rows_first(script: Script, catalog: Catalog) -> Script | None:
     return script.first(*children)
 
 
+def move_child_rows(script: Script, catalog: Catalog) -> Script | None:
+    """The rows that refer to a deleted row are handed to the first row that stays."""
+    found = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
+    if found is None:
+        return None
+    template = (
+        "UPDATE {child} SET {column} = (SELECT min({key}) FROM {parent} WHERE NOT ({condition}))"
+        " WHERE {column} IN (SELECT {key} FROM {parent} WHERE {condition})"
+    )
+    moves = [
+        template.format(child=child, column=column, key=key, parent=parent, condition=found[2])
+        for child, column, parent, key in catalog.foreign_keys
+        if parent == found[1]
+    ]
+    return script.first(*moves)
+
+
 def fill_required(script: Script, catalog: Catalog) -> Script | None:
     """Every NOT NULL column without a default gets a value in the INSERT."""
     insert = parse_insert(script)
@@ -121,3 +138,25 @@ def widen_columns(script: Script, catalog: Catalog) -> Script | None:
     limited = [column for column in catalog.of(table) if column.type.startswith("character varying")]
     changes = [f'ALTER TABLE {table} ALTER COLUMN "{c.name}" TYPE text' for c in limited if c.name in words]
     return script.first(*changes)
+
+
+def cut_values(script: Script, catalog: Catalog) -> Script | None:
+    """Values in an INSERT that are too long for their column lose what is too much."""
+    insert = parse_insert(script)
+    if insert is None:
+        return None
+    limits = {column.name: _limit(column.type) for column in catalog.of(insert.table)}
+    rows = tuple(
+        tuple(_cut(value, limits.get(name)) for name, value in zip(insert.columns, row, strict=True))
+        for row in insert.rows
+    )
+    return script.rewrite(str(replace(insert, rows=rows)))
+
+
+def _limit(type_name: str) -> int | None:
+    found = re.fullmatch(r"character varying\((\d+)\)", type_name)
+    return int(found[1]) if found else None
+
+
+def _cut(literal: str, limit: int | None) -> str:
+    return f"'{literal[1:-1][:limit]}'" if limit is not None and literal.startswith("'") else literal

@@ -71,6 +71,13 @@ def backfill_nulls(script: Script, catalog: Catalog) -> Script | None:
     return script.first(template.format(table=found[1], column=found[2], value=value))
 
 
+def delete_empty_rows(script: Script, _: Catalog) -> Script | None:
+    """Rows without a value go before the column becomes NOT NULL."""
+    found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
+    template = "DELETE FROM {table} WHERE {column} IS NULL"
+    return script.first(template.format(table=found[1], column=found[2])) if found else None
+
+
 def delete_duplicates(script: Script, _: Catalog) -> Script | None:
     """Later duplicates go before a unique index is made."""
     found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
@@ -78,6 +85,18 @@ def delete_duplicates(script: Script, _: Catalog) -> Script | None:
         return None
     template = (
         "DELETE FROM {table} AS late USING {table} AS kept WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
+    )
+    return script.first(template.format(table=found[1], key=found[2]))
+
+
+def number_duplicates(script: Script, _: Catalog) -> Script | None:
+    """Later duplicates are told apart by a number before a unique index is made."""
+    found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
+    if found is None:
+        return None
+    template = (
+        "UPDATE {table} AS late SET {key} = late.{key} || ' ' || late.id FROM {table} AS kept"
+        " WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
     )
     return script.first(template.format(table=found[1], key=found[2]))
 

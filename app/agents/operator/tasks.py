@@ -1,10 +1,9 @@
 """Tasks drawn from the families: a seed fills the holes, so that the same seed always gives the same tasks."""
 
 import random
-from collections import Counter
 from dataclasses import dataclass
 
-from app.agents.operator.families import FAMILIES, Family
+from app.agents.operator.families import Family
 
 BASE = """
 CREATE TYPE {one}_status AS ENUM ('new', 'open', 'closed');
@@ -69,19 +68,6 @@ def draw(family: Family, seed: int, variation: int) -> Task:
         setup=(BASE + family.extra).format_map(names),
         goal=family.goal.format_map(names),
     )
-
-
-def stream(seed: int, tasks: int, *, families: int = 16) -> list[Task]:
-    """`tasks` tasks in a seeded order, from a seeded choice of `families`; the first is always of the first family."""
-    rng = random.Random(seed)
-    kinds = [FAMILIES[0], *rng.sample(FAMILIES[1:], families - 1)]
-    chosen = [FAMILIES[0], *(rng.choice(kinds) for _ in range(tasks - 1))]
-    seen: Counter[str] = Counter()
-    result = []
-    for family in chosen:
-        result.append(draw(family, seed, seen[family.key]))
-        seen[family.key] += 1
-    return result
 
 
 def _names(rng: random.Random) -> dict[str, str]:

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 
 from app.agents.clerk.environment import ClerksOffice
-from app.agents.memory import AgentRun, NoMemory, RememberedCase, RetrievedCases
+from app.agents.memory import AgentRun, NoMemory, RememberedCase, RetrievedCases, slate_of
 from app.agents.operator.environment import DatabaseOperator
 from app.agents.scienceworld.environment import ScienceWorld
 from app.agents.world import Adapter, Own, Size, Task
@@ -194,7 +194,7 @@ class _Shown:
 
     async def retrieve(self, task: str) -> RetrievedCases:  # noqa: ARG002 (the protocol's)
         """Returns the slate."""
-        return RetrievedCases(self.cases)
+        return slate_of(self.cases)
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (as above)
         """Keeps nothing."""

@@ -5,9 +5,10 @@ import json
 import httpx
 import pytest
 
-from app.agents.memory import HttpMemory, NoMemory, RememberedProcedure
+from app.agents.memory import HttpMemory, NoMemory, RememberedCase, RememberedProcedure, slate_of
+from app.agents.operator.house import House
 from app.agents.operator.scratch import Scratch
-from app.demo.run import Stream, run_arm
+from app.demo.run import run_arm
 
 
 @pytest.mark.parametrize("answer", [httpx.Response(500), httpx.Response(200, json={"cases": 7}), httpx.Response(200)])
@@ -15,8 +16,8 @@ async def test_a_broken_memory_service_is_the_same_as_none(answer: httpx.Respons
     transport = httpx.MockTransport(lambda _: answer)
     async with httpx.AsyncClient(transport=transport, base_url="http://memory") as client:
         memory = HttpMemory(client, agent="a")
-        broken = await run_arm("with", memory, Stream(1, 8), scratch)
-    alone = await run_arm("without", NoMemory(), Stream(1, 8), scratch)
+        broken = await run_arm("with", memory, House(1, 8), scratch)
+    alone = await run_arm("without", NoMemory(), House(1, 8), scratch)
     assert [record.steps for record in broken.records] == [record.steps for record in alone.records]
     assert len(memory.errors) == 16
 
@@ -35,14 +36,17 @@ async def test_the_http_memory_speaks_the_api(scratch: Scratch):
         plan = ["apply repair: append a data type to ADD COLUMN"]
         slate = [{"case_id": "c0", "task": "t", "plan": plan, "outcome": "success"}]
         told = [{"id": "p0", "version": 2, "kind": "revision", "steps": ["Call sql with `SELECT 1`."], "uses": 1.5}]
-        answer = {"retrieval_id": "r1", "cases": slate, "procedures": told, "tokens": 12, "degraded": []}
+        text = slate_of([RememberedCase("c0", "t", tuple(plan), "success")]).text
+        answer = {"retrieval_id": "r1", "cases": slate, "procedures": told, "memory_context": text, "tokens": 12}
         return httpx.Response(200, json=answer)
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(service), base_url="http://memory") as client:
         memory = HttpMemory(client, agent="a")
-        arm = await run_arm("with", memory, Stream(1, 1), scratch)
+        arm = await run_arm("with", memory, House(1, 1), scratch)
         (procedure,) = (await memory.retrieve("a task")).procedures
-    (_, asked), (_, kept), _ = seen
+    (_, asked), (_, kept), (path, judged), _ = seen
+    assert (path, judged) == ("/v1/feedback", {"case_id": "c1", "reward": 1.0, "source": "metric"})
+    assert "reward" not in kept  # a reward that comes with its run proves nothing
     assert procedure == RememberedProcedure("p0", 2, "revision", ("Call sql with `SELECT 1`.",))
     assert asked["query"] == kept["task"] == "Add a last_name column to the users table"
     assert kept["outcome"] == "success"

@@ -17,10 +17,11 @@ import httpx
 from PIL import Image
 from playwright.async_api import Page, async_playwright
 
+from app.agents.operator.house import House
 from app.bench.console import CHROMIUM
 from app.console.page import COOKIE
 from app.console.visits import Visit, VisitSeal
-from app.demo.run import AGENT, Place, Stream, run_with_memory
+from app.demo.run import AGENT, Place, run_with_memory
 from app.own_service import OwnService, own_service
 from app.runtime import owner_url, running
 from app.settings import Settings
@@ -48,7 +49,7 @@ FROM spread WHERE cases.user_sub = '{USER}' AND cases.id = spread.id
 
 async def _fill(settings: Settings, service: OwnService) -> None:
     async with owner_url(settings) as url, httpx.AsyncClient(base_url=service.base_url, timeout=60) as http:
-        await run_with_memory(Place(service.base_url, service.headers(USER), url), "with", Stream(1, TASKS))
+        await run_with_memory(Place(service.base_url, service.headers(USER), url), "casebank", House(31, TASKS))
         http.headers.update(service.headers(USER))
         for number in range(TASKS // 3):
             body = {"agent": AGENT, "task": f"Look at the size of table {number}", "outcome": "success"}

@@ -5,12 +5,12 @@ from io import StringIO
 
 from rich.console import Console
 
+from app.agents.operator.house import House
+from app.demo.arms import Arm, TaskRecord
 from app.demo.learning import Check, Metrics, TrainingReport, Verdict, show_learning
-from app.demo.report import Arm, DemoReport, TaskRecord
-from app.demo.run import Stream
 
 RECORD = TaskRecord("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
-SHOWN = DemoReport(1, 14, Arm("without", [RECORD] * 10), Arm("with", [RECORD] * 10))
+SHOWN = House(1, 10)
 CANDIDATE = TrainingReport(
     outcome="candidate", decisions=120, version=1, metrics=Metrics(held_out=30, log_loss_gain=0.02), verdict=None
 )
@@ -35,14 +35,14 @@ class Trainings:
 class Streams:
     """Notes what it is asked to run."""
 
-    asked: list[tuple[str, Stream]] = field(default_factory=list)
+    asked: list[tuple[str, House]] = field(default_factory=list)
 
-    async def __call__(self, name: str, work: Stream) -> Arm:
-        self.asked.append((name, work))
-        return Arm(name, [RECORD] * work.tasks)
+    async def __call__(self, name: str, house: House) -> Arm:
+        self.asked.append((name, house))
+        return Arm(name, [RECORD] * house.length)
 
 
-async def shown(*reports: TrainingReport) -> tuple[str, list[tuple[str, Stream]]]:
+async def shown(*reports: TrainingReport) -> tuple[str, list[tuple[str, House]]]:
     console, streams = Console(width=160, record=True, file=StringIO()), Streams()
     await show_learning(Trainings(list(reports)), streams, SHOWN, console)
     return console.export_text(), streams.asked
@@ -50,7 +50,7 @@ async def shown(*reports: TrainingReport) -> tuple[str, list[tuple[str, Stream]]
 
 async def test_a_candidate_is_tried_on_another_stream_and_what_was_missing_is_shown():
     said, asked = await shown(CANDIDATE, judged("insufficient evidence"))
-    assert asked == [("on trial", Stream(2, 10))]
+    assert asked == [("on trial", House(2, 10))]
     assert "the gate's verdict: insufficient evidence" in said
     assert "effective sample" in said
     assert "not passed" in said

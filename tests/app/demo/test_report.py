@@ -1,4 +1,4 @@
-"""The demo's report says what the operator is."""
+"""The demo's report says what the operator is, and writes its files."""
 
 import json
 from dataclasses import replace
@@ -7,18 +7,32 @@ from pathlib import Path
 from rich.console import Console
 
 from app.agents.operator.operator import STEP_BUDGET
+from app.demo.arms import Arm, Stream, TaskRecord
 from app.demo.files import write_files
-from app.demo.report import Arm, DemoReport, TaskRecord, print_report
+from app.demo.report import DemoReport, print_report
+
+RECORD = TaskRecord("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
+
+
+def stream(seed: int, *, casebank: int) -> Stream:
+    return Stream(
+        seed,
+        Arm("no memory", [RECORD] * 20),
+        Arm("keyword memory", [replace(RECORD, steps=5)] * 20),
+        Arm("casebank", [replace(RECORD, steps=casebank)] * 20),
+    )
 
 
 def test_the_report_says_that_the_operator_is_scripted_and_writes_its_files(tmp_path: Path):
-    record = TaskRecord("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
-    report = DemoReport(1, STEP_BUDGET, Arm("without", [record] * 10), Arm("with", [replace(record, steps=4)] * 10))
+    report = DemoReport(STEP_BUDGET, [stream(1, casebank=3), stream(2, casebank=5)])
     console = Console(record=True, width=120)
     print_report(report, console)
     said = " ".join(console.export_text().split())
     assert "scripted operator, not an LLM" in said
-    assert "-50%" in said
+    assert "40 tasks, seed 1, 2" in said
+    assert "seed 2: no memory 8.0 steps, 100%, first try 0%" in said
     files = write_files(report, tmp_path)
-    assert json.loads(Path(files["json"]).read_text())["steps_change"] == -0.5
+    written = json.loads(Path(files["json"]).read_text())
+    assert written["casebank_against_keyword_memory"]["steps"][0] == -0.2
+    assert [each["seed"] for each in written["streams"]] == [1, 2]
     assert Path(files["png"]).read_bytes().startswith(b"\x89PNG")

@@ -1,14 +1,15 @@
-"""Both arms of the demo do the same tasks; memory pays, and is not obeyed."""
+"""All arms of the demo do the same tasks; memory pays, and is not obeyed."""
 
-import re
 from collections.abc import AsyncIterator
 
 import pytest
 
-from app.agents.memory import AgentRun, NoMemory, RememberedCase, RetrievedCases
+from app.agents.keyword_memory import KeywordMemory
+from app.agents.memory import AgentRun, NoMemory, RememberedCase, RetrievedCases, slate_of
+from app.agents.operator.house import House
 from app.agents.operator.operator import STEP_BUDGET
 from app.agents.operator.scratch import Scratch, scratch_database
-from app.demo.run import Stream, run_arm
+from app.demo.run import run_arm
 from app.postgres import EmbeddedPostgres
 
 
@@ -18,49 +19,26 @@ async def scratch(postgres: EmbeddedPostgres) -> AsyncIterator[Scratch]:
         yield scratch
 
 
-class ListMemory:
-    """Keeps runs in a list and ranks them by shared words."""
-
-    def __init__(self, k: int = 4) -> None:
-        self._k = k
-        self._cases: list[RememberedCase] = []
-
-    async def retrieve(self, task: str) -> RetrievedCases:
-        """The `k` cases that share most words with `task`; the newest first among equals."""
-        words = _words(task)
-
-        def overlap(case: RememberedCase) -> float:
-            return len(words & _words(case.task)) / len(words | _words(case.task))
-
-        newest_first = self._cases[::-1]
-        return RetrievedCases(cases=tuple(sorted(newest_first, key=overlap, reverse=True)[: self._k]))
-
-    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (the protocol's signature)
-        """The position of the run in the list."""
-        case = RememberedCase(str(len(self._cases)), run.task, run.plan, "success" if run.success else "failure")
-        self._cases.append(case)
-        return case.case_id
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
-
-
 class Fixed(NoMemory):
-    """Answers every task with the same cases."""
+    """Answers every task with the same cases, and notes what it is to keep."""
 
     def __init__(self, *cases: RememberedCase) -> None:
-        self._slate = RetrievedCases(cases=cases)
+        self._slate = slate_of(cases)
+        self.kept: list[AgentRun] = []
 
     async def retrieve(self, task: str) -> RetrievedCases:  # noqa: ARG002 - the protocol's signature
         return self._slate
 
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 - the same
+        self.kept.append(run)
+        return None
 
-async def test_both_arms_get_the_same_tasks_and_memory_pays(scratch: Scratch):
-    tasks = Stream(1, 60)
-    without = await run_arm("without", NoMemory(), tasks, scratch)
-    again = await run_arm("without", NoMemory(), tasks, scratch)
-    with_memory = await run_arm("with", ListMemory(), tasks, scratch)
+
+async def test_every_arm_gets_the_same_tasks_and_memory_pays(scratch: Scratch):
+    house = House(1, 60)
+    without = await run_arm("without", NoMemory(), house, scratch)
+    again = await run_arm("without", NoMemory(), house, scratch)
+    with_memory = await run_arm("with", KeywordMemory(), house, scratch)
     assert [record.task_id for record in without.records] == [record.task_id for record in with_memory.records]
     assert [record.steps for record in without.records] == [record.steps for record in again.records]
     assert with_memory.totals().steps < 0.75 * without.totals().steps
@@ -72,5 +50,12 @@ async def test_memory_that_always_lies_leaves_the_operator_working(scratch: Scra
     liar = Fixed(
         RememberedCase("1", "an earlier task", ("apply repair: raise the statement timeout first",), "success")
     )
-    arm = await run_arm("with", liar, Stream(2, 20), scratch)
+    arm = await run_arm("with", liar, House(2, 20), scratch)
     assert arm.totals().success > 0.4
+
+
+async def test_every_memory_gets_the_forgers_runs_before_their_place_in_the_stream(scratch: Scratch):
+    house, memory = House(1, 40), Fixed()
+    await run_arm("with", memory, house, scratch)
+    ((place, planted),) = house.planted().items()
+    assert [run.checked for run in memory.kept] == [True] * place + [False] * len(planted) + [True] * (40 - place)

@@ -1,8 +1,11 @@
 """The operator follows what it remembers where that helps, and works on where it does not."""
 
+from dataclasses import replace
+
 import pytest
 
-from app.agents.memory import AgentRun, RememberedCase, RetrievedCases
+from app.agents.memory import AgentRun, RememberedCase, slate_of
+from app.agents.operator.conventions import CLOSED_BOOKS
 from app.agents.operator.families import FAMILIES, FAMILY_BY_KEY, Family
 from app.agents.operator.operator import Operator
 from app.agents.operator.repairs import REPAIRS
@@ -16,7 +19,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: fam
 
 async def work(task: Task, scratch: Scratch, *cases: RememberedCase) -> AgentRun:
     await scratch.reset(task)
-    return await Operator(task, RetrievedCases(cases=cases), scratch, order_seed="any").run()
+    return await Operator(task, slate_of(cases), scratch, order_seed="any").run()
 
 
 def case(plan: list[str], outcome: str = "success") -> RememberedCase:
@@ -80,6 +83,24 @@ async def test_a_harmful_plan_costs_steps_and_nothing_else(plan: list[str], pati
     assert misled.success
     assert len(misled.traces) <= alone + 3
     assert not [trace for trace in misled.traces if "DATABASE" in trace.input]
+
+
+async def test_a_rule_that_no_run_got_past_is_given_up_at_once_and_other_errors_are_not(patient: Scratch):
+    closed = [draw(CLOSED_BOOKS, 1, variation) for variation in (0, 1)]
+    failed = await work(closed[0], patient)
+    assert not failed.success
+    again = await work(closed[1], patient, case(list(failed.plan), "failure"))
+    assert (again.success, len(again.traces)) == (False, 1)
+    assert (await work(draw(FAMILY_BY_KEY["missing_type"], 1, 0), patient, case(list(failed.plan), "failure"))).success
+
+
+async def test_the_operator_acts_on_the_text_alone(patient: Scratch):
+    task, plan = draw(FAMILY_BY_KEY["missing_type"], 1, 1), ("apply repair: append a data type to ADD COLUMN",)
+    slate = slate_of([RememberedCase("1", "an earlier task", plan, "success")])
+    await patient.reset(task)
+    assert (await Operator(task, slate, patient, order_seed="any").run()).first_try
+    await patient.reset(task)
+    assert not (await Operator(task, replace(slate, text=""), patient, order_seed="any").run()).first_try
 
 
 async def test_memory_that_calls_everything_useless_forbids_nothing(patient: Scratch):

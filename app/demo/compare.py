@@ -1,0 +1,69 @@
+"""Casebank beside the simplest memory that does well: paired differences over the same tasks, and what they prove."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.demo.arms import Stream, TaskRecord
+from app.difference import Difference, Pairs, absolute, bootstrap, relative
+
+STEPS_AIM = -0.20
+"""Change of the steps, or …"""
+SUCCESS_AIM = 10.0
+"""… points of success that casebank has to be better by, with an interval that leaves out nothing at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Casebank against keyword memory: steps as a change (-0.2: a fifth fewer), success and first tries in points."""
+
+    steps: Difference
+    success: Difference
+    first_try: Difference
+
+    @property
+    def proven(self) -> bool:
+        """Whether casebank is better by as much as the aims ask."""
+        fewer = self.steps.value <= STEPS_AIM and self.steps.high < 0
+        return fewer or (self.success.value >= SUCCESS_AIM and self.success.low > 0)
+
+    def sentence(self) -> str:
+        """Returns what the numbers say, in words."""
+        said = (
+            f"steps {_percent(self.steps.value)} (95 %: {_percent(self.steps.low)} to {_percent(self.steps.high)}),"
+            f" success {_points(self.success)}, right at the first try {_points(self.first_try)}"
+        )
+        verdict = "beats" if self.proven else "does not beat"
+        aims = f"aims: {_percent(STEPS_AIM)} of the steps, or {SUCCESS_AIM:+.0f} points of success"
+        return f"casebank {verdict} keyword memory: {said}; {aims}"
+
+    def as_dict(self) -> dict[str, object]:
+        """Returns the numbers, ready for JSON."""
+        named = {"steps": self.steps, "success_points": self.success, "first_try_points": self.first_try}
+        numbers = {name: [round(each, 4) for each in (d.value, d.low, d.high)] for name, d in named.items()}
+        return {**numbers, "beats_keyword_memory": self.proven}
+
+
+def compare(streams: Sequence[Stream]) -> Comparison:
+    """Returns the comparison over the streams; the tasks of one family in one house stand or fall together."""
+    return Comparison(
+        bootstrap(_pairs(streams, lambda record: record.steps), relative),
+        bootstrap(_pairs(streams, lambda record: 100.0 * record.success), absolute),
+        bootstrap(_pairs(streams, lambda record: 100.0 * record.first_try), absolute),
+    )
+
+
+def _pairs(streams: Sequence[Stream], value: Callable[[TaskRecord], float]) -> Sequence[Pairs]:
+    groups: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
+    for stream in streams:
+        for rival, own in zip(stream.keywords.records, stream.casebank.records, strict=True):
+            groups[stream.seed, rival.family].append((value(rival), value(own)))
+    return list(groups.values())
+
+
+def _percent(change: float) -> str:
+    return f"{change:+.0%}"
+
+
+def _points(difference: Difference) -> str:
+    return f"{difference.value:+.0f} points ({difference.low:+.0f} to {difference.high:+.0f})"
