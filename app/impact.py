@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -154,7 +155,35 @@ async def _last_policy(connection: AsyncConnection, asked: Asked) -> Policy | No
     return None
 
 
-def seen_in(rows: Sequence[AnyRow], explore: float) -> DecisionsSeen:
+class EarnedRow(Protocol):
+    """A row of ``retrieval.impact.earned``."""
+
+    @property
+    def query(self) -> str:
+        """As it was asked; empty where words are sealed."""
+
+    @property
+    def query_group(self) -> int | None:
+        """Of sealed words."""
+
+    @property
+    def reward(self) -> float | None:
+        """0 to 1; None: missing."""
+
+    @property
+    def slate_propensity(self) -> float:
+        """Above 0 to 1."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was told."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was taken."""
+
+
+def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
     """Returns the decisions as the estimator takes them; known beforehand are the time and how the query went before.
 
     The smallest chance of an empty slate is that of a decision that nobody doubts.
