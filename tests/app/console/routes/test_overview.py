@@ -38,8 +38,10 @@ async def test_what_memory_added_is_drawn_with_its_interval_and_told_in_a_table(
     for number in range(20):
         found = await alice.retrieve(f"water garden number {number}")
         await alice.feedback(retrieval_id=found["retrieval_id"], reward=number % 2)
-    half = "(SELECT id FROM decisions WHERE user_sub = :user_sub ORDER BY id LIMIT 10)"
-    await alice.rows(f"DELETE FROM decision_slots WHERE user_sub = :user_sub AND decision_id IN {half} RETURNING place")
+    await alice.rows(
+        "DELETE FROM decision_slots WHERE user_sub = :user_sub AND decision_id IN"
+        " (SELECT id FROM decisions WHERE user_sub = :user_sub ORDER BY id LIMIT 10) RETURNING place"
+    )
     await alice.rows("UPDATE decisions SET slate_propensity = 0.5 WHERE user_sub = :user_sub RETURNING id")
     text = (await console.get("/console", params={"agent": AGENT})).text
     assert "Reward that memory added per decision, so far" in text
