@@ -41,7 +41,7 @@ def _print(found: ImpactOut) -> None:
     )
     for each in found.differences:
         version = f" ({each.policy_version})" if each.policy_version else ""
-        out.print(f"beside {each.less}{version}: {each.sentence}", markup=False)
+        out.print(f"beside {each.less}{version}: {each.sentence}", markup=False, soft_wrap=True)
     weeks = Table("week of", "decisions", "hit rate", "reuse", "tokens", "runs with memory", "without")
     for week in found.weeks:
         numbers = _percent(week.hit_rate), _percent(week.reuse_rate), _number(week.mean_tokens)
@@ -49,10 +49,12 @@ def _print(found: ImpactOut) -> None:
         weeks.add_row(f"{week.starts:%F}", str(week.decisions), *numbers, *runs)
     out.print(weeks)
     for case in found.never_helped:
-        out.print(f"never helped, judged {case.judged} times: {case.case_id} {case.task[:60]}", markup=False)
+        out.print(
+            f"never helped, judged {case.judged} times: {case.case_id} {case.task[:60]}", markup=False, soft_wrap=True
+        )
     for procedure in found.put_right:
         used = f"{procedure.use_reward:.1f} of {procedure.uses:.1f}"
-        out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", markup=False)
+        out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", markup=False, soft_wrap=True)
 
 
 def _runs(found: RunsOut | None) -> str:
