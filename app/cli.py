@@ -27,6 +27,7 @@ from app.bench.main import (
     BENCHMARKS,
     COST,
     FAULTS,
+    IMPACT,
     LEARNING,
     RECALL,
     as_table,
@@ -47,6 +48,7 @@ from app.erasure import command as erasure
 from app.erasure.show import check, print_receipt
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
+from app.impact_command import show_impact
 from app.jobs import beside
 from app.mcp.command import speak_mcp
 from app.metrics import serve_alone
@@ -93,6 +95,7 @@ cli.add_typer(policy, name="policy")
 cli.add_typer(audit_commands, name="audit")
 cli.add_typer(token_commands, name="token")
 cli.command("mcp")(speak_mcp)
+cli.command("impact")(show_impact)
 out = Console()
 
 
@@ -504,7 +507,10 @@ def _slate_sizes(text: str) -> list[int]:
 @cli.command()
 def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     name: Annotated[
-        str, typer.Argument(help=f"one of {', '.join(BENCHMARKS)}, all of them; or {LEARNING}, {FAULTS} or {RECALL}")
+        str,
+        typer.Argument(
+            help=f"one of {', '.join(BENCHMARKS)}, all of them; or {LEARNING}, {FAULTS}, {RECALL} or {IMPACT}"
+        ),
     ],
     json_file: Annotated[Path | None, typer.Option("--json", help="write the numbers here, too")] = None,
     data: Annotated[
@@ -529,10 +535,11 @@ def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     What a case costs is compared with the last release: with `cost` alone the exit status is 1 if it costs more.
 
     Not part of all, for they take minutes: what the policy learns, and what kill -9 of one process after another loses
-    and how long it takes to come back. That one exits with 1 if anything was lost, doubled, stuck or too slow.
+    and how long it takes to come back. That one exits with 1 if anything was lost, doubled, stuck or too slow; and so
+    does whether the answer to "did memory help?" is true, if it claims too much or its intervals miss too often.
     """
     logs.quiet()
-    alone = (LEARNING, FAULTS, RECALL)
+    alone = (LEARNING, FAULTS, RECALL, IMPACT)
     if name not in {"all", *alone, *BENCHMARKS}:
         raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join((*BENCHMARKS, *alone))}, all")
     if name == RECALL and (data is None or not (data / "conversations.jsonl").is_file()):

@@ -25,6 +25,7 @@ from app.routes import (
     facts,
     findings,
     health,
+    impact,
     llm,
     loop,
     mcp,
@@ -91,7 +92,18 @@ def create_app(settings: Settings) -> FastAPI:
     include(app, about.router)
     memories = (runs, findings, sessions, facts, recall, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name
-    for routes in (loop, decisions, *memories, *settings_of_agents, begin_again, policy, tools, memory_tools, mcp):
+    for routes in (
+        loop,
+        decisions,
+        impact,
+        *memories,
+        *settings_of_agents,
+        begin_again,
+        policy,
+        tools,
+        memory_tools,
+        mcp,
+    ):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, mcp.metadata)
     console.add(app)

@@ -118,8 +118,8 @@ def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Ro
     """Returns the statement for what runs came to, by week and whether a case was shown to them.
 
     Columns: ``week`` (number of the one that it began in, from 1 on), ``shown``, ``runs``, ``rewarded``, ``reward`` and
-    ``reward_sd`` (over the rewarded ones, guesses by rule included), ``steps`` and ``steps_sd``. A run that did not ask
-    was shown nothing.
+    ``reward_sd`` (over the rewarded ones, guesses by rule included), ``steps``, ``steps_sd`` and ``errors``. A run that
+    did not ask was shown nothing.
 
     Args:
         user_sub: whose runs.
@@ -139,6 +139,7 @@ def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Ro
             func.stddev_samp(cases.c.reward).label("reward_sd"),
             func.avg(cases.c.step_count).label("steps"),
             func.stddev_samp(cases.c.step_count).label("steps_sd"),
+            func.avg(cases.c.error_count).label("errors"),
         )
         .select_from(cases)
         .outerjoin(slates, slates.c.decision_id == cases.c.retrieval_id)

@@ -20,6 +20,7 @@ from app.bench.faults.main import faults
 from app.bench.faults.victims import VICTIMS
 from app.bench.findings.main import findings
 from app.bench.floods import flood
+from app.bench.impact import impact
 from app.bench.lessons import lessons
 from app.bench.mcp import mcp
 from app.bench.measure import Measurement
@@ -35,6 +36,8 @@ COST = "cost"
 """Compares with the last release: its exit status says whether something became worse."""
 LESSONS = "lessons"
 """Reads runs from a folder of data, as learning does."""
+IMPACT = "impact"
+"""Runs by its own name alone, for minutes: it asks whether what the service says of itself is true."""
 RECALL = "recall"
 """Reads conversations from a folder of data, and runs by its own name alone."""
 
@@ -95,6 +98,8 @@ async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list
 
 
 def _one(name: str, home: Path, data: Path | None) -> Awaitable[list[Measurement]]:
+    if name == IMPACT:
+        return impact(home)
     reads = {LESSONS: lessons, RECALL: recall}.get(name)
     return BENCHMARKS[name](home) if reads is None else reads(home, data)
 
@@ -119,7 +124,7 @@ def missed(measured: Sequence[Measurement]) -> bool:
 
 def fails(name: str, measured: Sequence[Measurement]) -> bool:
     """Returns whether the benchmark of that name ends with a status that says that something is wrong."""
-    return name in {FAULTS, COST} and missed(measured)
+    return name in {FAULTS, COST, IMPACT} and missed(measured)
 
 
 def as_table(measured: Sequence[Measurement]) -> Table:

@@ -1,18 +1,19 @@
 """What runs came to, week by week, with a case shown to them and without: what was seen, and no claim why.
 
-An estimate of what memory changed has the same shape, and may take its place.
+What memory changed, with the interval that says so, is ``app.impact``'s; here it is drawn.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from app.console.charts import Axes, Chart, Point, Series, chart
+from app.schemas.impact import ImpactWeekOut
 from retrieval.database.rows import AnyRow
 
-WEEKS = 26
 Z95 = 1.96
+CHANGED = "Reward that memory added per decision, so far"
 SHOWN, NOT_SHOWN = "a case was shown", "none was shown"
 LEAST_FOR_INTERVAL = 2
 BESIDE = 0.08
@@ -61,11 +62,19 @@ class Curve:
         return (week.starts - self.weeks[0].starts) / timedelta(weeks=1)
 
 
-def last_weeks(now: datetime) -> list[datetime]:
-    """Returns when each of the last weeks began, on a Monday in UTC, the first one first."""
-    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    monday = today - timedelta(days=today.weekday())
-    return [monday - timedelta(weeks=before) for before in reversed(range(WEEKS))]
+def so_far(weeks: Sequence[ImpactWeekOut]) -> Chart | None:
+    """Returns what memory changed as far as each week's end, with its interval, drawn; None: nothing is known yet."""
+    known = [(week.starts, week.so_far) for week in weeks if week.so_far is not None]
+    if not known:
+        return None
+    along = [(starts - known[0][0]) / timedelta(weeks=1) for starts, _ in known]
+    points = [Point(at, seen.estimate, seen.low, seen.high) for at, (_, seen) in zip(along, known, strict=True)]
+    labels = [(at, f"{starts:%d %b}") for at, (starts, _) in zip(along, known, strict=True)]
+    newest = known[-1][1]
+    said = f"{CHANGED}: {newest.estimate:+.2f} by now, 95 % from {newest.low:+.2f} to {newest.high:+.2f}."
+    return chart(
+        CHANGED, f"{said} The table below has every number.", [Series(CHANGED, points)], Axes(labels, (-1.0, 1.0))
+    )
 
 
 def curves(weeks: Sequence[datetime], rows: Sequence[AnyRow]) -> list[Curve]:

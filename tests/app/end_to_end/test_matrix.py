@@ -93,6 +93,7 @@ CLOSED = [
         lambda it: {"query": MARK, "agent": it.agent},
     ),
     Endpoint("GET", "/v1/decisions", 200),
+    Endpoint("GET", "/v1/impact", 200, query="?agent={agent}", names="profile"),
     Endpoint("GET", "/v1/decisions/{retrieval_id}", 200, names="retrieval"),
     Endpoint("POST", "/v1/runs/{run_id}/steps", 200, steps),
     Endpoint("GET", "/v1/runs", 200),

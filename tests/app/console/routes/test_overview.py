@@ -23,9 +23,30 @@ async def test_runs_that_were_shown_a_case_stand_beside_those_that_were_not(alic
     text = (await console.get("/console", params={"agent": AGENT})).text
     page = Page(text)
     assert "Did memory help?" in text
-    assert "not yet proof" in text
+    assert "no proof" in text
+    assert "memory <strong>cannot say yet: " in text
     assert {"svg", "title", "desc", "table"} <= page.elements
     assert "1.00 where a case was shown, 0.25 where none was shown" in text
+
+
+async def test_what_memory_added_is_drawn_with_its_interval_and_told_in_a_table(
+    alice: User, console: httpx.AsyncClient
+):
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.5})
+    await alice.retain("water the garden")
+    await alice.settle()
+    for number in range(20):
+        found = await alice.retrieve(f"water garden number {number}")
+        await alice.feedback(retrieval_id=found["retrieval_id"], reward=number % 2)
+    await alice.rows(
+        "DELETE FROM decision_slots WHERE user_sub = :user_sub AND decision_id IN"
+        " (SELECT id FROM decisions WHERE user_sub = :user_sub ORDER BY id LIMIT 10) RETURNING place"
+    )
+    await alice.rows("UPDATE decisions SET slate_propensity = 0.5 WHERE user_sub = :user_sub RETURNING id")
+    text = (await console.get("/console", params={"agent": AGENT})).text
+    assert "Reward that memory added per decision, so far" in text
+    assert "The numbers: what memory added, so far" in text
+    assert "for one look" in text
 
 
 async def test_an_agent_that_the_user_does_not_have_is_not_there(alice: User, bob: User, console: httpx.AsyncClient):

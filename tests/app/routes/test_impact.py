@@ -1,0 +1,142 @@
+"""What memory changed, by the lots that the service drew itself, the rewards that came, and what was used of it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.app.conftest import AGENT, Service, User
+from tests.policies import head, stored
+from writer.training import lifecycle
+
+DECISIONS = 130
+
+
+@pytest.fixture
+def lots(service: Service) -> Iterator[None]:
+    """Lets the service try things out, as it does outside of tests."""
+    runtime = service.app.state.runtime
+    service.app.state.runtime = replace(runtime, reader=replace(runtime.reader, explore=True))
+    yield
+    service.app.state.runtime = runtime
+
+
+async def impact(user: User, **query: Any) -> dict[str, Any]:
+    answer = await user.http.get("/v1/impact", params={"agent": AGENT, **query})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def live(user: User, *, told: float, empty: float) -> list[str]:
+    """Asks for different things and says what came of it, by whether a case was told; a failure is all that is known.
+
+    Of a failure it is in doubt whether telling helps, so half of the slates are left empty.
+    """
+    answer = await user.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.5})
+    assert answer.status_code == 200, answer.text
+    shown = [await user.retain("water the roses", outcome="failure", reward=0, reward_source="user")]
+    await user.settle()
+    for number in range(DECISIONS):
+        found = await user.retrieve(f"water rose number {number}")
+        shown += [case["case_id"] for case in found["cases"]]
+        await user.feedback(retrieval_id=found["retrieval_id"], reward=told if found["cases"] else empty)
+    return shown
+
+
+@pytest.mark.usefixtures("lots")
+@pytest.mark.parametrize(("told", "empty", "says", "effect"), [(1, 0, "helped", 0.5), (0, 1, "did harm", -0.5)])
+async def test_what_was_told_stands_beside_empty_slates_the_default_and_the_last_policy(
+    alice: User, told: float, empty: float, says: str, effect: float
+):
+    shown = await live(alice, told=told, empty=empty)
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await lifecycle.add(connection, alice.name, AGENT, stored("rejected", head()))
+    said = await impact(alice)
+    first, default, last = said["differences"]
+    assert (default["less"], default["policy_version"]) == ("the default", "default-4")
+    assert default["says"] == {"helped": "did harm", "did harm": "helped"}[says]  # it never leaves a slate empty
+    assert (last["less"], last["policy_version"]) == ("the last policy", "q-1")
+    assert last["reward"] == default["reward"]  # that policy changes nothing
+    assert (first["less"], first["says"], first["decisions"]) == ("an empty slate", says, DECISIONS)
+    assert first["slates"] == DECISIONS - len(shown) + 1
+    assert first["reward"]["estimate"] == pytest.approx(effect, abs=0.15)
+    assert first["reward"]["low"] <= first["reward"]["estimate"] <= first["reward"]["high"]
+    assert first["sentence"].startswith(says)
+    assert first["more"] == 0
+    told_rewards = (len(shown) - 1) * told + (DECISIONS - len(shown) + 1) * empty
+    assert said["mean_reward"] == pytest.approx(told_rewards / DECISIONS)
+    useless = [(case["case_id"], case["judged"]) for case in said["never_helped"]]
+    assert useless == ([(shown[0], len(shown) - 1)] if told == 0 else [])
+
+
+async def test_nothing_is_claimed_of_a_few_decisions_and_it_is_said_how_many_are_missing(alice: User):
+    await alice.retain("water the roses")
+    await alice.settle()
+    found = await alice.retrieve("water the roses")
+    await alice.feedback(retrieval_id=found["retrieval_id"], thumb="up")
+    said = await impact(alice)
+    assert [each["says"] for each in said["differences"]] == ["cannot say", "cannot say"]
+    assert said["differences"][0]["sentence"] == "cannot say yet: 1,999 more rewarded decisions at this rate"
+    assert said["differences"][0]["reward"] is None
+    assert (said["looked_at"]["decisions"], said["looked_at"]["rewarded"]) == (1, 1)
+
+
+async def test_a_week_tells_what_was_asked_found_reused_and_run_with_memory_and_without(alice: User):
+    trace = {"tool": "can", "status": "error", "output": "empty"}
+    await alice.retain("water the roses", tool_traces=[trace, {"tool": "can"}])
+    await alice.settle()
+    for used in ([0], []):
+        found = await alice.retrieve("water the roses")
+        cases = [found["cases"][place]["case_id"] for place in used]
+        more = {"retrieval_id": found["retrieval_id"], "used_case_ids": cases, "reward": 1, "reward_source": "user"}
+        await alice.retain(f"water {len(used)} roses", tool_traces=[{"tool": "can"}], **more)
+    await alice.retrieve("water the roses", memory=False)
+    await alice.settle()
+    (week,) = (await impact(alice))["weeks"]
+    assert (week["decisions"], week["hit_rate"], week["reuse_rate"]) == (3, 1, 0.5)
+    assert week["mean_tokens"] > 0
+    assert (week["with_memory"]["runs"], week["without_memory"]["runs"]) == (2, 1)
+    assert (week["with_memory"]["steps"], week["with_memory"]["errors"], week["with_memory"]["reward"]) == (1, 0, 1)
+    assert (week["without_memory"]["steps"], week["without_memory"]["errors"]) == (2, 1)
+
+
+async def test_procedures_that_put_things_right_are_listed_by_what_they_earned(alice: User):
+    fixed = [
+        {"tool": "can", "status": "error", "output": "empty", "input": {"water": 0}},
+        {"tool": "can", "input": {"water": 1}},
+    ]
+    await alice.retain("water the roses", tool_traces=fixed, reward=1, reward_source="user")
+    await alice.settle()
+    assert (await impact(alice))["put_right"] == []
+    found = await alice.retrieve("water the roses")
+    (told,) = found["procedures"]
+    more = {"retrieval_id": found["retrieval_id"], "used_procedure_ids": [told["id"]]}
+    await alice.retain("water the roses", tool_traces=[{"tool": "can"}], reward=1, reward_source="user", **more)
+    await alice.settle()
+    (first,) = (await impact(alice))["put_right"]
+    assert (first["procedure_id"], first["uses"], first["use_reward"]) == (told["id"], 1, 1)
+    assert first["name"]
+
+
+async def test_decisions_outside_the_span_do_not_count(alice: User):
+    await alice.retain("water the roses")
+    await alice.settle()
+    found = await alice.retrieve("water the roses")
+    await alice.feedback(retrieval_id=found["retrieval_id"], thumb="up")
+    now = datetime.now(UTC)
+    spans = [
+        {"since": now + timedelta(hours=1)},
+        {"until": now - timedelta(hours=1)},
+        {"since": now - timedelta(hours=1)},
+    ]
+    counted = [await impact(alice, **{name: at.isoformat() for name, at in span.items()}) for span in spans]
+    assert [said["looked_at"]["decisions"] for said in counted] == [0, 0, 1]
+
+
+async def test_the_impact_of_an_unknown_agent_or_of_anothers_is_not_there(alice: User, bob: User):
+    await alice.retain("water the roses")
+    answer = await bob.http.get("/v1/impact", params={"agent": AGENT})
+    assert answer.status_code == 404
+    assert (await alice.http.get("/v1/impact")).status_code == 422
