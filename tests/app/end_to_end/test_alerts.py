@@ -1,5 +1,6 @@
-"""The alerts ask for metrics, labels and values that a running service has, and for nothing else."""
+"""The alerts and the dashboard ask for metrics, labels and values that a running service has, and for nothing else."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from tests.paths import ROOT
 RULES: list[dict[str, Any]] = [
     rule for group in yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())["groups"] for rule in group["rules"]
 ]
-OPERATING = (ROOT / "docs" / "operating.md").read_text()
+PANELS: list[dict[str, Any]] = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text())["panels"]
+EXPRESSIONS = [(rule["alert"], rule["expr"]) for rule in RULES]
+EXPRESSIONS += [(panel["title"], target["expr"]) for panel in PANELS for target in panel["targets"]]
+WATCH = (ROOT / "docs" / "watch.md").read_text()
 
 
 @dataclass(frozen=True)
@@ -72,27 +76,27 @@ def test_the_rules_are_named_once_and_say_what_to_do():
         assert selectors(rule["expr"]), rule["alert"]
 
 
-async def test_each_metric_label_and_value_of_the_rules_is_one_of_a_running_service(known: Known):
-    for rule in RULES:
-        kept = grouped_by(rule["expr"])
-        for asked in selectors(rule["expr"]):
-            assert asked.metric in known, (rule["alert"], asked)
+async def test_each_metric_label_and_value_of_rules_and_panels_is_one_of_a_running_service(known: Known):
+    for name, expression in EXPRESSIONS:
+        kept = grouped_by(expression)
+        for asked in selectors(expression):
+            assert asked.metric in known, (name, asked)
             for label, operator, value in asked.matchers:
                 values = {labels.get(label) for labels in known[asked.metric]}
-                assert None not in values, (rule["alert"], asked.metric, label)
+                assert None not in values, (name, asked.metric, label)
                 if operator == "=":
-                    assert value in values, (rule["alert"], asked.metric, label, value)
-        labels = {label for asked in selectors(rule["expr"]) for of in known[asked.metric] for label in of}
-        assert kept <= labels, rule["alert"]
+                    assert value in values, (name, asked.metric, label, value)
+        labels = {label for asked in selectors(expression) for of in known[asked.metric] for label in of}
+        assert kept <= labels, name
 
 
 async def test_each_route_that_a_rule_asks_for_is_one_of_the_service(service: Service):
     paths = set(service.app.openapi()["paths"])
-    for rule in RULES:
-        for asked in selectors(rule["expr"]):
+    for name, expression in EXPRESSIONS:
+        for asked in selectors(expression):
             for label, _, value in asked.matchers:
                 if label == "route":
-                    assert [path for path in paths if re.fullmatch(value, path)], (rule["alert"], value)
+                    assert [path for path in paths if re.fullmatch(value, path)], (name, value)
 
 
 async def test_each_limit_that_a_rule_asks_for_is_one_of_the_service():
@@ -101,5 +105,24 @@ async def test_each_limit_that_a_rule_asks_for_is_one_of_the_service():
     assert {value for each in asked for _, _, values in each.matchers for value in values.split("|")} == limits
 
 
-def test_the_alerts_are_documented():
-    assert "deploy/alerts.yaml" in OPERATING
+@pytest.mark.parametrize(
+    "alert",
+    [
+        "CasebankWritesFail",
+        "CasebankReadsSlow",
+        "CasebankEmbeddingSlow",
+        "CasebankQueueOld",
+        "CasebankTablesGrow",
+    ],
+)
+def test_a_panel_draws_what_an_alert_watches_with_its_threshold(alert: str):
+    (panel,) = [panel for panel in PANELS if panel["description"].startswith(alert)]
+    (rule,) = [" ".join(rule["expr"].split()) for rule in RULES if rule["alert"] == alert]
+    (target,) = panel["targets"]
+    assert rule.startswith(target["expr"])
+    assert panel["fieldConfig"]["defaults"]["thresholds"]["steps"][-1]["value"] == float(rule.split()[-1])
+
+
+def test_alerts_and_dashboard_are_documented():
+    assert "deploy/alerts.yaml" in WATCH
+    assert "deploy/grafana-dashboard.json" in WATCH

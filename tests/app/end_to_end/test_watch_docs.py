@@ -1,0 +1,56 @@
+"""docs/watch.md has every metric that a service and a worker export, with its labels, and no other."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.own_service import free_port
+from tests.app.conftest import Service, User
+from tests.app.end_to_end.test_worker_alone import numbers
+from tests.app.processes import CASEBANK, surroundings, until
+from tests.paths import ROOT
+
+ROWS = re.findall(r"^\| `(casebank_\w+)` \| (.*?) \|", (ROOT / "docs" / "watch.md").read_text(), re.MULTILINE)
+DOCUMENTED = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in ROWS}
+
+
+def exported(page: str) -> dict[str, set[str]]:
+    """The labels of each metric that have been met, by the name under which Prometheus keeps it."""
+    found = {}
+    for family in text_string_to_metric_families(page):
+        if family.name.startswith("casebank_") and not family.name.endswith("_created"):
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            found[name] = {label for each in family.samples for label in each.labels} - {"le"}
+    return found
+
+
+async def test_each_metric_of_the_service_is_on_the_page_with_its_labels(service: Service, alice: User):
+    await alice.retain("feed the cat")
+    await alice.settle()
+    await alice.retrieve("feed the cat")
+    told = exported((await (await service.http(None)).get("/metrics")).text)
+    assert told.keys() == DOCUMENTED.keys()
+    for name, labels in told.items():
+        assert labels <= DOCUMENTED[name], name
+
+
+def test_each_metric_of_a_worker_is_on_the_page(service: Service, tmp_path: Path):
+    port = free_port()
+    settings = service.settings
+    assert settings.master_key is not None
+    around = surroundings(
+        tmp_path,
+        DATABASE_URL=str(settings.database_url),
+        CASEBANK_MASTER_KEY=settings.master_key.get_secret_value(),
+    )
+    command = (CASEBANK, "worker", "--metrics-port", str(port))
+    with (tmp_path / "log").open("wb") as log:
+        worker = subprocess.Popen(command, env=around, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        told = exported(until(lambda: numbers(port)))
+    finally:
+        worker.terminate()
+        worker.wait(timeout=60)
+    assert told.keys() == DOCUMENTED.keys()

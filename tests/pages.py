@@ -1,0 +1,41 @@
+"""The fenced blocks of the docs' pages, run by a shell that has the programs, on a home of its own."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from app.postgres import program
+from tests.app.processes import CASEBANK, surroundings
+from tests.paths import ROOT
+
+ADDRESS = "http://127.0.0.1:8700"
+"""Where the pages have the service."""
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Returns the fenced blocks of that language of a page in docs/."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+def shell(home: Path, commands: str, url: str = ADDRESS, **variables: str) -> str:
+    """Runs commands of a page, with the service at that URL, and returns what they print; each must end well."""
+    path = f"{Path(CASEBANK).parent}:{program('pg_dump').parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ("/bin/bash", "-euo", "pipefail", "-c", commands.replace(ADDRESS, url)),
+        env=surroundings(home, PATH=path, **variables),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def python(home: Path, program_text: str, url: str, **variables: str) -> str:
+    """Runs a program of a page as ``shell`` does, with the Python client installed."""
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program_text)}"
+    return shell(home, command, url, PYTHONPATH=f"{ROOT}:{ROOT / 'clients' / 'python'}", **variables)
