@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo demo-learning serve test test-mcp check bench bench-cost bench-learning clean
+.PHONY: help setup demo demo-learning serve test test-mcp test-frameworks check bench bench-cost bench-learning clean
 help:           ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -40,6 +40,18 @@ test: setup check ## run every check and every test
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
 	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
 
+# An environment of its own, which ends with the service's packages: the service is started by the interpreter that runs the tests.
+.venv-frameworks/all: clients/python/pyproject.toml constraints-frameworks.txt | .venv/all
+	$(PYTHON) -m venv .venv-frameworks
+	.venv-frameworks/bin/pip install --quiet --disable-pip-version-check -c constraints-frameworks.txt \
+		-e 'clients/python[openai-agents,langchain,pydantic-ai,claude-agent-sdk]' pytest pytest-asyncio pytest-timeout
+	.venv-frameworks/bin/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib").replace(".venv-frameworks", ".venv"))' > .venv-frameworks/service
+	mv .venv-frameworks/service "$$(.venv-frameworks/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/casebank_service.pth"
+	touch $@
+
+test-frameworks: .venv-frameworks/all ## test the Python client inside the agent frameworks it has modules for
+	.venv-frameworks/bin/python -m pytest -q -rs tests/clients/frameworks
+
 check: setup    ## formatting, lint, types and layering
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -56,4 +68,4 @@ bench-learning: setup ## measure what the policy learns (six minutes; data: see 
 	$(BIN)/casebank bench learning
 
 clean:          ## remove the environment and the caches
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

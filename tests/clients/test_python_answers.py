@@ -21,8 +21,12 @@ SAME = {
     "Redaction": "RedactionOut",
     "Receipt": "RetainOut",
     "Feedback": "FeedbackOut",
+    "TurnsAdded": "TurnsAppendedOut",
+    "Turn": "TurnOut",
+    "SummaryItem": "SummaryItemOut",
+    "Session": "WholeSessionOut",
 }
-PLAIN = {str: "string", int: "integer", float: "number", types.NoneType: "null"}
+PLAIN = {str: "string", int: "integer", float: "number", types.NoneType: "null", Any: "anything"}
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,8 @@ def form_in_openapi(field: dict[str, Any]) -> set[str]:
         return {field["$ref"].rpartition("/")[2]}
     if "anyOf" in field:
         return set().union(*(form_in_openapi(each) for each in field["anyOf"]))
+    if "type" not in field:
+        return {"anything"}
     if field["type"] == "array":
         (of,) = form_in_openapi(field["items"])
         return {f"list of {of}"}

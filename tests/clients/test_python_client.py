@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +107,12 @@ def test_every_one_of_forty_runs_ends_in_a_case_that_is_joined_to_its_retrieval(
 def test_what_json_cannot_say_is_noted_as_text(service: Service):
     with memory(service, "odd") as casebank, casebank.run(AGENT, "measure it") as run:
         run.tool("measure", {"path": Path("a/b"), "least": float("nan")}, {1, 2}.__class__)
+        run.tool("group", {("a", "b"): 1})
         run.success()
     (case,) = cases(service, "odd")
     with service.client("odd") as client:
-        (trace,) = client.get(f"/v1/cases/{case['case_id']}").json()["tool_traces"]
+        trace, grouped = client.get(f"/v1/cases/{case['case_id']}").json()["tool_traces"]
+    assert grouped["input"] == "{('a', 'b'): 1}"
     assert (trace["input"], trace["output"]) == ({"path": "a/b", "least": "NaN"}, "<class 'set'>")
 
 
@@ -202,3 +206,32 @@ def test_a_buffer_that_cannot_be_written_costs_the_run_and_not_the_agent(
     outbox.put(Request("POST", "/v1/retain", {}, {"Idempotency-Key": "1"}))
     assert "buffer on disk fails" in caplog.text
     assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208 - names alone
+
+
+async def test_a_session_is_begun_read_and_deleted_by_either_client(service: Service):
+    said = [{"role": "user", "content": "rename a column"}]
+    async with AsyncCasebank(service.url, token(service, "talks")) as casebank:
+        assert (await casebank.add_turns(AGENT, "a chat", said))["turn_count"] == 1
+        assert [turn["content"] for turn in (await casebank.read_session("a chat"))["turns"]] == ["rename a column"]
+    with memory(service, "talks") as casebank:
+        assert casebank.add_turns(AGENT, "a chat", said)["last"] == 2
+        assert casebank.read_session("a chat", token_budget=0)["left_out"] == 2
+        casebank.delete_session("a chat")
+        with pytest.raises(CasebankRefused) as unknown:
+            casebank.read_session("a chat")
+        assert unknown.value.status == 404
+
+
+def test_an_agent_acts_without_memory_where_something_else_answers():
+    class SomethingElse(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>please sign in</html>")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), SomethingElse) as server:
+        threading.Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with Casebank(url, "no token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "rename a column") as run:
+            assert run.context == ""
+        server.shutdown()

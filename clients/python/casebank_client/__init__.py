@@ -14,8 +14,12 @@ from casebank_client.answers import (
     Receipt,
     Redaction,
     Retrieved,
+    Session,
     Slot,
+    SummaryItem,
     Threshold,
+    Turn,
+    TurnsAdded,
 )
 from casebank_client.client import AsyncCasebank, Casebank
 from casebank_client.errors import CasebankRefused, CasebankUnreachable, ClientError
@@ -37,6 +41,10 @@ __all__ = [
     "Redaction",
     "Retrieved",
     "Run",
+    "Session",
     "Slot",
+    "SummaryItem",
     "Threshold",
+    "Turn",
+    "TurnsAdded",
 ]

@@ -108,3 +108,49 @@ class Feedback(TypedDict):
     case_ids: list[str]
     retrieval_id: str | None
     withdrawn_procedure_ids: list[str]
+
+
+class TurnsAdded(TypedDict):
+    """The acknowledgement: the turns are on disk, numbered ``first`` to ``last``."""
+
+    session_id: str
+    first: int
+    last: int
+    turn_count: int
+    redactions: list[Redaction]
+
+
+class Turn(TypedDict):
+    """A turn of a session, as a message of chat completions."""
+
+    number: int
+    time: str
+    role: str
+    content: NotRequired[Any]
+    name: NotRequired[str | None]
+    tool_calls: NotRequired[list[dict[str, Any]] | None]
+    tool_call_id: NotRequired[str | None]
+    refusal: NotRequired[Any]
+
+
+class SummaryItem(TypedDict):
+    """Something that was said in a turn that is not shown."""
+
+    turn: int
+    kind: str
+    role: str
+    text: str
+
+
+class Session(TypedDict):
+    """A session as far as the token budget shows it: the newest turns, oldest first."""
+
+    session_id: str
+    agent: str
+    turn_count: int
+    last_turn_at: str
+    created_at: str
+    turns: list[Turn]
+    summary: list[SummaryItem]
+    left_out: int
+    tokens: int

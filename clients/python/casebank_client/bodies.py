@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from uuid_utils import uuid7
 
@@ -45,3 +46,23 @@ def finished_run(  # noqa: PLR0913 - each is a field of the body
     """Returns the body of a retain; ``more`` are further fields of ``POST /v1/retain``."""
     named = {"agent": agent, "task": task, "outcome": outcome}
     return {**named, "tool_traces": list(tool_traces), "plan": list(plan), **more}
+
+
+def add_turns(agent: str, session_id: str, turns: Sequence[Mapping[str, Any]]) -> Request:
+    """Returns the request that adds turns to a session; sent again, they are the same turns."""
+    body = {"agent": agent, "turns": [dict(turn) for turn in turns]}
+    return Request("POST", f"{_session(session_id)}/turns", body, {"Idempotency-Key": str(uuid7())})
+
+
+def read_session(session_id: str, token_budget: int) -> Request:
+    """Returns the request for the newest turns that fit the budget."""
+    return Request("GET", f"{_session(session_id)}?token_budget={token_budget}", None)
+
+
+def delete_session(session_id: str) -> Request:
+    """Returns the request that deletes a session."""
+    return Request("DELETE", _session(session_id), None)
+
+
+def _session(session_id: str) -> str:
+    return f"/v1/sessions/{quote(session_id, safe='')}"

@@ -1,7 +1,7 @@
 """The two clients: one for synchronous backends, one for asyncio."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, cast
@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import httpx
 
 from casebank_client import bodies, wire
-from casebank_client.answers import Feedback, Outcome, Receipt, Retrieved, RewardSource
+from casebank_client.answers import Feedback, Outcome, Receipt, Retrieved, RewardSource, Session, TurnsAdded
 from casebank_client.outbox import DiskBuffer, Outbox
 from casebank_client.run import AsyncRun, Run
 from casebank_client.wire import Patience, Request
@@ -103,6 +103,18 @@ class Casebank(_Client):
         request = bodies.feedback(retrieval_id=retrieval_id, case_id=case_id, reward=reward, thumb=thumb, source=source)
         return cast("Feedback", self._sender.send(request))
 
+    def add_turns(self, agent: str, session_id: str, turns: Sequence[Mapping[str, Any]]) -> TurnsAdded:
+        """Adds messages of chat completions to a session, once; the first ones begin it."""
+        return cast("TurnsAdded", self._sender.send(bodies.add_turns(agent, session_id, turns)))
+
+    def read_session(self, session_id: str, token_budget: int = 2_000) -> Session:
+        """Returns a session's newest turns that fit the budget, and by rule what was said before them."""
+        return cast("Session", self._sender.send(bodies.read_session(session_id, token_budget)))
+
+    def delete_session(self, session_id: str) -> None:
+        """Deletes a session for good."""
+        self._sender.send(bodies.delete_session(session_id))
+
     def run(self, agent: str, task: str, *, options: Mapping[str, Any] | None = None, **more: Any) -> Run:
         """Returns a run, to be entered: it retrieves on the way in, and is retained in the background on the way out.
 
@@ -160,6 +172,18 @@ class AsyncCasebank(_Client):
         """See ``Casebank.feedback``."""
         request = bodies.feedback(retrieval_id=retrieval_id, case_id=case_id, reward=reward, thumb=thumb, source=source)
         return cast("Feedback", await self._send(request))
+
+    async def add_turns(self, agent: str, session_id: str, turns: Sequence[Mapping[str, Any]]) -> TurnsAdded:
+        """See ``Casebank.add_turns``."""
+        return cast("TurnsAdded", await self._send(bodies.add_turns(agent, session_id, turns)))
+
+    async def read_session(self, session_id: str, token_budget: int = 2_000) -> Session:
+        """See ``Casebank.read_session``."""
+        return cast("Session", await self._send(bodies.read_session(session_id, token_budget)))
+
+    async def delete_session(self, session_id: str) -> None:
+        """See ``Casebank.delete_session``."""
+        await self._send(bodies.delete_session(session_id))
 
     def run(self, agent: str, task: str, *, options: Mapping[str, Any] | None = None, **more: Any) -> AsyncRun:
         """See ``Casebank.run``; to be entered with ``async with``."""

@@ -28,6 +28,7 @@ class Record:
         retrieved: what memory answered; None where it could not be asked.
         outcome: as the agent said; None: it has not said yet.
         reward: 0 to 1; None: nobody knows.
+        client: who retrieves and retains.
     """
 
     agent: str
@@ -37,6 +38,7 @@ class Record:
     retrieved: Retrieved | None = None
     outcome: Outcome | None = None
     reward: float | None = None
+    client: Any = None
     _traces: list[dict[str, Any]] = field(default_factory=list)
     _plan: list[str] = field(default_factory=list)
 
@@ -83,6 +85,13 @@ class Record:
         """Says how the run ended; the last word counts."""
         self.outcome, self.reward = outcome, reward
 
+    def finish(self, error: BaseException | None = None) -> None:
+        """Retains the run, in the background; an error is how it ended where nothing was said.
+
+        For who cannot use a ``with`` block: once, after ``begin``.
+        """
+        self.client.outbox.put(self._retain(error))
+
     def _retain(self, error: BaseException | None) -> Request:
         outcome = self.outcome or _outcome_of(error)
         more = {"reward": self.reward, "retrieval_id": self.retrieval_id, **self.more}
@@ -91,7 +100,10 @@ class Record:
 
 
 def _as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str), parse_constant=str)
+    try:
+        return json.loads(json.dumps(value, default=str), parse_constant=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, or a value that holds itself
+        return repr(value)
 
 
 def _outcome_of(error: BaseException | None) -> Outcome:
@@ -105,35 +117,39 @@ def _outcome_of(error: BaseException | None) -> Outcome:
 class Run(Record):
     """A run of a synchronous agent; ``with memory.run(agent, task) as run``."""
 
-    client: Any = None
-
-    def __enter__(self) -> Self:
+    def begin(self) -> None:
+        """Retrieves; where casebank cannot be asked, the context is empty, and the log says why."""
         try:
             self.retrieved = self.client.retrieve(self.agent, self.task, **self.options)
         except ClientError as error:
             log.warning("casebank: the agent acts without memory: %s", error)
+
+    def __enter__(self) -> Self:
+        self.begin()
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self.client.outbox.put(self._retain(error))
+        self.finish(error)
 
 
 @dataclass(slots=True)
 class AsyncRun(Record):
     """A run of an asynchronous agent; ``async with memory.run(agent, task) as run``."""
 
-    client: Any = None
-
-    async def __aenter__(self) -> Self:
+    async def begin(self) -> None:
+        """See ``Run.begin``."""
         try:
             self.retrieved = await self.client.retrieve(self.agent, self.task, **self.options)
         except ClientError as error:
             log.warning("casebank: the agent acts without memory: %s", error)
+
+    async def __aenter__(self) -> Self:
+        await self.begin()
         return self
 
     async def __aexit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self.client.outbox.put(self._retain(error))
+        self.finish(error)

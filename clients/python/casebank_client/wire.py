@@ -42,12 +42,13 @@ class Request:
 
     method: str
     path: str
-    body: Mapping[str, Any]
+    body: Mapping[str, Any] | None
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments of httpx's ``request``."""
-        return {"method": self.method, "url": self.path, "json": dict(self.body), "headers": dict(self.headers)}
+        body = None if self.body is None else dict(self.body)
+        return {"method": self.method, "url": self.path, "json": body, "headers": dict(self.headers)}
 
 
 def headers_of(token: str, user: str | None, session: str | None) -> dict[str, str]:
@@ -70,17 +71,24 @@ class AskAgain(Exception):
 
 
 def read(answer: httpx.Response) -> Any:
-    """Returns the answer's JSON.
+    """Returns the answer's JSON; None where it has no content.
 
     Raises:
-        AskAgain: casebank cannot now.
+        AskAgain: casebank cannot now, or what answered was not casebank.
         CasebankRefused: it will not.
     """
     if answer.is_success:
-        return answer.json()
+        return _content(answer)
     if answer.status_code in COME_BACK:
         raise AskAgain(f"{answer.status_code} {answer.reason_phrase}", _retry_after(answer))
     raise CasebankRefused(answer.status_code, _problem(answer))
+
+
+def _content(answer: httpx.Response) -> Any:
+    try:
+        return answer.json() if answer.content else None
+    except ValueError:
+        raise AskAgain("the answer is no JSON") from None
 
 
 def _retry_after(answer: httpx.Response) -> float | None:

@@ -1,0 +1,142 @@
+"""The OpenAI Agents SDK, with a scripted model in the place of OpenAI's: hooks and a session."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+agents = pytest.importorskip("agents", reason="openai-agents is not installed: `make test-frameworks`")
+
+from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
+from casebank_client import Casebank
+from casebank_client.openai_agents import CasebankHooks, CasebankSession
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+from tests.clients.frameworks.conftest import AGENT, FAILED, RUNS, Banked, fails, task_of
+
+set_tracing_disabled(disabled=True)
+
+
+def says(words: str) -> ResponseOutputMessage:
+    text = ResponseOutputText(type="output_text", text=words, annotations=[])
+    return ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=[text])
+
+
+def calls(tool: str, arguments: str = "{}") -> ResponseFunctionToolCall:
+    return ResponseFunctionToolCall(type="function_call", call_id=f"call-{tool}", name=tool, arguments=arguments)
+
+
+@dataclass
+class Scripted(Model):
+    """Answers what is written down, one item after the other; an exception is raised."""
+
+    script: list[Any]
+    instructions: list[str | None] = field(default_factory=list)
+    inputs: list[Any] = field(default_factory=list)
+
+    async def get_response(self, system_instructions: str | None, input: Any, *_: Any, **__: Any) -> ModelResponse:  # noqa: A002 - theirs
+        self.instructions.append(system_instructions)
+        self.inputs.append(input)
+        answer = self.script.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return ModelResponse(output=[answer], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        raise NotImplementedError
+
+
+@function_tool
+def sql(query: str) -> str:
+    """Runs a query."""
+    return f"ran {query}"
+
+
+@function_tool
+def broken() -> str:
+    """Fails."""
+    raise RuntimeError("no such table")
+
+
+def agent(*script: Any) -> Agent[Any]:
+    return Agent("operator", instructions="Be brief.", model=Scripted(list(script)), tools=[sql, broken])
+
+
+async def run(memory: Casebank, task: str, one: Agent[Any]) -> Any:
+    async with CasebankHooks(memory, AGENT, task) as hooks:
+        return await Runner.run(one, task, hooks=hooks, run_config=hooks.run_config)
+
+
+async def test_a_hundred_runs_end_in_cases_joined_to_their_retrievals(banked: Banked):
+    for number in range(RUNS):
+        last = RuntimeError("the model is away") if fails(number) else says("done")
+        one = agent(calls("sql", '{"query": "SELECT 1"}'), last)
+        if fails(number):
+            with pytest.raises(RuntimeError, match="the model is away"):
+                await run(banked.memory, task_of(number), one)
+        else:
+            await run(banked.memory, task_of(number), one)
+    banked.assert_every_run_is_joined_to_its_retrieval(FAILED)
+
+
+async def test_what_memory_says_reaches_the_model_and_tool_calls_reach_memory(banked: Banked):
+    await run(
+        banked.memory, "rename a column", agent(calls("sql", '{"query": "ALTER"}'), calls("broken"), says("done"))
+    )
+    banked.settle()
+    again = agent(says("done"))
+    await run(banked.memory, "rename a column of another table", again)
+    told = again.model.instructions[0]
+    assert told.startswith("Be brief.\n\n")
+    assert "rename a column" in told
+    traces = banked.whole(banked.cases()[0])["tool_traces"]
+    assert [(each["tool"], each["input"], each["status"]) for each in traces] == [
+        ("sql", {"query": "ALTER"}, "ok"),
+        ("broken", {}, "error"),
+    ]
+    assert traces[0]["output"] == "ran ALTER"
+
+
+def test_a_synchronous_run_is_kept_as_well(banked: Banked):
+    with CasebankHooks(banked.memory, AGENT, "drop a column", judge=lambda _: "partial") as hooks:
+        Runner.run_sync(agent(says("done")), "drop a column", hooks=hooks, run_config=hooks.run_config)
+    assert [case["outcome"] for case in banked.cases()] == ["partial"]
+
+
+async def test_an_agent_runs_without_casebank(nobody: Casebank):
+    session = CasebankSession(nobody, AGENT, "chat")
+    async with CasebankHooks(nobody, AGENT, "rename a column") as hooks:
+        one = agent(calls("sql", '{"query": "ALTER"}'), says("done"))
+        result = await Runner.run(one, "rename a column", hooks=hooks, run_config=hooks.run_config, session=session)
+    await session.clear_session()
+    assert result.final_output == "done"
+
+
+async def test_a_session_brings_the_conversation_back(banked: Banked):
+    one = agent(calls("sql", '{"query": "ALTER"}'), says("renamed"), says("twice"))
+    for words in ("rename a column", "how often?"):
+        await Runner.run(one, words, session=CasebankSession(banked.memory, AGENT, "chat"))
+    told = one.model.inputs[-1]
+    assert [item.get("type", "message") for item in told] == [
+        "message", "function_call", "function_call_output", "message", "message",
+    ]  # fmt: skip
+    assert told[0]["content"] == "rename a column"
+    assert (told[1]["name"], told[1]["arguments"]) == ("sql", '{"query": "ALTER"}')
+    assert (told[2]["call_id"], told[2]["output"]) == ("call-sql", "ran ALTER")
+    assert told[3]["content"][0]["text"] == "renamed"
+    assert told[4]["content"] == "how often?"
+
+
+async def test_a_session_pops_limits_and_ends(banked: Banked):
+    session = CasebankSession(banked.memory, AGENT, "chat")
+    assert (await session.get_items(), await session.pop_item()) == ([], None)
+    said = [{"role": "user", "content": f"say {number}"} for number in range(3)]
+    await session.add_items(said)
+    assert await session.get_items() == said
+    assert await session.get_items(limit=2) == said[1:]
+    assert await session.get_items(limit=0) == []
+    assert await session.pop_item() == said[2]
+    assert await session.get_items() == said[:2]
+    await session.clear_session()
+    assert await session.get_items() == []

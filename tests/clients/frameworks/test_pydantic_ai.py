@@ -1,0 +1,81 @@
+"""Pydantic AI, with their own function model: the capability."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed: `make test-frameworks`")
+
+from casebank_client import Casebank
+from casebank_client.pydantic_ai import CasebankMemory
+from pydantic_ai import Agent, ModelRetry
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+
+from tests.clients.frameworks.conftest import AGENT, FAILED, RUNS, Banked, fails, task_of
+
+
+def agent(memory: Casebank, heard: list[Any], *queries: str) -> Agent[None, str]:
+    """An agent that runs the queries one after the other, and says that it is done."""
+
+    def answer(messages: Any, info: Any) -> ModelResponse:
+        heard.append(info.instructions)
+        step = sum(isinstance(message, ModelResponse) for message in messages)
+        if step < len(queries):
+            return ModelResponse([ToolCallPart("sql", {"query": queries[step]}, f"call-{step}")])
+        return ModelResponse([TextPart("done")])
+
+    one = Agent(FunctionModel(answer), instructions="Be brief.", capabilities=[CasebankMemory(memory, AGENT)])
+
+    @one.tool_plain
+    def sql(query: str) -> str:
+        if query == "again":
+            raise ModelRetry("say it otherwise")
+        if query == "broken":
+            raise RuntimeError("no such table")
+        return f"ran {query}"
+
+    return one
+
+
+async def test_a_hundred_runs_end_in_cases_joined_to_their_retrievals(banked: Banked):
+    """Ten at once, on one agent each."""
+
+    async def run(number: int) -> None:
+        one = agent(banked.memory, [], "broken" if fails(number) else "SELECT 1")
+        if fails(number):
+            with pytest.raises(RuntimeError, match="no such table"):
+                await one.run(task_of(number))
+        else:
+            await one.run(task_of(number))
+
+    for first in range(0, RUNS, 10):
+        await asyncio.gather(*(run(number) for number in range(first, first + 10)))
+    banked.assert_every_run_is_joined_to_its_retrieval(FAILED)
+
+
+async def test_runs_of_one_agent_at_once_are_kept_apart(banked: Banked):
+    one = agent(banked.memory, [], "SELECT 1")
+    await asyncio.gather(*(one.run(task_of(number)) for number in range(5)))
+    cases = banked.cases()
+    assert [case["task"] for case in cases] == [task_of(number) for number in range(5)]
+    assert [len(banked.whole(case)["tool_traces"]) for case in cases] == [1] * 5
+
+
+def test_what_memory_says_reaches_the_model_and_tool_calls_reach_memory(banked: Banked):
+    agent(banked.memory, [], "ALTER", "again").run_sync("rename a column")
+    banked.settle()
+    heard: list[Any] = []
+    agent(banked.memory, heard).run_sync(["rename a column of another table"])
+    assert heard[0].startswith("Be brief.\n\n")
+    assert "rename a column" in heard[0]
+    traces = banked.whole(banked.cases()[0])["tool_traces"]
+    assert [(each["tool"], each["input"], each["output"], each["status"]) for each in traces] == [
+        ("sql", {"query": "ALTER"}, "ran ALTER", "ok"),
+        ("sql", {"query": "again"}, "say it otherwise", "error"),
+    ]
+
+
+def test_an_agent_runs_without_casebank(nobody: Casebank):
+    assert agent(nobody, [], "ALTER").run_sync("rename a column").output == "done"
