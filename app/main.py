@@ -25,6 +25,7 @@ from app.routes import (
     facts,
     findings,
     health,
+    knowledge,
     llm,
     loop,
     mcp,
@@ -89,7 +90,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     include(app, about.router)
-    memories = (runs, findings, sessions, facts, recall, procedures)
+    memories = (runs, findings, sessions, facts, knowledge, recall, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name
     for routes in (loop, decisions, *memories, *settings_of_agents, begin_again, policy, tools, memory_tools, mcp):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
