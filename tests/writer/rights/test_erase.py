@@ -42,7 +42,7 @@ from retrieval.schema import (
 from retrieval.session_schema import sessions, turns
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
-from writer.memories import remember_fact, remember_knowledge
+from writer.memories import remember_fact
 from writer.profiles import each_profile
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
@@ -121,9 +121,8 @@ async def fill(bank: Bank, user: str) -> None:
         known = {"id": run_id, "key_id": key_id, "kind": "fact", "words": b"sealed", "said": b"s", "origin": "hand"}
         await connection.execute(insert(facts).values({**mine, **known, "valid_from": datetime.now(UTC)}))
         await remember_fact(connection, user, AGENT, run_id, "a fact")
-        entry = {"id": run_id, "key_id": key_id, "category": "c", "entry_type": "t", "words": b"sealed", "said": b"s"}
-        await connection.execute(insert(knowledge).values({**mine, **entry}))
-        await remember_knowledge(connection, user, AGENT, run_id, "an entry")
+        domain = {"id": run_id, "key_id": key_id, "category": "c", "entry_type": "t", "words": b"sealed", "said": b"s"}
+        await connection.execute(insert(knowledge).values({**mine, **domain}))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
