@@ -26,6 +26,7 @@ from app.routes import (
     findings,
     health,
     impact,
+    knowledge,
     llm,
     loop,
     mcp,
@@ -90,7 +91,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     include(app, about.router)
-    memories = (runs, findings, sessions, facts, recall, procedures)
+    memories = (runs, findings, sessions, facts, knowledge, recall, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name
     for routes in (
         loop,

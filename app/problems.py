@@ -26,6 +26,7 @@ from retrieval.telemetry import log
 from writer.errors import (
     ErasureNotConfirmed,
     IdempotencyConflict,
+    KnowledgeExists,
     LeaseLost,
     NotJoined,
     PathTooLong,
@@ -95,6 +96,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     NotFound: Kind("not-found", HTTPStatus.NOT_FOUND),
     UserErased: Kind("user-erased", HTTPStatus.GONE),
     IdempotencyConflict: Kind("idempotency-conflict", HTTPStatus.CONFLICT),
+    KnowledgeExists: Kind("knowledge-exists", HTTPStatus.CONFLICT),
     NotJoined: Kind("not-joined", HTTPStatus.CONFLICT),
     RunEnded: Kind("run-ended", HTTPStatus.CONFLICT),
     PathTooLong: Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY),

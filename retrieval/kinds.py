@@ -77,8 +77,8 @@ FactCategory = Literal["money", "health", "learning", "work", "home", "travel", 
 """What a fact is about."""
 FactOrigin = Literal["turn", "run", "hand"]
 """Where a fact comes from: a turn of a session, a turn of a run, or somebody who wrote it."""
-MemoryKind = Literal["turn", "fact"]
-"""What can be recalled: what was said in a session, and what is known of the user."""
+MemoryKind = Literal["turn", "fact", "knowledge"]
+"""What can be recalled: what was said in a session, what is known of the user, and knowledge of a domain."""
 MemoryStatus = Literal["pending", "ready", "dead"]
 """Of a memory: whether it waits for its vector."""
 Speaker = Literal["user", "assistant", "tool"]

@@ -1,4 +1,4 @@
-"""The table that finds turns and facts again: the vector of each, and the index of its stemmed words.
+"""The table that finds turns, facts and knowledge again: the vector of each, and the index of its stemmed words.
 
 What they say is sealed in their own rows; these go with them.
 """
@@ -34,6 +34,7 @@ memories = Table(
     Column("session_id", Uuid, comment="of a turn"),
     Column("turn_number", Integer, comment="of a turn"),
     Column("fact_id", Uuid, comment="of a fact"),
+    Column("knowledge_id", Uuid, comment="of an entry of knowledge"),
     Column(
         "search_text", Text, nullable=False, server_default=text("''"), comment="to be indexed; a trigger empties it"
     ),
@@ -63,17 +64,20 @@ memories = Table(
         ondelete="CASCADE",
     ),
     ForeignKeyConstraint(["user_sub", "fact_id"], ["facts.user_sub", "facts.id"], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_sub", "knowledge_id"], ["knowledge.user_sub", "knowledge.id"], ondelete="CASCADE"),
     one_of("kind", MemoryKind),
     one_of("status", MemoryStatus),
     CheckConstraint(
         "(kind = 'turn') = (session_id IS NOT NULL AND turn_number IS NOT NULL)"
-        " AND (kind = 'fact') = (fact_id IS NOT NULL)",
+        " AND (kind = 'fact') = (fact_id IS NOT NULL)"
+        " AND (kind = 'knowledge') = (knowledge_id IS NOT NULL)",
         name="source",
     ),
     CheckConstraint("(model IS NULL) = (embedding IS NULL)", name="vector"),
     Index("memories_agent_idx", "user_sub", "agent_key", "kind"),
     Index("memories_turn_idx", "user_sub", "session_id", "turn_number"),
     Index("memories_fact_idx", "user_sub", "fact_id"),
+    Index("memories_knowledge_idx", "user_sub", "knowledge_id"),
     Index("memories_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
-    comment="what finds turns and facts again, and the queue of those that wait for a vector",
+    comment="what finds turns, facts and knowledge again, and the queue of those that wait for a vector",
 )

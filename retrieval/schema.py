@@ -59,6 +59,7 @@ from retrieval.kinds import (
     RunOutcome,
     RunStatus,
 )
+from retrieval.knowledge_schema import knowledge
 from retrieval.memory_schema import memories
 from retrieval.session_schema import sessions, turns
 
@@ -697,6 +698,7 @@ USER_TABLES = (
     run_steps,
     runs,
     memories,
+    knowledge,
     facts,
     cases,
     turns,

@@ -39,6 +39,9 @@ class UserSeal(Protocol):
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
         """Returns what a fact says: text, subject, attribute, value, unit."""
 
+    def open_knowledge(self, entry_id: UUID, words: bytes) -> dict[str, str]:
+        """Returns what an entry of knowledge says: title, text."""
+
     def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
         """Returns the words of a decision, sealed."""
 

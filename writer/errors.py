@@ -3,6 +3,7 @@
 CasebankError
 ├── ErasureNotConfirmed   who wants to begin again for an erased user speaks of another erasure than the last
 ├── IdempotencyConflict   the key came before, with another body
+├── KnowledgeExists       an edited entry of knowledge would be the same as another one
 ├── NotJoined             the run did not begin with the retrieval that is named beside it
 ├── LeaseLost             the worker was too slow: the case went to another worker, or away
 ├── PathTooLong           a path in a step, or in a question, is longer than that of any file
@@ -22,6 +23,10 @@ class ErasureNotConfirmed(CasebankError):
 
 class IdempotencyConflict(CasebankError):
     """The idempotency key was used before, with another body."""
+
+
+class KnowledgeExists(CasebankError):
+    """Another entry of knowledge has this category, type and title."""
 
 
 class NotJoined(CasebankError):

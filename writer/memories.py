@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import insert
+from sqlalchemy import delete, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.memory_schema import memories
@@ -44,6 +44,16 @@ async def remember_turns(
 async def remember_fact(connection: AsyncConnection, user_sub: str, agent_key: str, fact_id: UUID, text: str) -> None:
     """Makes a fact findable."""
     row = {**_row(user_sub, agent_key, searched(text)), "kind": "fact", "fact_id": fact_id}
+    await connection.execute(insert(memories).values(row))
+
+
+async def remember_knowledge(
+    connection: AsyncConnection, user_sub: str, agent_key: str, entry_id: UUID, text: str
+) -> None:
+    """Makes an entry of knowledge findable, by this text and no longer by an earlier one."""
+    mine = memories.c.user_sub == user_sub, memories.c.knowledge_id == entry_id
+    await connection.execute(delete(memories).where(*mine))
+    row = {**_row(user_sub, agent_key, searched(text)), "kind": "knowledge", "knowledge_id": entry_id}
     await connection.execute(insert(memories).values(row))
 
 

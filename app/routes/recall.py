@@ -8,7 +8,7 @@ from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut, SessionFoundOut, SourceOut
-from retrieval.recall.memory import Memory, RecallQuestion, TurnSource
+from retrieval.recall.memory import KnowledgeSource, Memory, RecallQuestion, TurnSource
 from writer.privacy.names import nameable
 
 router = APIRouter(tags=["recall"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -16,7 +16,7 @@ router = APIRouter(tags=["recall"], responses=DOCUMENTED, route_class=BodyRoute)
 
 @router.post("/v1/recall")
 async def recall(asked: RecallIn, parts: Parts, caller: Caller) -> RecallOut:
-    """Finds turns and facts by their words and their meaning, across all sessions, each with where it comes from."""
+    """Finds turns, facts and knowledge by their words and their meaning, each with where it comes from."""
     await parts.admission.of_agent(caller, "reads", asked.agent)
     question = RecallQuestion(
         agent_key=nameable(asked.agent),
@@ -43,6 +43,8 @@ def _memory(memory: Memory) -> RecalledMemoryOut:
         shown = SourceOut(
             session_id=source.session_id, turn_number=source.number, role=source.role, said_at=source.said_at
         )
+    elif isinstance(source, KnowledgeSource):
+        shown = SourceOut(knowledge_id=source.knowledge_id, category=source.category, type=source.entry_type)
     else:
         shown = SourceOut(
             fact_id=source.fact_id,

@@ -25,13 +25,14 @@ class RecallIn(Strict):
     kinds: list[MemoryKind] = Field(default=list(KINDS), min_length=1, max_length=len(KINDS))
     session_id: SessionName | None = Field(default=None, description="of turns those of this session alone")
     as_of: AwareDatetime | None = Field(
-        default=None, description="turns said until then, and facts that held then; unset: what holds now"
+        default=None,
+        description="turns said until then, and facts that held then; unset: what holds now",
     )
     token_budget: int = Field(default=2_000, ge=0, le=100_000, description="for the texts of all memories together")
 
 
 class SourceOut(BaseModel):
-    """Where a memory comes from: of a turn session, place and time; of a fact its id, and when it held."""
+    """Where a memory comes from: its id; of a turn session, place and time; of a fact also when it held."""
 
     session_id: str | None = None
     turn_number: int | None = Field(default=None, description="1-based place in the session")
@@ -42,6 +43,9 @@ class SourceOut(BaseModel):
     said_by: Speaker | None = Field(default=None, description="only what the user says is the user's word")
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    knowledge_id: UUID | None = None
+    category: str | None = Field(default=None, description="of knowledge")
+    type: str | None = Field(default=None, description="of knowledge")
 
 
 class RecalledMemoryOut(BaseModel):

@@ -19,8 +19,9 @@ class RecallQuestion:
 
     Attributes:
         kinds: at least one.
-        session: of turns those of this session alone, by its backend's name; facts are found all the same.
-        as_of: turns said until then, and facts that held then; None: all turns, and the facts that hold.
+        session: of turns those of this session alone, by its backend's name; the other kinds are found all the same.
+        as_of: turns said until then, and facts that held then; None: all turns, and the facts that hold. Of
+            knowledge what stands there now.
         token_budget: for the texts of all memories together; what does not fit is left out, whole.
     """
 
@@ -55,6 +56,18 @@ class FactSource:
 
 
 @dataclass(frozen=True, slots=True)
+class KnowledgeSource:
+    """Which entry of knowledge it is, and its category and type."""
+
+    knowledge_id: UUID
+    category: str
+    entry_type: str
+
+
+Source = TurnSource | FactSource | KnowledgeSource
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """One memory in words, as it was said.
 
@@ -69,7 +82,7 @@ class Memory:
     rank: int
     relevance: float
     similarity: float | None
-    source: TurnSource | FactSource
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)

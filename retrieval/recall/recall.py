@@ -6,7 +6,17 @@ from uuid import UUID
 
 from retrieval.context import count_tokens
 from retrieval.database.fast_path import FastConnection
-from retrieval.recall.memory import FactSource, Memory, Recalled, RecallQuestion, SessionFound, TurnSource
+from retrieval.knowledge import text_of
+from retrieval.recall.memory import (
+    FactSource,
+    KnowledgeSource,
+    Memory,
+    Recalled,
+    RecallQuestion,
+    SessionFound,
+    Source,
+    TurnSource,
+)
 from retrieval.recall.statement import BY_VECTORS, BY_WORDS, SESSIONS, MemoryRow
 from retrieval.sealed import UserSeal
 from retrieval.sessions.messages import Turn
@@ -82,10 +92,13 @@ def _sessions(rows: Sequence[MemoryRow]) -> list[SessionFound]:
 
 
 def _opened(row: MemoryRow, seal: UserSeal) -> Memory:
-    source: TurnSource | FactSource
+    source: Source
     if row.session_id is not None and row.kind == "turn":
         turn = Turn(row.number, row.said_at, seal.open_turn(row.session_id, row.number, row.payload))
         text, source = turn.text, TurnSource(row.session_name or "", row.number, turn.role, row.said_at)
+    elif row.kind == "knowledge":
+        text = text_of(seal.open_knowledge(row.knowledge_id, row.entry_words))
+        source = KnowledgeSource(row.knowledge_id, row.category, row.entry_type)
     else:
         text = seal.open_fact(row.fact_id, row.words)["text"]
         source = FactSource(row.fact_id, row.fact_kind, row.said_by, row.valid_from, row.valid_to)

@@ -29,7 +29,7 @@ SESSIONS = 5
 
 
 class MemoryRow(Protocol):
-    """A memory that was found, beside its source: a turn, or a fact.
+    """A memory that was found, beside its source: a turn, a fact, or an entry of knowledge.
 
     Attributes:
         place: 1-based, of those found; beyond ``top_k`` it is there as the best turn of its session.
@@ -56,6 +56,10 @@ class MemoryRow(Protocol):
     said_by: Speaker
     valid_from: datetime
     valid_to: datetime | None
+    knowledge_id: UUID
+    entry_words: bytes
+    category: str
+    entry_type: str
 
 
 _BY_VECTOR = """CASE WHEN m.model = :model AND vector_dims(m.embedding) = cardinality(:vector)
@@ -76,7 +80,7 @@ any_word AS MATERIALIZED (
     SELECT CAST(replace(CAST(plainto_tsquery('english', :query) AS text), '&', '|') AS tsquery) AS words
 ),
 entries AS MATERIALIZED (
-    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.word_count,
+    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, m.word_count,
         CASE WHEN m.search_vector @@ w.words THEN m.search_vector END AS matching,
         CAST({similarity} AS float) AS similarity
     FROM memories m CROSS JOIN any_word w
@@ -121,7 +125,7 @@ keywords AS MATERIALIZED (
     GROUP BY h.kind, h.id
 ),
 both_halves AS (
-    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.similarity,
+    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.similarity,
         coalesce(k.bm25, 0) AS bm25, k.bm25 IS NOT NULL AS has_word
     FROM entries e LEFT JOIN keywords k ON k.kind = e.kind AND k.id = e.id
 ),
@@ -154,12 +158,15 @@ placed AS (
 ),
 shown AS (SELECT * FROM placed WHERE place <= :top_k OR (best_of_session AND session_place <= {SESSIONS}))
 SELECT p.kind, p.place, p.relevance, p.similarity, p.session_place, p.session_relevance, p.best_of_session,
-    coalesce(s.key_id, f.key_id) AS key_id, s.id AS session_id, s.name AS session_name, t.number, t.said_at, t.payload,
-    f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to
+    coalesce(s.key_id, f.key_id, n.key_id) AS key_id, s.id AS session_id, s.name AS session_name,
+    t.number, t.said_at, t.payload,
+    f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to,
+    n.id AS knowledge_id, n.words AS entry_words, n.category, n.entry_type
 FROM shown p
     LEFT JOIN sessions s ON s.user_sub = :user_sub AND s.id = p.session_id
     LEFT JOIN turns t ON t.user_sub = :user_sub AND t.session_id = p.session_id AND t.number = p.turn_number
     LEFT JOIN facts f ON f.user_sub = :user_sub AND f.id = p.fact_id
+    LEFT JOIN knowledge n ON n.user_sub = :user_sub AND n.id = p.knowledge_id
 ORDER BY p.place
 """  # noqa: S608 - its parts are our own
 

@@ -5,6 +5,7 @@ them, keyed hashes: equal steps, runs and queries of one user are still seen to 
 """
 
 import hmac
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from writer.privacy.seal import (
     DECISION_WORDS,
     FACT,
     FINDING,
+    KNOWLEDGE,
     RUN_STEP,
     RUN_WORDS,
     TOLD,
@@ -189,6 +191,26 @@ class Words:
     def hash_of_fact(self, *parts: str) -> bytes:
         """Returns what stands for these words, whatever their case and white space; nobody else can try words out."""
         return self._keyed(b"fact", "\n".join(map(folded, parts)))
+
+    def seal_knowledge(self, entry_id: UUID, title: str, text: str) -> bytes:
+        """Returns what an entry of knowledge says, sealed, whatever the setting."""
+        said = {"title": title, "text": text}
+        return seal(said, self.key.key, user_sub=self.user_sub, case_id=entry_id, of=KNOWLEDGE)
+
+    def open_knowledge(self, entry_id: UUID, words: bytes) -> dict[str, str]:
+        """Returns what an entry of knowledge says: title, text.
+
+        Raises:
+            SealBroken: the words belong to another entry, user or key, or were changed.
+        """
+        said: dict[str, str] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=entry_id, of=KNOWLEDGE)
+        return said
+
+    def hash_of_knowledge(self, *parts: str) -> bytes:
+        """Returns what stands for these words, whatever their case and white space; nobody else can try words out."""
+        return self._keyed(
+            b"knowledge", json.dumps([folded(part) for part in parts])
+        )  # so that one part never runs into the next
 
     def hash_of_call(self, request_hash: bytes) -> bytes:
         """Returns what tells a call apart from others under its idempotency key; nobody else can try words out on it."""

@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.fact_schema import facts
+from retrieval.knowledge_schema import knowledge
 from retrieval.memory_schema import memories
 from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, findings, run_steps, runs
 from retrieval.session_schema import turns
@@ -36,6 +37,7 @@ _LEFT_OUT = {
     "procedures.search_vector",
     "facts.said",
     "facts.slot",
+    "knowledge.said",
     "sessions.lease_token",
     "memories.search_text",
     "memories.search_vector",
@@ -103,6 +105,10 @@ def _fact(words: Words, row: RowMapping) -> dict[str, object]:
     return {**_without_words(row), **words.open_fact(row["id"], row["words"])}
 
 
+def _entry(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**_without_words(row), **words.open_knowledge(row["id"], row["words"])}
+
+
 def _without_words(row: RowMapping) -> dict[str, object]:
     return {name: value for name, value in row.items() if name != "words"}
 
@@ -115,6 +121,7 @@ _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
     findings: _finding,
     turns: _turn,
     facts: _fact,
+    knowledge: _entry,
 }
 """What opens the rows of a table that holds something sealed."""
 

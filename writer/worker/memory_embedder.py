@@ -1,4 +1,4 @@
-"""Gives turns and facts their vectors: takes those that wait off the queue, opens what they say, and embeds it."""
+"""Gives memories their vectors: takes those that wait off the queue, opens what they say, and embeds it."""
 
 import random
 from collections.abc import Sequence
@@ -11,9 +11,11 @@ import uuid_utils.compat as uuids
 from sqlalchemy import Select, Update, and_, func, select, update
 
 from retrieval.database.database import Database
-from retrieval.database.rows import Rows
+from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderMisbehaved, EmbedderRefused, UserErased
 from retrieval.fact_schema import facts
+from retrieval.knowledge import text_of
+from retrieval.knowledge_schema import knowledge
 from retrieval.memory_schema import memories
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.session_schema import turns
@@ -110,12 +112,7 @@ class MemoryEmbedder:
         if key is None:
             return {}
         words = Words(user_sub, key)
-        return {
-            row.id: text_of_turn(words.open_turn(row.session_id, row.turn_number, row.payload))
-            if row.kind == "turn"
-            else searched(words.open_fact(row.fact_id, row.words)["text"])
-            for row in rows
-        }
+        return {row.id: _text(words, row) for row in rows}
 
     async def _hand_back(self, held: Sequence[MemoryClaim], error: Exception) -> None:
         """Queues them again; one that the embedder refuses for good is found by its words alone."""
@@ -126,6 +123,15 @@ class MemoryEmbedder:
                 delay = queue.backoff(each.attempts, self.backoff_s, self.backoff_max_s, self.rng)
                 await connection.execute(queue.hand_back(each, name, delay, dead=dead, queue=memories))
         log.warning("memories.embed_failed", error=name, memories=len(held))
+
+
+def _text(words: Words, row: AnyRow) -> str:
+    """Returns what the memory says, as it is searched."""
+    if row.kind == "turn":
+        return text_of_turn(words.open_turn(row.session_id, row.turn_number, row.payload))
+    if row.kind == "fact":
+        return searched(words.open_fact(row.fact_id, row.words)["text"])
+    return searched(text_of(words.open_knowledge(row.knowledge_id, row.entry_words)))
 
 
 def _is_outage(error: Exception) -> bool:
@@ -151,10 +157,11 @@ def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
         turns.c.number == memories.c.turn_number,
     )
     fact = and_(facts.c.user_sub == memories.c.user_sub, facts.c.id == memories.c.fact_id)
-    columns = [memories.c[name] for name in ("id", "kind", "session_id", "turn_number", "fact_id")]
+    entry = and_(knowledge.c.user_sub == memories.c.user_sub, knowledge.c.id == memories.c.knowledge_id)
+    columns = [memories.c[name] for name in ("id", "kind", "session_id", "turn_number", "fact_id", "knowledge_id")]
     return (
-        select(*columns, turns.c.payload, facts.c.words)
-        .select_from(memories.outerjoin(turns, turn).outerjoin(facts, fact))
+        select(*columns, turns.c.payload, facts.c.words, knowledge.c.words.label("entry_words"))
+        .select_from(memories.outerjoin(turns, turn).outerjoin(facts, fact).outerjoin(knowledge, entry))
         .where(memories.c.user_sub == user_sub, memories.c.id.in_(memory_ids))
         .order_by(memories.c.id)
     )

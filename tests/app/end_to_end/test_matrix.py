@@ -32,6 +32,7 @@ class Things:
     run_id: str
     session_id: str
     fact_id: str
+    knowledge_id: str
 
 
 Body = Callable[[Things], dict[str, Any]]
@@ -67,6 +68,10 @@ def steps(things: Things) -> dict[str, Any]:
 
 def turns(things: Things) -> dict[str, Any]:
     return {"agent": things.agent, "turns": [{"role": "user", "content": "tune a piano"}]}
+
+
+def entry(things: Things) -> dict[str, Any]:
+    return {"agent": things.agent, "category": "music", "text": "a piano has 88 keys"}
 
 
 def tool(name: str, body: Body, names: str = "nothing") -> Endpoint:
@@ -109,6 +114,11 @@ CLOSED = [
     Endpoint("GET", "/v1/facts", 200),
     Endpoint("GET", "/v1/facts/{fact_id}", 200, names="fact"),
     Endpoint("DELETE", "/v1/facts/{fact_id}", 204, names="fact"),
+    Endpoint("POST", "/v1/knowledge", 201, entry),
+    Endpoint("GET", "/v1/knowledge", 200),
+    Endpoint("GET", "/v1/knowledge/{knowledge_id}", 200, names="knowledge"),
+    Endpoint("PUT", "/v1/knowledge/{knowledge_id}", 200, entry, names="knowledge"),
+    Endpoint("DELETE", "/v1/knowledge/{knowledge_id}", 204, names="knowledge"),
     Endpoint("POST", "/v1/recall", 200, lambda it: {"agent": it.agent, "query": MARK}),
     Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),
@@ -179,11 +189,14 @@ async def hers(alice: User) -> Things:
     assert (await alice.http.post(f"/v1/sessions/{session_id}/turns", json=said)).status_code == 200
     known = {"agent": agent, "kind": "fact", "text": f"plays the {MARK}"}
     fact_id = (await alice.http.post("/v1/facts", json=known)).json()["fact_id"]
-    return Things(case_id, answer.json()["retrieval_id"], agent, tool, told["id"], run_id, session_id, fact_id)
+    entry = {"agent": agent, "category": MARK, "title": MARK, "text": f"the {MARK} has bars"}
+    knowledge_id = (await alice.http.post("/v1/knowledge", json=entry)).json()["knowledge_id"]
+    ids = told["id"], run_id, session_id, fact_id, knowledge_id
+    return Things(case_id, answer.json()["retrieval_id"], agent, tool, *ids)
 
 
 def nobodys() -> Things:
-    ids = [str(uuid4()) for _ in range(6)]
+    ids = [str(uuid4()) for _ in range(7)]
     return Things(ids[0], ids[1], f"agent-{uuid4()}", f"tool-{uuid4()}", *ids[2:])
 
 

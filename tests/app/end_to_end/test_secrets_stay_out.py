@@ -108,6 +108,10 @@ COLUMNS = {
     "facts.origin": FIXED,
     "facts.said_by": FIXED,
     "facts.user_sub": NAME,
+    "knowledge.agent_key": NAME,
+    "knowledge.category": NAME,
+    "knowledge.entry_type": NAME,
+    "knowledge.user_sub": NAME,
     "memories.agent_key": NAME,
     "memories.kind": FIXED,
     "memories.last_error": "an error's type, never its message",
@@ -211,7 +215,10 @@ async def _give_everywhere(user: User) -> None:
     fact = {"agent": AGENT, "kind": "fact", **dict.fromkeys(("text", "subject", "attribute", "value", "unit"), SECRET)}
     known = await user.http.post("/v1/facts", json=fact)
     assert known.status_code == 201, known.text
-    seen = (await user.http.get(path)).text + known.text
+    entry = {"agent": AGENT, "category": "keys", "title": SECRET, "text": SECRET}
+    written = await user.http.post("/v1/knowledge", json=entry)
+    assert written.status_code == 201, written.text
+    seen = (await user.http.get(path)).text + known.text + written.text
     assert SECRET not in told.text + seen
     assert "hunter2x" not in seen
     await _give_as_a_model_would(user)

@@ -22,6 +22,7 @@ from app.postgres import EmbeddedPostgres
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.fact_schema import facts
+from retrieval.knowledge_schema import knowledge
 from retrieval.memory_schema import memories
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
@@ -152,6 +153,8 @@ async def _fill(database: Database) -> None:
                 "kind": "fact",
                 "fact_id": kept.case_id,
             }
+            entry = {name: known[name] for name in ("user_sub", "id", "agent_key", "key_id", "words", "said")}
+            more[knowledge] = entry | {"category": "c", "entry_type": "t"}
             more |= {sessions: session, turns: turn, facts: known, memories: told}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
@@ -538,6 +541,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "run_steps",
         "findings",
         "facts",
+        "knowledge",
         "memories",
         "sessions",
         "turns",

@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
 from retrieval.fact_schema import facts
+from retrieval.knowledge_schema import knowledge
 from retrieval.schema import (
     USER_TABLES,
     audit,
@@ -120,6 +121,8 @@ async def fill(bank: Bank, user: str) -> None:
         known = {"id": run_id, "key_id": key_id, "kind": "fact", "words": b"sealed", "said": b"s", "origin": "hand"}
         await connection.execute(insert(facts).values({**mine, **known, "valid_from": datetime.now(UTC)}))
         await remember_fact(connection, user, AGENT, run_id, "a fact")
+        domain = {"id": run_id, "key_id": key_id, "category": "c", "entry_type": "t", "words": b"sealed", "said": b"s"}
+        await connection.execute(insert(knowledge).values({**mine, **domain}))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))

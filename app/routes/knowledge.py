@@ -1,0 +1,79 @@
+"""Knowledge: what a user keeps of a domain for an agent, by category and type; written, edited and deleted by hand."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from sqlalchemy import RowMapping
+
+from app.deps import Caller, Parts
+from app.intake.route import BodyRoute
+from app.problems import DOCUMENTED
+from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
+from retrieval.errors import NotFound
+from retrieval.knowledge import KnowledgePage, one_entry, page_of_knowledge
+from writer.knowledge import KnowledgeWritten, delete_knowledge, edit_knowledge, write_knowledge
+from writer.privacy.words import Words
+from writer.run import AgentKey, Tag
+
+router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMENTED, route_class=BodyRoute)
+
+
+@router.post("", status_code=201)
+async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
+    """Writes an entry down; one of the same category, type and title is updated."""
+    await parts.admission.of_agent(caller, "writes", written.agent)
+    return await get_knowledge(await write_knowledge(parts.database, parts.keyring, written, caller), parts, caller)
+
+
+@router.get("")
+async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
+    parts: Parts,
+    caller: Caller,
+    agent: Annotated[AgentKey | None, Query()] = None,
+    category: Annotated[Tag | None, Query()] = None,
+    type: Annotated[Tag | None, Query()] = None,  # noqa: A002 - its name in the API
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
+) -> KnowledgePageOut:
+    """Returns the entries, the newest first, a page at a time."""
+    page = KnowledgePage(agent, category, type, cursor, limit)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(page_of_knowledge(caller.user_sub, page))).mappings().all()
+        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
+    shown = [_shown(row, Words(caller.user_sub, key)) for row in rows if key is not None]
+    return KnowledgePageOut(knowledge=shown, next_cursor=str(rows[-1]["id"]) if len(rows) == limit else None)
+
+
+@router.get("/{knowledge_id}")
+async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> KnowledgeOut:
+    """Returns one entry."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        row = (await connection.execute(one_entry(caller.user_sub, knowledge_id))).mappings().one_or_none()
+        key = await parts.keyring.find(connection, caller.user_sub)
+    if row is None or key is None:
+        raise NotFound("no such knowledge")
+    return _shown(row, Words(caller.user_sub, key))
+
+
+@router.put("/{knowledge_id}")
+async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
+    """Puts this in the entry's place; its agent stays."""
+    await parts.admission.of_agent(caller, "writes", written.agent)
+    await edit_knowledge(parts.database, parts.keyring, knowledge_id, written, caller)
+    return await get_knowledge(knowledge_id, parts, caller)
+
+
+@router.delete("/{knowledge_id}", status_code=204)
+async def remove_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> None:
+    """Deletes an entry for good."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        await delete_knowledge(connection, caller, knowledge_id)
+
+
+def _shown(row: RowMapping, words: Words) -> KnowledgeOut:
+    """Returns the columns of an entry under the names of the API, with its words opened."""
+    said = words.open_knowledge(row["id"], row["words"])
+    names = {"knowledge_id": row["id"], "agent": row["agent_key"], "type": row["entry_type"]}
+    columns = {name: row[name] for name in ("category", "created_at", "updated_at")}
+    return KnowledgeOut.model_validate({**names, **columns, **said})
