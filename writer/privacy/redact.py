@@ -146,13 +146,19 @@ def _sensitive_name(key: str) -> str:
 
 
 def _clean(text: str, sensitive: str, found: Counter[str]) -> str:
-    data = text.encode("utf-8", "surrogatepass") if sensitive else b""
-    if data.strip() and CHECKS.get(f"{sensitive}/key", _is_given)(data, 0, len(data)):
+    if _is_secret(text, sensitive):
         return _mark(sensitive, found)
     clean, finds = redact_text(text)
-    if finds:
-        found.update(finds)
+    if finds and _is_secret(clean, sensitive):  # what is left of it may look like one where the whole did not
+        return _mark(sensitive, found)
+    found.update(finds)
     return clean
+
+
+def _is_secret(text: str, sensitive: str) -> bool:
+    """Whether the text is what a key of a secret's name holds."""
+    data = text.encode("utf-8", "surrogatepass") if sensitive else b""
+    return bool(data.strip()) and CHECKS.get(f"{sensitive}/key", _is_given)(data, 0, len(data))
 
 
 def _is_given(data: bytes, start: int, end: int) -> bool:
