@@ -16,7 +16,7 @@ _RESAMPLES = 1000
 
 def plot(report: DemoReport, path: Path) -> None:
     """Writes the plot to `path`; its suffix chooses the format."""
-    figure = Figure(figsize=(12, 4.4), dpi=150)
+    figure = Figure(figsize=(13, 4.4), dpi=150)
     axes = figure.subplots(1, 3)
     _lines(axes[0], report, STEPS, "steps per task")
     _lines(axes[1], report, lambda record: 100 * SUCCESS(record), "solved (%)")
@@ -29,9 +29,8 @@ def plot(report: DemoReport, path: Path) -> None:
         each.set_ylim(-4, 104)
     tasks = sum(len(stream.without.records) for stream in report.streams)
     houses = f"{len(report.streams)} houses" if len(report.streams) > 1 else "one house"
-    figure.suptitle(
-        f"The same {tasks} database tasks of {houses} in three arms (scripted operator; bands: 95 %)", fontsize=12
-    )
+    said = f"The same {tasks} database tasks of {houses} in three arms (scripted operator)"
+    figure.suptitle(f"{said}; bands: 95 %; dashed: the house changes its mind", fontsize=11)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path)
@@ -47,7 +46,7 @@ def _lines(axes: Axes, report: DemoReport, value: Callable[[TaskRecord], float],
         axes.plot(tenths, [mean(part, value) for part in parts], label=name, color=color, marker=marker, linewidth=1.8)
         _points(axes, arms, value, color)
     axes.axvline(len(tenths) / 2 + 0.5, color="#8a8f98", linewidth=0.8, linestyle="--")
-    axes.set_xlabel("tenth of the stream (dashed: the house changes its mind)")
+    axes.set_xlabel("tenth of the stream")
     axes.set_ylabel(label)
     axes.set_xticks(tenths)
     axes.grid(axis="y", alpha=0.3)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -80,11 +81,11 @@ def _table(report: DemoReport) -> Table:
     seeds = ", ".join(str(stream.seed) for stream in report.streams)
     tasks = sum(len(stream.without.records) for stream in report.streams)
     title = f"{tasks} tasks, seed {seeds}, at most {report.budget} steps a task (scripted operator)"
-    table = Table("tenth", title=title, title_justify="left")
-    for name in ("steps", "success", "first try"):
-        for place in range(3):
-            table.add_column(name if place == 1 else "", justify="right")
-    table.add_row("", *("none", "words", "casebank") * 3, style="dim", end_section=True)
+    caption = "none: no memory; words: keyword memory; bank: casebank"
+    table = Table("tenth", title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE)
+    for name in ("steps", "", "", "solved", "", "", "1st try", "", ""):
+        table.add_column(name, justify="right")
+    table.add_row("", *("none", "words", "bank") * 3, style="dim", end_section=True)
     for place in range(PARTS):
         table.add_row(str(place + 1), *_cells([Arm(arm.name, arm.parts()[place]) for arm in report.arms]))
     table.add_section()
