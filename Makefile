@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo demo-learning serve test test-mcp test-frameworks check bench bench-cost bench-learning clean
+.PHONY: help setup demo demo-learning serve test test-mcp test-clients test-frameworks client-types check bench bench-cost bench-learning clean
 help:           ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -40,6 +40,13 @@ test: setup check ## run every check and every test
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
 	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
 
+test-clients: setup ## build the TypeScript client and run its tests (needs Node)
+	CLIENTS=1 $(BIN)/python -m pytest -q -rs tests/clients/test_typescript_client.py
+
+client-types: setup ## make the TypeScript client's types again, after a change of the API (needs Node)
+	$(BIN)/python -m tests.clients.typescript_document > clients/typescript/openapi.json
+	cd clients/typescript && npm ci --no-audit --no-fund && npm run types
+
 # An environment of its own, which ends with the service's packages: the service is started by the interpreter that runs the tests.
 .venv-frameworks/all: clients/python/pyproject.toml constraints-frameworks.txt | .venv/all
 	$(PYTHON) -m venv .venv-frameworks
@@ -68,4 +75,4 @@ bench-learning: setup ## measure what the policy learns (six minutes; data: see 
 	$(BIN)/casebank bench learning
 
 clean:          ## remove the environment and the caches
-	rm -rf .venv .venv-frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-frameworks clients/typescript/node_modules clients/typescript/dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

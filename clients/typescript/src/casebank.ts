@@ -1,0 +1,184 @@
+/** The client: single calls, and runs that retrieve before and retain after. */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import createClient from "openapi-fetch";
+
+import { type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run, outcomeOf } from "./run.js";
+import type { components, paths } from "./schema.js";
+import { type Answer, PATIENCE, type Patience, ask } from "./wire.js";
+
+type Schemas = components["schemas"];
+export type RetrieveMore = Omit<Schemas["RetrieveIn"], "agent" | "query">;
+export type Receipt = Schemas["RetainOut"];
+export type FeedbackGiven = Schemas["FeedbackIn"];
+export type Feedback = Schemas["FeedbackOut"];
+export type Turn = Schemas["TurnsTold"]["turns"][number];
+export type TurnsAdded = Schemas["TurnsAppendedOut"];
+export type Session = Schemas["WholeSessionOut"];
+
+/** Runs that wait to be retained; one more is given up, and reported. */
+const MOST_WAITING = 1_000;
+/** For how long `close` waits for what is not sent yet. */
+const FLUSH_MS = 5_000;
+
+export interface Settings {
+  /** Whose memory it is, where the token is a service's. */
+  user?: string;
+  /** Narrows the limits to one conversation. */
+  session?: string;
+  /** How long and how often to ask. */
+  patience?: Partial<Patience>;
+  /** Told where a run acts without memory, or is not retained; by default a line on stderr. */
+  onError?: (error: Error, what: "retrieve" | "retain") => void;
+}
+
+/**
+ * Memory of one user.
+ *
+ * Every call throws `CasebankUnreachable` where casebank does not answer within the patience, and `CasebankRefused`
+ * where it will not do what was asked. A `run` throws neither.
+ */
+export class Casebank {
+  readonly #http;
+  readonly #patience: Patience;
+  readonly #onError: NonNullable<Settings["onError"]>;
+  readonly #closed = new AbortController();
+  #waiting = 0;
+  #sent: Promise<void> = Promise.resolve();
+
+  /**
+   * @param baseUrl where the service is.
+   * @param token of the user, or of a service that acts for users.
+   */
+  constructor(baseUrl: string, token: string, settings: Settings = {}) {
+    const { user, session } = settings;
+    const headers: Record<string, string> = { Authorization: `Bearer ${token}` };
+    if (user !== undefined) headers["X-Casebank-User"] = user;
+    if (session !== undefined) headers["X-Casebank-Session"] = session;
+    this.#http = createClient<paths>({ baseUrl, headers, redirect: "manual" });
+    this.#patience = { ...PATIENCE, ...settings.patience };
+    this.#onError = settings.onError ?? ((error, what) => console.warn(`casebank: ${what}: ${error.message}`));
+  }
+
+  /** Returns what may help with the query; `more` are further fields of `POST /v1/retrieve`. */
+  retrieve(agent: string, query: string, more: RetrieveMore = {}): Promise<Retrieved> {
+    const body = { ...more, agent, query };
+    return this.#ask((signal) => this.#http.POST("/v1/retrieve", { body, signal }));
+  }
+
+  /**
+   * Keeps a finished run and returns once it is on disk. Sent again, it is sent under the same key, and kept once.
+   *
+   * @param more further fields of `POST /v1/retain`.
+   */
+  retain(
+    agent: string,
+    task: string,
+    outcome: Outcome = "unknown",
+    more: RetainMore = {},
+    idempotencyKey: string = randomUUID(),
+  ): Promise<Receipt> {
+    return this.#retain({ ...more, agent, task, outcome }, idempotencyKey);
+  }
+
+  /** Rewards a run, by its `case_id` or by its `retrieval_id`, and returns what that reached. */
+  feedback(given: FeedbackGiven): Promise<Feedback> {
+    return this.#ask((signal) => this.#http.POST("/v1/feedback", { body: given, signal }));
+  }
+
+  /** Adds messages of chat completions to a session, once; the first ones begin it. */
+  addTurns(agent: string, sessionId: string, turns: Turn[]): Promise<TurnsAdded> {
+    const params = { path: { session_id: sessionId }, header: { "idempotency-key": randomUUID() } };
+    const body = { agent, turns };
+    return this.#ask((signal) => this.#http.POST("/v1/sessions/{session_id}/turns", { params, body, signal }));
+  }
+
+  /** Returns a session's newest turns that fit the budget, and by rule what was said before them. */
+  readSession(sessionId: string, tokenBudget = 2_000): Promise<Session> {
+    const params = { path: { session_id: sessionId }, query: { token_budget: tokenBudget } };
+    return this.#ask((signal) => this.#http.GET("/v1/sessions/{session_id}", { params, signal }));
+  }
+
+  /** Deletes a session for good. */
+  async deleteSession(sessionId: string): Promise<void> {
+    const params = { path: { session_id: sessionId } };
+    await this.#ask((signal) => this.#http.DELETE("/v1/sessions/{session_id}", { params, signal }));
+  }
+
+  /**
+   * Retrieves, lets the agent act, and retains the run in the background; returns what `act` returns.
+   *
+   * An error is a failure, and goes on; an outage of casebank costs the agent its memory and nothing else.
+   *
+   * @param task in words; also what is searched for.
+   * @param more further fields of the retrieve, such as `k`, and of the retain, such as `tags`.
+   */
+  async run<T>(
+    agent: string,
+    task: string,
+    act: (run: Run) => T | Promise<T>,
+    more: { retrieve?: RetrieveMore; retain?: RetainMore } = {},
+  ): Promise<T> {
+    const run = new Run(agent, task, await this.#slate(agent, task, more.retrieve), more.retain ?? {});
+    let ended: Outcome = "unknown";
+    try {
+      return await act(run);
+    } catch (error) {
+      ended = outcomeOf(error);
+      throw error;
+    } finally {
+      this.#keep(run.finished(ended));
+    }
+  }
+
+  /** Sends what waits, as far as that is done in time, and gives up the rest; afterwards nothing is sent. */
+  async close(withinMs = FLUSH_MS): Promise<void> {
+    const enough = new AbortController();
+    const timer = sleep(withinMs, undefined, { signal: enough.signal }).catch(() => undefined);
+    await Promise.race([this.#sent, timer]);
+    enough.abort();
+    this.#closed.abort();
+    await this.#sent;
+  }
+
+  async #slate(agent: string, task: string, more?: RetrieveMore): Promise<Retrieved | undefined> {
+    try {
+      return await this.retrieve(agent, task, more);
+    } catch (error) {
+      this.#report(error, "retrieve");
+      return undefined;
+    }
+  }
+
+  /** Takes a run to be retained, after those before it; never throws. */
+  #keep(run: FinishedRun): void {
+    if (this.#waiting >= MOST_WAITING) {
+      this.#report(new Error("too many runs wait to be retained; one is given up"), "retain");
+      return;
+    }
+    this.#waiting++;
+    this.#sent = this.#sent
+      .then(() => this.#retain(run, randomUUID()))
+      .catch((error: unknown) => this.#report(error, "retain"))
+      .then(() => void this.#waiting--);
+  }
+
+  #retain(body: FinishedRun, idempotencyKey: string): Promise<Receipt> {
+    const params = { header: { "idempotency-key": idempotencyKey } };
+    return this.#ask((signal) => this.#http.POST("/v1/retain", { params, body, signal }));
+  }
+
+  #ask<T>(send: (signal: AbortSignal) => Promise<Answer<T>>): Promise<T> {
+    return ask(this.#patience, this.#closed.signal, send);
+  }
+
+  #report(error: unknown, what: "retrieve" | "retain"): void {
+    try {
+      this.#onError(error instanceof Error ? error : new Error(String(error)), what);
+    } catch {
+      // the hook's own error is not the agent's
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/** Client of casebank: retrieve before the agent acts, and retain after. */
+
+export {
+  Casebank,
+  type Feedback,
+  type FeedbackGiven,
+  type Receipt,
+  type RetrieveMore,
+  type Session,
+  type Settings,
+  type Turn,
+  type TurnsAdded,
+} from "./casebank.js";
+export { CasebankRefused, CasebankUnreachable } from "./errors.js";
+export { type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run } from "./run.js";
+export { PATIENCE, type Patience } from "./wire.js";

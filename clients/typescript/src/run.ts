@@ -1,0 +1,97 @@
+/** One run of an agent: what memory has for it, what it does, and how it ends. */
+
+import { inspect } from "node:util";
+
+import type { components } from "./schema.js";
+
+type Schemas = components["schemas"];
+export type FinishedRun = Schemas["FinishedRun"];
+export type Outcome = NonNullable<FinishedRun["outcome"]>;
+export type Retrieved = Schemas["RetrieveOut"];
+type ToolTrace = NonNullable<FinishedRun["tool_traces"]>[number];
+
+/** Further fields of the retain, such as `tags` or `session_id`. */
+export type RetainMore = Omit<FinishedRun, "agent" | "task" | "outcome">;
+
+export class Run {
+  readonly #traces: ToolTrace[] = [];
+  readonly #said: RetainMore = {};
+  #outcome: Outcome | undefined;
+
+  /** @param retrieved what memory answered; undefined where it could not be asked. */
+  constructor(
+    readonly agent: string,
+    readonly task: string,
+    readonly retrieved: Retrieved | undefined,
+    private readonly more: RetainMore,
+  ) {}
+
+  /** What memory says, for the prompt; empty where it has nothing to say, or could not be asked. */
+  get context(): string {
+    return this.retrieved?.memory_context ?? "";
+  }
+
+  /** The receipt of the retrieve. */
+  get retrievalId(): string | undefined {
+    return this.retrieved?.retrieval_id;
+  }
+
+  /** Notes a tool call with what went in and what came out; what JSON cannot say is noted as its text. */
+  tool(name: string, input?: unknown, output?: unknown, status: "ok" | "error" = "ok"): void {
+    this.#traces.push({ tool: name, input: asJson(input), output: asJson(output), status });
+  }
+
+  /** Notes the plan, a step each; without one it is read off the tool calls. */
+  plan(...steps: string[]): void {
+    this.#said.plan = steps;
+  }
+
+  /** Says which of the cases and procedures the agent went by; where nothing is said, all may have helped. */
+  used(caseIds?: string[], procedureIds?: string[]): void {
+    if (caseIds !== undefined) this.#said.used_case_ids = caseIds;
+    if (procedureIds !== undefined) this.#said.used_procedure_ids = procedureIds;
+  }
+
+  /** Says that the task was done; with a reward, how well, 0 to 1. */
+  success(reward?: number): void {
+    this.end("success", reward);
+  }
+
+  /** Says that the task was not done. */
+  failure(reward?: number): void {
+    this.end("failure", reward);
+  }
+
+  /** Says how the run ended; the last word counts. */
+  end(outcome: Outcome, reward?: number): void {
+    this.#outcome = outcome;
+    delete this.#said.reward;
+    if (reward !== undefined) this.#said.reward = reward;
+  }
+
+  /** Returns the run as it is retained; `otherwise` is how it ended where it did not say. */
+  finished(otherwise: Outcome): FinishedRun {
+    const { agent, task, retrievalId } = this;
+    const receipt = retrievalId === undefined ? {} : { retrieval_id: retrievalId };
+    const outcome = this.#outcome ?? otherwise;
+    return { ...receipt, ...this.more, ...this.#said, agent, task, outcome, tool_traces: [...this.#traces] };
+  }
+}
+
+/** Returns how a run ended that an error left: broken off from outside, or by its own error. */
+export function outcomeOf(error: unknown): Outcome {
+  return error instanceof Error && error.name === "AbortError" ? "aborted" : "failure";
+}
+
+function asJson(value: unknown): unknown {
+  try {
+    return value === undefined ? null : JSON.parse(JSON.stringify(value, asText));
+  } catch {
+    return inspect(value); // a value that holds itself, or that will not be read
+  }
+}
+
+function asText(_key: string, value: unknown): unknown {
+  const sayable = typeof value === "number" ? Number.isFinite(value) : !["bigint", "function", "symbol"].includes(typeof value);
+  return sayable && !(value instanceof Error) ? value : String(value);
+}

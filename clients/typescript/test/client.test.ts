@@ -1,0 +1,175 @@
+/** The client does the loop, asks again where that helps, and never breaks the agent. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Casebank, CasebankRefused, CasebankUnreachable, type Settings } from "../src/index.js";
+import { type Fake, fake, json, works } from "./fake.js";
+
+const AGENT = "db-operator";
+const TASK = "rename a column";
+const QUICK = { attempts: 3, firstWaitMs: 1, mostWaitMs: 5 };
+
+/** A client that fails the test with what it reports, unless the test takes the reports. */
+function memory(server: Fake, reports: string[] = [], patience: Settings["patience"] = QUICK): Casebank {
+  return new Casebank(server.url, "token", { patience, onError: (error, what) => reports.push(`${what}: ${error.message}`) });
+}
+
+function retained(server: Fake) {
+  return server.asked.filter(({ path }) => path === "/v1/retain");
+}
+
+test("a run retrieves before, and is retained after with what it did", async () => {
+  await using server = await fake(works);
+  const casebank = memory(server);
+  const answer = await casebank.run(
+    AGENT,
+    TASK,
+    async (run) => {
+      assert.equal(run.context, "what helped");
+      run.tool("sql", { query: "ALTER TABLE a" }, "no such table", "error");
+      run.plan("look", "rename");
+      run.used(["c-7"]);
+      run.success(0.8);
+      return 42;
+    },
+    { retrieve: { k: 2 }, retain: { tags: ["first"] } },
+  );
+  await casebank.close();
+  assert.equal(answer, 42);
+  assert.deepEqual(server.asked[0]?.body, { k: 2, agent: AGENT, query: TASK });
+  assert.deepEqual(retained(server)[0]?.body, {
+    retrieval_id: "r-1",
+    tags: ["first"],
+    plan: ["look", "rename"],
+    used_case_ids: ["c-7"],
+    reward: 0.8,
+    agent: AGENT,
+    task: TASK,
+    outcome: "success",
+    tool_traces: [{ tool: "sql", input: { query: "ALTER TABLE a" }, output: "no such table", status: "error" }],
+  });
+});
+
+for (const [name, error, outcome] of [
+  ["an error", new TypeError("no"), "failure"],
+  ["a cancellation", new DOMException("stop", "AbortError"), "aborted"],
+] as const) {
+  test(`${name} ends a run as ${outcome}, and goes on`, async () => {
+    await using server = await fake(works);
+    const casebank = memory(server);
+    const run = casebank.run(AGENT, TASK, () => {
+      throw error;
+    });
+    await assert.rejects(run, (thrown) => thrown === error);
+    await casebank.close();
+    assert.equal(retained(server)[0]?.body["outcome"], outcome);
+  });
+}
+
+test("a run that says nothing is unknown, and what was said before an error counts", async () => {
+  await using server = await fake(works);
+  const casebank = memory(server);
+  await casebank.run(AGENT, TASK, () => undefined);
+  const said = casebank.run(AGENT, TASK, (run) => {
+    run.success();
+    throw new Error("afterwards");
+  });
+  await assert.rejects(said, /afterwards/);
+  await casebank.close();
+  assert.deepEqual(retained(server).map(({ body }) => body["outcome"]), ["unknown", "success"]);
+});
+
+test("a retain is repeated under the same key, and another run has another", async () => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path !== "/v1/retain" || number > 2) works(asked, number, response);
+    else if (number === 1) response.socket?.destroy();
+    else json(response, 503, {});
+  });
+  const reports: string[] = [];
+  const casebank = memory(server, reports);
+  for (const each of ["one", "two"]) await casebank.run(AGENT, each, (run) => run.success());
+  await casebank.close();
+  const [first, ...others] = retained(server).map(({ key }) => key);
+  assert.match(first ?? "", /^[0-9a-f-]{36}$/);
+  assert.deepEqual(others.slice(0, 2), [first, first]);
+  assert.equal(others.length, 3);
+  assert.notEqual(others[2], first);
+  assert.deepEqual(reports, []);
+});
+
+test("a server that never answers is given up, by each call and by a run", async () => {
+  await using server = await fake(() => undefined);
+  const reports: string[] = [];
+  const casebank = memory(server, reports, { ...QUICK, timeoutMs: 30, attempts: 2 });
+  await assert.rejects(casebank.retrieve(AGENT, TASK), CasebankUnreachable);
+  assert.equal(server.asked.length, 2);
+  assert.equal(await casebank.run(AGENT, TASK, (run) => run.context), "");
+  await casebank.close();
+  assert.deepEqual(
+    reports.map((report) => report.split(":")[0]),
+    ["retrieve", "retain"],
+  );
+});
+
+test("an agent acts without memory where nobody listens, whatever its hook does", async () => {
+  const { url } = await (async () => {
+    await using gone = await fake(works);
+    return gone;
+  })();
+  const onError = () => {
+    throw new Error("the hook's own");
+  };
+  const casebank = new Casebank(url, "token", { patience: { attempts: 1 }, onError });
+  assert.equal(await casebank.run(AGENT, TASK, (run) => `acted${run.context}`), "acted");
+  await casebank.close();
+});
+
+test("an answer of something that is not casebank is no answer", async () => {
+  await using server = await fake((_asked, _number, response) => response.end("<html>"));
+  const casebank = memory(server);
+  await assert.rejects(casebank.retrieve(AGENT, TASK), CasebankUnreachable);
+  assert.equal(await casebank.run(AGENT, TASK, (run) => run.context), "");
+  await casebank.close();
+});
+
+test("a refusal is told with its problem, and not asked again", async () => {
+  const problem = { title: "Unprocessable", detail: "k is negative" };
+  await using server = await fake((_asked, _number, response) => json(response, 422, problem));
+  const refused = await memory(server).retrieve(AGENT, TASK, { k: -1 }).catch((error: unknown) => error);
+  assert.ok(refused instanceof CasebankRefused);
+  assert.deepEqual([refused.status, refused.problem, refused.message], [422, problem, "422: Unprocessable: k is negative"]);
+  assert.equal(server.asked.length, 1);
+});
+
+test("Retry-After is waited for, and one beyond the patience is not begun", async () => {
+  await using server = await fake((_asked, _number, response) => json(response, 429, {}, { "Retry-After": "3600" }));
+  const casebank = memory(server, [], { mostWaitMs: 3_600_000, totalMs: 5_000 });
+  await assert.rejects(casebank.retrieve(AGENT, TASK), /429/);
+  assert.equal(server.asked.length, 1);
+});
+
+test("what JSON cannot say is noted as text", async () => {
+  await using server = await fake(works);
+  const casebank = memory(server);
+  await casebank.run(AGENT, TASK, (run) => {
+    const itself: Record<string, unknown> = {};
+    itself["itself"] = itself;
+    run.tool("odd", { large: 12n, none: NaN, error: new Error("no") }, itself);
+  });
+  await casebank.close();
+  const [trace] = retained(server)[0]?.body["tool_traces"] as { input: unknown; output: unknown }[];
+  assert.deepEqual(trace?.input, { large: "12", none: "NaN", error: "Error: no" });
+  assert.match(String(trace?.output), /Circular/);
+});
+
+test("closing gives up what is not sent in time, and says so", async () => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path === "/v1/retrieve") works(asked, number, response);
+  });
+  const reports: string[] = [];
+  const casebank = memory(server, reports);
+  for (const each of ["one", "two"]) await casebank.run(AGENT, each, () => undefined);
+  await casebank.close(20);
+  assert.equal(reports.length, 2);
+});

@@ -1,0 +1,55 @@
+"""The part of the service's OpenAPI document that the TypeScript client's types are made of.
+
+``python -m tests.clients.typescript_document`` prints it; `make client-types` keeps it beside the client,
+and makes the types.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from app.main import create_app
+from app.settings import Settings
+
+PATHS = (
+    "/v1/retrieve",
+    "/v1/retain",
+    "/v1/feedback",
+    "/v1/sessions/{session_id}",
+    "/v1/sessions/{session_id}/turns",
+)
+REFERENCE = re.compile(r'"#/components/schemas/([^"]+)"')
+
+
+def document() -> dict[str, Any]:
+    """Returns the document with the paths that the client calls, and with the schemas that these refer to."""
+    secrets = {"jwt_secret": os.urandom(32).hex(), "master_key": os.urandom(32).hex()}
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings(home=Path(home), database_url="postgresql://x/y", **secrets)
+        whole = create_app(settings).openapi()
+    paths = {path: whole["paths"][path] for path in PATHS}
+    schemas = whole["components"]["schemas"]
+    return {
+        "openapi": whole["openapi"],
+        "info": {"title": "casebank", "version": "1"},
+        "paths": paths,
+        "components": {"schemas": {name: schemas[name] for name in sorted(_referred(paths, schemas))}},
+    }
+
+
+def _referred(paths: dict[str, Any], schemas: dict[str, Any]) -> set[str]:
+    """Returns the names of the schemas that the paths refer to, those that schemas refer to included."""
+    found: set[str] = set()
+    new = set(REFERENCE.findall(json.dumps(paths)))
+    while new:
+        found |= new
+        new = set(REFERENCE.findall(json.dumps([schemas[name] for name in new]))) - found
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(document(), indent=1) + "\n")
