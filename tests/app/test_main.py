@@ -46,7 +46,10 @@ async def test_the_examples_of_the_documentation_work(service: Service, alice: U
     (learned,) = await alice.rows("SELECT id FROM procedures WHERE user_sub = :user_sub")
     fact = {"agent": AGENT, "kind": "fact", "text": "the garden is large"}  # for one example to forget
     fact_id = (await alice.http.post("/v1/facts", json=fact)).json()["fact_id"]
+    (entry,) = schemas["KnowledgeWritten"]["examples"]  # for itself to edit
+    kept = (await alice.http.post("/v1/knowledge", json=entry)).json()["knowledge_id"]
     named = {"case_id": case_id, "procedure_id": learned.id, "agent": AGENT, "run_id": uuid4(), "session_id": "a chat"}
+    named |= {"knowledge_id": kept}
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, "db-operator", stored("serving"))  # for one example to roll back
         long_ago = datetime.now(UTC) - timedelta(days=1)  # an erasure, for one example to begin again after
