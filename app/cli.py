@@ -467,7 +467,7 @@ def _as_table(findings: Sequence[Finding]) -> Table:
 
 @cli.command()
 def demo(
-    tasks: Annotated[int, typer.Option(min=20, help="tasks of each house")] = 120,
+    tasks: Annotated[int, typer.Option(min=10, help="tasks of each house")] = 120,
     seed: Annotated[list[int], typer.Option(help="a house; may be said again")] = [31],  # noqa: B006 (typer's way)
     out_dir: Annotated[Path, typer.Option(help="where the plot and the numbers go")] = Path("out"),
     learn: Annotated[
