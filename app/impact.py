@@ -147,12 +147,11 @@ async def _decisions(connection: AsyncConnection, asked: Asked) -> list[LoggedDe
 
 async def _last_policy(connection: AsyncConnection, asked: Asked) -> Policy | None:
     """Returns the newest policy; None: none was ever learned, or it cannot be loaded."""
-    for row in (await connection.execute(impact.newest_policies(asked.user_sub, asked.agent, limit=1))).all():
-        try:
-            return policy_of(row)
-        except WeightsError:
-            return None
-    return None
+    row = (await connection.execute(impact.newest_policy(asked.user_sub, asked.agent))).one_or_none()
+    try:
+        return None if row is None else policy_of(row)
+    except WeightsError:
+        return None
 
 
 class EarnedRow(Protocol):

@@ -41,10 +41,15 @@ async def _other_teachers(
     others = [each for each in row.source_case_ids if each not in case_ids]
     if row.parent_version is None or not others:
         return others
-    fates = select(cases.c.id, cases.c.outcome, cases.c.reward, cases.c.reward_source)
-    found = await connection.execute(fates.where(cases.c.user_sub == user_sub, cases.c.id.in_(others)))
-    failed = {fate.id for fate in found if has_failed(fate.outcome, fate.reward, fate.reward_source)}
+    failed = await failed_runs(connection, user_sub, others)
     return [each for each in others if each not in failed]
+
+
+async def failed_runs(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> set[UUID]:
+    """Returns those of the runs that count as failed now."""
+    fates = select(cases.c.id, cases.c.outcome, cases.c.reward, cases.c.reward_source)
+    found = await connection.execute(fates.where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids)))
+    return {fate.id for fate in found if has_failed(fate.outcome, fate.reward, fate.reward_source)}
 
 
 async def _roll_back(connection: AsyncConnection, user_sub: str, actor: str, row: AnyRow) -> None:

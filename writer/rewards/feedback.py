@@ -9,11 +9,11 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.kinds import FAILED_BELOW, RewardSource, has_failed, is_trusted
+from retrieval.kinds import FAILED_BELOW, RewardSource, is_trusted
 from retrieval.schema import cases, decision_slots, decisions
 from retrieval.telemetry import stage
 from writer.errors import NotJoined
-from writer.procedures.withdrawal import withdraw_learned
+from writer.procedures.withdrawal import failed_runs, withdraw_learned
 from writer.profiles import lock_loop
 from writer.rewards.history import Given, add_reward
 
@@ -59,7 +59,7 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
 async def _evaluate(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Reached:
     agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
     await lock_loop(connection, user_sub, agent_key, decision_id)  # the worker that finishes a run does so, too
-    sound = await _not_failed(connection, user_sub, case_ids)
+    before = await failed_runs(connection, user_sub, case_ids)  # what a failure taught stays when it is confirmed
     subjects = [Given(feedback.reward, feedback.source, case_id=each) for each in case_ids]
     subjects += [Given(feedback.reward, feedback.source, decision_id=decision_id)] if decision_id else []
     counted = [await add_reward(connection, user_sub, actor, each) for each in subjects]
@@ -67,18 +67,11 @@ async def _evaluate(connection: AsyncConnection, user_sub: str, actor: str, feed
     failed = [
         case_id
         for case_id, each in judged
-        if case_id in sound and is_trusted(each.source) and each.reward < FAILED_BELOW
+        if case_id not in before and is_trusted(each.source) and each.reward < FAILED_BELOW
     ]
     withdrawn = await withdraw_learned(connection, user_sub, actor, failed) if failed else []
     named = counted[0] if feedback.case_id else counted[-1]
     return Reached(named.reward, named.source, case_ids, decision_id, withdrawn)
-
-
-async def _not_failed(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> set[UUID]:
-    """Returns those of the runs that nobody calls failed yet: what a failure taught stays when a judge confirms it."""
-    names = cases.c.id, cases.c.outcome, cases.c.reward, cases.c.reward_source
-    rows = await connection.execute(select(*names).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids)))
-    return {row.id for row in rows if not has_failed(row.outcome, row.reward, row.reward_source)}
 
 
 async def _loop(connection: AsyncConnection, user_sub: str, feedback: Feedback) -> tuple[str, UUID | None, list[UUID]]:

@@ -17,7 +17,7 @@ from app.agents.operator.operator import WORKED
 from app.agents.operator.repairs import REPAIRS
 from app.agents.operator.tasks import Task, draw
 
-LOOKALIKES = ("mixed_case_table", "other_schema", "double_quoted_text", "value_missing", "sequence_behind")
+READ_ALIKE = ("mixed_case_table", "other_schema", "double_quoted_text", "value_missing", "sequence_behind")
 """They share their wordings, or their error, with another of these."""
 OWN_WAY = ("children_left", "nulls_left", "some_rows_exist", "row_exists", "duplicates_left")
 """Families whose work this house does by its conventions."""
@@ -55,9 +55,9 @@ class House:
 
     def _families(self, *, changed: bool) -> dict[str, Family]:
         ways = {family.key: family for family in houses_ways(self.seed, changed=changed)}
-        taken = {FAMILIES[0].key, *LOOKALIKES, *OWN_WAY}
+        taken = {FAMILIES[0].key, *READ_ALIKE, *OWN_WAY}
         others = [family for family in FAMILIES if family.key not in taken]
-        kinds = [FAMILIES[0], *(FAMILY_BY_KEY[key] for key in LOOKALIKES)]
+        kinds = [FAMILIES[0], *(FAMILY_BY_KEY[key] for key in READ_ALIKE)]
         kinds += random.Random(f"{self.seed}:families").sample(others, OTHERS)
         return {family.key: family for family in kinds} | {CLOSED_BOOKS.key: CLOSED_BOOKS} | ways
 
