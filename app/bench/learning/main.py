@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.bench.learning import asked, banking, gate, null, poison, reuse, runs, speed, start, tau, use
+from app.bench.learning import asked, banking, fleet, gate, null, poison, reuse, runs, speed, start, tau, use
 from app.bench.main import as_table
 from app.bench.measure import Measurement
 from app.providers.wordllama import WordLlamaEmbedder
@@ -66,6 +66,10 @@ async def _null(data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"null {row.name}") for row in null.run(await _banking(data))]
 
 
+async def _fleet(data: Path, say: Say) -> list[Measurement]:
+    return fleet.run(await _banking(data), say)
+
+
 async def _poison(data: Path, _say: Say) -> list[Measurement]:
     return poison.run(await _banking(data))
 
@@ -84,6 +88,7 @@ PARTS: dict[str, Part] = {
     "start": _start,
     "use": _use,
     "poison": _poison,
+    "fleet": _fleet,
     "gate": _gate,
 }
 """The longest of the others first, so that they end at about the same time."""
