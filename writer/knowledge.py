@@ -22,6 +22,7 @@ from writer.memories import MAX_CHARS, remember_knowledge
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.redact import redact_text
+from writer.privacy.told import forget_told
 from writer.privacy.words import Words
 from writer.profiles import lock_profile
 from writer.run import AgentKey, Strict, line
@@ -146,6 +147,7 @@ async def delete_knowledge(connection: AsyncConnection, author: Author, entry_id
     agent_key = await connection.scalar(gone.returning(knowledge.c.agent_key))
     if agent_key is None:
         raise NotFound("no such knowledge")
+    await forget_told(connection, author.user_sub, agent_key, since=entry_id)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_knowledge", entry_id))
 
 
