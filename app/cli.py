@@ -50,6 +50,8 @@ from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
 from app.impact_command import show_impact
 from app.jobs import beside
+from app.knowledge_commands import commands as knowledge_commands
+from app.knowledge_commands import embed_shared_too
 from app.mcp.command import speak_mcp
 from app.metrics import serve_alone
 from app.migrate import migrate as migrate_database
@@ -94,6 +96,7 @@ policy = typer.Typer(no_args_is_help=True, help="Look at what was learned, and t
 cli.add_typer(policy, name="policy")
 cli.add_typer(audit_commands, name="audit")
 cli.add_typer(token_commands, name="token")
+cli.add_typer(knowledge_commands, name="knowledge")
 cli.command("mcp")(speak_mcp)
 cli.command("impact")(show_impact)
 out = Console()
@@ -406,7 +409,9 @@ def reembed() -> None:
     async def work() -> int:
         async with _parts() as runtime:
             with tqdm(unit=" cases", desc="reembed", disable=None) as bar:
-                return await reembed_all(runtime.database, runtime.embedder, runtime.keyring, progress=bar.update)
+                done = await reembed_all(runtime.database, runtime.embedder, runtime.keyring, progress=bar.update)
+                await embed_shared_too(runtime)
+                return done
 
     out.print(f"{_run(work())} cases embedded")
 

@@ -187,7 +187,7 @@ class Reader:
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: Sequence[str]
     ) -> Recalled | None:
         """Returns what was said and is known, in one more statement; None where nobody asked, or memory is off."""
-        if not (question.recall and rows and rows[0].enabled):
+        if not question.recall or (rows and not rows[0].enabled):
             return None
         search = question.search
         asked = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)
@@ -205,12 +205,12 @@ class Reader:
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow], recalled: Recalled | None
     ) -> dict[PartName, Quoted]:
         """Returns what the context says of the session and of the user."""
-        if not rows or not rows[0].enabled:
+        if not rows[0].enabled if rows else recalled is None:
             return {}
         telling = Telling(
             connection,
             question.search.agent_key,
-            rows[0],
+            rows[0] if rows else None,
             question.token_budget,
             question.session,
             facts=question.facts and not question.lessons,

@@ -49,7 +49,9 @@ def _memory(memory: Memory) -> RecalledMemoryOut:
             session_id=source.session_id, turn_number=source.number, role=source.role, said_at=source.said_at
         )
     elif isinstance(source, KnowledgeSource):
-        shown = SourceOut(knowledge_id=source.knowledge_id, category=source.category, type=source.entry_type)
+        shown = SourceOut(
+            knowledge_id=source.knowledge_id, category=source.category, type=source.entry_type, shared=source.shared
+        )
     else:
         shown = SourceOut(
             fact_id=source.fact_id,

@@ -1,5 +1,6 @@
 """The one statement of a recall: every memory of the profile that may be meant, by how much it stands out.
 
+Knowledge is the user's own and, beside it, the shared one of the agent.
 Keywords by BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), exactly, over the profile's own rows: a lexeme's idf is that
 among the memories of the kind, and for sessions among sessions, each as one text. Each measure is standardised among
 its kind, so that it is known by how much one is better, and then added:
@@ -35,6 +36,7 @@ class MemoryRow(Protocol):
         place: 1-based, of those found; beyond ``top_k`` it is there as the best turn of its session.
         session_place: of its session, 1-based.
         best_of_session: whether the session is named by this row.
+        key_id: of what its words are sealed with; None of a shared entry, whose words stand in ``title`` and ``text``.
     """
 
     kind: MemoryKind
@@ -44,7 +46,7 @@ class MemoryRow(Protocol):
     session_place: int | None
     session_relevance: float | None
     best_of_session: bool
-    key_id: UUID
+    key_id: UUID | None
     session_id: UUID | None
     session_name: str | None
     number: int
@@ -58,6 +60,9 @@ class MemoryRow(Protocol):
     valid_to: datetime | None
     knowledge_id: UUID
     entry_words: bytes
+    shared: bool
+    title: str
+    text: str
     category: str
     entry_type: str
 
@@ -80,7 +85,7 @@ any_word AS MATERIALIZED (
     SELECT CAST(replace(CAST(plainto_tsquery('english', :query) AS text), '&', '|') AS tsquery) AS words
 ),
 entries AS MATERIALIZED (
-    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, m.word_count,
+    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, false AS shared, m.word_count,
         CASE WHEN m.search_vector @@ w.words THEN m.search_vector END AS matching,
         CAST({similarity} AS float) AS similarity
     FROM memories m CROSS JOIN any_word w
@@ -97,6 +102,14 @@ entries AS MATERIALIZED (
             SELECT FROM turns t
             WHERE t.user_sub = m.user_sub AND t.session_id = m.session_id AND t.number = m.turn_number
                 AND t.said_at <= :as_of))
+    UNION ALL
+    SELECT m.id, 'knowledge', NULL, NULL, NULL, m.knowledge_id, true, m.word_count,
+        CASE WHEN m.search_vector @@ w.words THEN m.search_vector END,
+        CAST({similarity} AS float)
+    FROM shared_memories m CROSS JOIN any_word w
+    WHERE (SELECT entered FROM entered) AND m.agent_key = :agent_key AND 'knowledge' = ANY (:kinds)
+        AND NOT EXISTS (
+            SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND NOT p.enabled)
 ),
 texts AS MATERIALIZED (
     SELECT kind, id, word_count FROM entries
@@ -125,7 +138,7 @@ keywords AS MATERIALIZED (
     GROUP BY h.kind, h.id
 ),
 both_halves AS (
-    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.similarity,
+    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
         coalesce(k.bm25, 0) AS bm25, k.bm25 IS NOT NULL AS has_word
     FROM entries e LEFT JOIN keywords k ON k.kind = e.kind AND k.id = e.id
 ),
@@ -161,12 +174,14 @@ SELECT p.kind, p.place, p.relevance, p.similarity, p.session_place, p.session_re
     coalesce(s.key_id, f.key_id, n.key_id) AS key_id, s.id AS session_id, s.name AS session_name,
     t.number, t.said_at, t.payload,
     f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to,
-    n.id AS knowledge_id, n.words AS entry_words, n.category, n.entry_type
+    coalesce(n.id, h.id) AS knowledge_id, n.words AS entry_words, p.shared, h.title, h.text,
+    coalesce(n.category, h.category) AS category, coalesce(n.entry_type, h.entry_type) AS entry_type
 FROM shown p
     LEFT JOIN sessions s ON s.user_sub = :user_sub AND s.id = p.session_id
     LEFT JOIN turns t ON t.user_sub = :user_sub AND t.session_id = p.session_id AND t.number = p.turn_number
     LEFT JOIN facts f ON f.user_sub = :user_sub AND f.id = p.fact_id
-    LEFT JOIN knowledge n ON n.user_sub = :user_sub AND n.id = p.knowledge_id
+    LEFT JOIN knowledge n ON n.user_sub = :user_sub AND n.id = p.knowledge_id AND NOT p.shared
+    LEFT JOIN shared_knowledge h ON h.id = p.knowledge_id AND p.shared
 ORDER BY p.place
 """  # noqa: S608 - its parts are our own
 

@@ -6,7 +6,7 @@ of the user's. Nothing is told twice: no turn that the conversation shows, and n
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Literal, cast
 from uuid import UUID
 
 from retrieval.context import (
@@ -24,7 +24,7 @@ from retrieval.facts.known import known_of_user, line_of_fact
 from retrieval.quoting import quoted, unquoted
 from retrieval.recall.memory import FactSource, KnowledgeSource, Memory, Recalled, TurnSource
 from retrieval.sealed import UserSeal
-from retrieval.search.profile_settings import ProfileSettings
+from retrieval.search.profile_settings import ProfileSettings, default_share
 from retrieval.sessions.read import Reading, View, conversation, cost_of_line, cost_of_turn
 
 RECALLED_SHARE = 1 / 2
@@ -47,7 +47,7 @@ class Telling:
     """Tells one context of one profile of the session and the user.
 
     Attributes:
-        settings: of the profile, with the shares.
+        settings: of the profile, with the shares; None: there is none yet, and those of a new one count.
         session: by its backend's name; None: of none.
         facts: whether those are told that have nothing to do with the query.
         recalled: for the query; nothing where that was not asked for.
@@ -56,7 +56,7 @@ class Telling:
 
     connection: FastConnection
     agent_key: str
-    settings: ProfileSettings
+    settings: ProfileSettings | None
     token_budget: int
     session: str | None
     facts: bool
@@ -72,7 +72,7 @@ class Telling:
         return {"session": await self._session(), "user": await self._user()}
 
     async def _session(self) -> Quoted:
-        share = self.settings.session_share
+        share = self._share("session_share")
         turns = self._recalled(TurnSource)
         fitting = self._fitting(turns, RECALLED_TURNS, share)
         view = await self._view(self._room(CONVERSATION, share, RECALLED_TURNS, fitting))
@@ -92,7 +92,7 @@ class Telling:
         return None if view is None or view.agent_key != self.agent_key else view
 
     async def _user(self) -> Quoted:
-        share = self.settings.facts_share
+        share = self._share("facts_share")
         known = self._recalled(FactSource, KnowledgeSource)
         fitting = self._fitting(known, RECALLED_KNOWN, share)
         ids = [each.source.fact_id for each in fitting if isinstance(each.source, FactSource)]
@@ -103,9 +103,12 @@ class Telling:
 
     async def _facts(self, room: int, told: Collection[UUID]) -> Quoted | None:
         """Returns what the context says of the user besides these facts; None: nothing."""
-        if not (self.facts and self.settings.has_facts and room):
+        if not (self.facts and room and self.settings is not None and self.settings.has_facts):
             return None
         return await known_of_user(self.connection, self.agent_key, room, self.seal_of, told)
+
+    def _share(self, name: Literal["session_share", "facts_share"]) -> float:
+        return default_share(name) if self.settings is None else float(getattr(self.settings, name))
 
     def _recalled(self, *kinds: type) -> list[Memory]:
         return [each for each in self.recalled.memories if isinstance(each.source, kinds)]

@@ -30,7 +30,7 @@ SAME = {
     "SummaryItem": "SummaryItemOut",
     "Session": "WholeSessionOut",
 }
-PLAIN = {str: "string", int: "integer", float: "number", types.NoneType: "null", Any: "anything"}
+PLAIN = {str: "string", int: "integer", bool: "boolean", float: "number", types.NoneType: "null", Any: "anything"}
 
 
 @pytest.fixture(scope="module")

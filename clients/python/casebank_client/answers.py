@@ -82,6 +82,7 @@ class Source(TypedDict, total=False):
     knowledge_id: str | None
     category: str | None
     type: str | None
+    shared: bool | None
 
 
 class MemoryFound(TypedDict):

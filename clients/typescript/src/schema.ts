@@ -686,6 +686,11 @@ export interface components {
              * @description of knowledge
              */
             type?: string | null;
+            /**
+             * Shared
+             * @description of knowledge: whether an operator wrote it, for all users of the agent
+             */
+            shared?: boolean | null;
         };
         /**
          * SummaryItemOut
