@@ -84,6 +84,7 @@ from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
 from writer.upkeep.reseal import reseal_all
+from writer.upkeep.unremembered import remember_all
 from writer.worker import queue
 
 cli = typer.Typer(
@@ -380,14 +381,36 @@ def show(user: User, agent: Agent) -> None:
 
 @cli.command()
 def backfill(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="old runs, one JSON object a line")],
-    user: User,
-    agent: Agent,
+    file: Annotated[
+        Path | None, typer.Argument(exists=True, dir_okay=False, help="old runs, one JSON object a line")
+    ] = None,
+    user: MaybeUser = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="which assistant")] = None,
+    of_memories: Annotated[
+        bool, typer.Option("--memories", help="no file: make findable what everybody said before there was recall")
+    ] = False,
 ) -> None:
-    """Retain old runs from a file; running it again adds only what is missing."""
+    """Retain old runs from a file, or make old turns and facts findable; again, it adds only what is missing."""
+    if of_memories and file is None and user is None and agent is None:
+        _backfill_memories()
+    elif not of_memories and file is not None and user is not None and agent is not None:
+        _backfill_runs(file, _checked(user), agent)
+    else:
+        raise typer.BadParameter("FILE --user U --agent A, or --memories alone")
 
+
+def _backfill_memories() -> None:
+    async def work() -> int:
+        async with _parts() as runtime:
+            with tqdm(unit=" memories", desc="backfill", disable=None) as bar:
+                return await remember_all(runtime.database, runtime.keyring, progress=bar.update)
+
+    out.print(f"{_run(work())} turns and facts made findable; a worker makes their vectors")
+
+
+def _backfill_runs(file: Path, user: str, agent: str) -> None:
     async def work() -> Backfilled:
-        author = Author(_checked(user), "backfill", datetime.now(UTC))
+        author = Author(user, "backfill", datetime.now(UTC))
         with file.open("rb") as lines, tqdm(unit=" runs", desc=file.name, disable=None) as bar:
             async with _parts() as runtime:
                 return await backfill_runs(runtime.database, runtime.keyring, lines, author, agent, progress=bar.update)
