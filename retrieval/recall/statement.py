@@ -11,6 +11,10 @@ its kind, so that it is known by how much one is better, and then added:
 
 Kinds meet by how much a memory stands out among its own. The weight of vectors is what they are worth beside keywords,
 see docs/decisions/0016; all others are 1.
+
+Once Postgres plans for any user, after five executions, it cannot know how many rows the parts have, and would compare
+each with each: 5 s for 10,000 turns. So what is large is joined in full, which takes a hash or a merge; no row is on
+the right alone.
 """
 
 from datetime import datetime
@@ -111,53 +115,57 @@ entries AS MATERIALIZED (
         AND NOT EXISTS (
             SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND NOT p.enabled)
 ),
-texts AS MATERIALIZED (
-    SELECT kind, id, word_count FROM entries
+talks AS MATERIALIZED (
+    SELECT session_id, sum(word_count) AS word_count FROM entries WHERE kind = 'turn' GROUP BY session_id
+),
+sizes AS MATERIALIZED (
+    SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean FROM entries GROUP BY kind
     UNION ALL
-    SELECT 'session', session_id, sum(word_count) FROM entries WHERE kind = 'turn' GROUP BY session_id
+    SELECT 'session', count(*), greatest(avg(word_count), 1) FROM talks
 ),
 hits AS MATERIALIZED (
-    SELECT e.kind, e.id, e.session_id, u.lexeme, cardinality(u.positions) AS times
+    SELECT e.kind, e.id, e.session_id, e.word_count, u.lexeme, cardinality(u.positions) AS times
     FROM entries e CROSS JOIN LATERAL unnest(e.matching) AS u JOIN words ON words.lexeme = u.lexeme
 ),
 all_hits AS MATERIALIZED (
-    SELECT kind, id, lexeme, times FROM hits
+    SELECT kind, id, word_count, lexeme, times FROM hits
     UNION ALL
-    SELECT 'session', session_id, lexeme, sum(times) FROM hits WHERE kind = 'turn' GROUP BY session_id, lexeme
+    SELECT 'session', h.session_id, t.word_count, h.lexeme, h.times
+    FROM (SELECT session_id, lexeme, sum(times) AS times FROM hits WHERE kind = 'turn' GROUP BY session_id, lexeme) h
+        JOIN talks t ON t.session_id = h.session_id
 ),
-sizes AS (SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean FROM texts GROUP BY kind),
-rare AS (
-    SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - count(*) + .5) / (count(*) + .5)) AS float) AS idf
-    FROM all_hits h JOIN sizes s ON s.kind = h.kind GROUP BY h.kind, h.lexeme, s.texts, s.mean
+rare AS MATERIALIZED (
+    SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - h.having + .5) / (h.having + .5)) AS float) AS idf
+    FROM (SELECT kind, lexeme, count(*) AS having FROM all_hits GROUP BY kind, lexeme) h
+        JOIN sizes s ON s.kind = h.kind
 ),
 keywords AS MATERIALIZED (
     SELECT h.kind, h.id,
-        sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(t.word_count / r.mean AS float)))) AS bm25
+        sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(h.word_count / r.mean AS float)))) AS bm25
     FROM all_hits h JOIN rare r ON r.kind = h.kind AND r.lexeme = h.lexeme
-        JOIN texts t ON t.kind = h.kind AND t.id = h.id
     GROUP BY h.kind, h.id
 ),
 both_halves AS (
     SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
         coalesce(k.bm25, 0) AS bm25, k.bm25 IS NOT NULL AS has_word
-    FROM entries e LEFT JOIN keywords k ON k.kind = e.kind AND k.id = e.id
+    FROM entries e FULL JOIN (SELECT * FROM keywords WHERE kind <> 'session') k ON k.id = e.id
 ),
 owned AS MATERIALIZED (
     SELECT *, {_z("bm25", "of_kind")} + {VECTOR_WEIGHT} * {_z("similarity", "of_kind")} AS own
     FROM both_halves WINDOW of_kind AS (PARTITION BY kind)
 ),
 conversations AS (
-    SELECT o.session_id, coalesce(k.bm25, 0) AS bm25, max(o.own) AS best
-    FROM owned o LEFT JOIN keywords k ON k.kind = 'session' AND k.id = o.session_id
-    WHERE o.kind = 'turn' GROUP BY o.session_id, k.bm25
+    SELECT o.session_id, coalesce(k.bm25, 0) AS bm25, o.best
+    FROM (SELECT session_id, max(own) AS best FROM owned WHERE kind = 'turn' GROUP BY session_id) o
+        FULL JOIN (SELECT id, bm25 FROM keywords WHERE kind = 'session') k ON k.id = o.session_id
 ),
-shares AS (
+shares AS MATERIALIZED (
     SELECT session_id, {_z("bm25", "w")} AS share, {_z("bm25", "w")} + {_z("best", "w")} AS session_relevance
     FROM conversations WINDOW w AS ()
 ),
 summed AS (
     SELECT o.*, o.own + coalesce(s.share, 0) AS total, s.session_relevance
-    FROM owned o LEFT JOIN shares s ON s.session_id = o.session_id
+    FROM owned o FULL JOIN shares s ON s.session_id = o.session_id
 ),
 standing AS (SELECT *, {_z("total", "of_kind")} AS relevance FROM summed WINDOW of_kind AS (PARTITION BY kind)),
 placed AS (
