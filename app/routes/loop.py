@@ -8,6 +8,7 @@ from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.routes.procedures import procedure_out, threshold_out
+from app.routes.recall import recalled_out
 from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
@@ -84,6 +85,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         mode=slate.mode,
         degraded=slate.degraded,
         why_empty=slate.why_empty,
+        recalled=None if slate.recalled is None else recalled_out(slate.recalled),
         rewritten=slate.rewritten,
     )
 
@@ -161,6 +163,7 @@ def question_of(asked: RetrieveIn) -> Question:
         others=asked.others,
         rewrite=asked.rewrite,
         session=asked.session_id,
+        recall=asked.recall,
     )
 
 

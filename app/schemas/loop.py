@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
+from app.schemas.recall import RecallOut
 from retrieval.context import PartName
 from retrieval.kinds import CaseKind, ProcedureKind, QueryKind, RewardSource, Rewrite, RunOutcome
 from writer.run import AgentKey, Reward, SessionName, Strict, Tag
@@ -87,6 +88,11 @@ class RetrieveIn(Strict):
         default=None,
         description="the agent's session, with which `memory_context` begins; one that is not there yet is no fault",
     )
+    recall: bool = Field(
+        default=False,
+        description="also find turns, facts and knowledge, as `POST /v1/recall` does, for what is searched for; "
+        "`recalled` has them, and `memory_context` tells them within the session's and the user's share",
+    )
     rewrite: Rewrite | None = Field(
         default=None, description="who rewrites the query first; null: as the profile has it"
     )
@@ -160,7 +166,7 @@ class PartOut(BaseModel):
 
     part: PartName
     tokens: int = Field(description="of its own lines; the frame around all of them counts in `tokens` of the answer")
-    shown: int = Field(description="turns of the session, facts, procedures, cases, or others beside them")
+    shown: int = Field(description="turns, facts and knowledge, procedures, cases, or others beside them")
     left_out: int = Field(description="those of them that there was no room for")
 
 
@@ -180,6 +186,10 @@ class RetrieveOut(BaseModel):
     policy_version: str
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
+    recalled: RecallOut | None = Field(
+        description="turns, facts and knowledge, where the request asked for `recall`; null: it did not, "
+        "or memory is off",
+    )
     rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
     why_empty: str | None = Field(
         description="why there is no case: memory is off, for the agent or for this request; there is none; none is "

@@ -56,6 +56,7 @@ def answer(
         threshold=found.procedures.threshold,
         rewritten=question.search.query if question.original_query is not None else None,
         why_empty=_why_empty(found, decision),
+        recalled=found.recalled,
     )
     return answered, _entry(question, answered, pool, decision, k)
 

@@ -14,6 +14,7 @@ from retrieval.kinds import Rewrite
 from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.lessons import Lesson
 from retrieval.procedures.threshold import Threshold
+from retrieval.recall.memory import Recalled
 from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
 
@@ -43,6 +44,8 @@ class Question:
     """Whether the context says what is known of the user; who tells that in another place does not want it twice."""
     others: bool = True
     """Whether the context tells runs beside the slate: a failure near the task, and other ways to do it."""
+    recall: bool = False
+    """Whether turns, facts and knowledge are looked for, too, and told."""
     lessons: bool = False
     """Whether each case comes with what it taught, in the place of procedures that fit."""
     logged: bool = True
@@ -62,6 +65,8 @@ class SearchResult:
     """Whether the request wants to be told anything."""
     quotes: Mapping[PartName, Quoted] = field(default_factory=dict)
     """What the context says of the session and of the user, as far as there is something to say."""
+    recalled: Recalled | None = None
+    """What was found of turns, facts and knowledge; None where that was not asked for, or memory is off."""
 
     @property
     def settings(self) -> ProfileSettings | None:
@@ -131,5 +136,7 @@ class Retrieved:
     """What was searched for in place of the query; None: the query itself."""
     why_empty: str | None = None
     """Of a slate without a case; None where there is one."""
+    recalled: Recalled | None = None
+    """What was found of turns, facts and knowledge; None where that was not asked for, or memory is off."""
     lessons: Mapping[UUID, Lesson] = field(default_factory=dict)
     """What the cases of the slate taught, by case, where that was asked for."""
