@@ -84,7 +84,7 @@ async def test_each_field_and_route_of_the_ideas_is_one_of_the_api(service: InPr
         assert method.lower() in document["paths"][path], path
 
 
-@pytest.mark.parametrize("page", ["five-minutes.md", "ideas.md", "upgrade.md", "watch.md"])
+@pytest.mark.parametrize("page", ["deploy.md", "five-minutes.md", "ideas.md", "upgrade.md", "watch.md"])
 def test_each_file_that_a_page_points_to_is_there(page: str):
     text = (ROOT / "docs" / page).read_text()
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
@@ -92,6 +92,6 @@ def test_each_file_that_a_page_points_to_is_there(page: str):
 
 
 def test_bash_reads_every_block():
-    for page in ("five-minutes.md", "upgrade.md"):
+    for page in ("deploy.md", "five-minutes.md", "upgrade.md"):
         for block in blocks(page, "sh"):
             subprocess.run(("/bin/bash", "-n", "-c", block), check=True)
