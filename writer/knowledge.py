@@ -33,7 +33,12 @@ def _clean(text: str) -> str:
 
 _Name = line(100, blank=False)
 _Text = Annotated[line(MAX_CHARS, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
-_Title = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
+EntryTitle = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
+
+
+def hash_of_titled(words: Words, category: str, entry_type: str, title: str) -> bytes:
+    """Returns what stands for an entry with that title, whatever its text is."""
+    return words.hash_of_knowledge(category, entry_type, "title", title)
 
 
 class KnowledgeWritten(Strict):
@@ -57,7 +62,7 @@ class KnowledgeWritten(Strict):
     agent: AgentKey
     category: _Name = Field(description="what it is about")  # type: ignore[valid-type]
     type: _Name = Field(default="fact", description="what kind of entry it is: a rule, a term, …")  # type: ignore[valid-type]
-    title: _Title | None = Field(  # type: ignore[valid-type]
+    title: EntryTitle | None = Field(  # type: ignore[valid-type]
         default=None,
         description="an entry of the same category, type and title is updated; without one, of the same text",
     )
@@ -70,8 +75,9 @@ class KnowledgeWritten(Strict):
 
     def said_hash(self, words: Words) -> bytes:
         """Returns what stands for the entry, whatever its text is if it has a title."""
-        titled = ("title", self.title) if self.title else ("text", self.text)
-        return words.hash_of_knowledge(self.category, self.type, *titled)
+        if self.title:
+            return hash_of_titled(words, self.category, self.type, self.title)
+        return words.hash_of_knowledge(self.category, self.type, "text", self.text)
 
     def check_names(self) -> str:
         """Returns the agent's name.
