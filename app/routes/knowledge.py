@@ -49,12 +49,13 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
 ) -> KnowledgePageOut:
     """Returns the entries, the newest first, a page at a time."""
+    named = None if title is None else _named(category, type, title)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         key = await parts.keyring.find(connection, caller.user_sub)
         if key is None:
             return KnowledgePageOut(knowledge=[], next_cursor=None)
         words = Words(caller.user_sub, key)
-        said = None if title is None else _hash_of(words, category, type, title)
+        said = hash_of_titled(words, *named) if named else None
         page = KnowledgePage(agent, category, type, cursor, limit, said)
         rows = (await connection.execute(page_of_knowledge(caller.user_sub, page))).mappings().all()
     last = str(rows[-1]["id"]) if len(rows) == limit else None
@@ -87,8 +88,8 @@ async def remove_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> 
         await delete_knowledge(connection, caller, knowledge_id)
 
 
-def _hash_of(words: Words, category: str | None, entry_type: str | None, title: str) -> bytes:
-    """Returns what stands for the entry with that title.
+def _named(category: str | None, entry_type: str | None, title: str) -> tuple[str, str, str]:
+    """Returns what names an entry.
 
     Raises:
         RequestValidationError: the category or the type is missing, without which a title names nothing.
@@ -96,7 +97,7 @@ def _hash_of(words: Words, category: str | None, entry_type: str | None, title: 
     if category is None or entry_type is None:
         wanted = "a title is looked up in a category and a type: name both"
         raise RequestValidationError([{"loc": ("query", "title"), "msg": wanted, "type": "missing"}])
-    return hash_of_titled(words, category, entry_type, title)
+    return category, entry_type, title
 
 
 def _shown(row: RowMapping, words: Words) -> KnowledgeOut:
