@@ -26,7 +26,7 @@ def answer(*parts: str) -> str:
 
 def procedure_ids(context: MemoryContext, procedures: Sequence[Procedure]) -> str:
     """Returns which id each procedure of the context has, for `forget`; empty where it tells none."""
-    shown = next((part.shown for part in context.parts if part.part == "procedures"), 0)
+    shown = context.shown("procedures")
     in_order = sorted(procedures, key=lambda each: each.reported)[:shown]
     ids = ", ".join(f"P{place} {each.id}" for place, each in enumerate(in_order, start=1))
     return f"Ids of the procedures: {ids}" if ids else ""

@@ -14,6 +14,7 @@ from app.schemas.loop import (
     HybridSearchIn,
     LessonOut,
     Memory,
+    OtherOut,
     PartOut,
     RedactionOut,
     RetainOut,
@@ -24,7 +25,7 @@ from app.schemas.loop import (
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.slate import Choice, Question, Retrieved
 from retrieval.schema import ALL_AGENTS
-from retrieval.search.candidates import Filters, Search
+from retrieval.search.candidates import Candidate, Filters, Search
 from retrieval.telemetry import REWARDS
 from writer.privacy.names import nameable
 from writer.retain.draft import Draft
@@ -71,6 +72,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         retrieval_id=slate.retrieval_id,
         cases=[slot_out(choice, explain=question.explain) for choice in slate.choices],
         procedures=[procedure_out(each) for each in slate.procedures],
+        others=[_other(row) for row in slate.others],
         procedure_threshold=None if slate.threshold is None else threshold_out(slate.threshold),
         memory_context=slate.context.text,
         tokens=slate.context.tokens,
@@ -156,9 +158,14 @@ def question_of(asked: RetrieveIn) -> Question:
         asked.min_similarity,
         memory=asked.memory,
         tool_memory=asked.tool_memory,
+        others=asked.others,
         rewrite=asked.rewrite,
         session=asked.session_id,
     )
+
+
+def _other(row: Candidate) -> OtherOut:
+    return OtherOut(case_id=row.id, task=row.task, plan=row.plan, outcome=row.outcome, reward=row.reward)
 
 
 def slot_out(choice: Choice, *, explain: bool) -> SlotOut:

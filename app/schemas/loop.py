@@ -75,6 +75,11 @@ class RetrieveIn(Strict):
         "mode `off`, so that its reward can be compared with those of answers with memory",
     )
     tool_memory: bool = Field(default=False, description="tell in the context which tools fail, and what puts it right")
+    others: bool = Field(
+        default=True,
+        description="tell in the context, where the budget has room, runs beside the slate: at most one that failed "
+        "near the task, and up to three (no more than places) that did it in other ways",
+    )
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
@@ -129,6 +134,16 @@ class ToldProcedureOut(BaseModel):
     alternative_to: UUID | None = Field(description="the better procedure of this answer that has the same trigger")
 
 
+class OtherOut(BaseModel):
+    """A run that ``memory_context`` tells beside the slate; it has no place there, and earns no credit."""
+
+    case_id: UUID
+    task: str
+    plan: list[str]
+    outcome: str
+    reward: float | None
+
+
 class ThresholdOut(BaseModel):
     """From which similarity on a procedure is told."""
 
@@ -145,7 +160,7 @@ class PartOut(BaseModel):
 
     part: PartName
     tokens: int = Field(description="of its own lines; the frame around all of them counts in `tokens` of the answer")
-    shown: int = Field(description="turns of the session, facts, procedures, or cases")
+    shown: int = Field(description="turns of the session, facts, procedures, cases, or others beside them")
     left_out: int = Field(description="those of them that there was no room for")
 
 
@@ -155,8 +170,11 @@ class RetrieveOut(BaseModel):
     retrieval_id: UUID
     cases: list[SlotOut]
     procedures: list[ToldProcedureOut]
+    others: list[OtherOut] = Field(description="runs beside the slate, as far as `memory_context` tells them")
     procedure_threshold: ThresholdOut | None = Field(description="null where the profile has no procedures to tell")
-    memory_context: str = Field(description="session, what is known of the user, procedures, cases, in this order")
+    memory_context: str = Field(
+        description="session, what is known of the user, procedures, cases, others, in this order"
+    )
     tokens: int
     parts: list[PartOut] = Field(description="what `memory_context` is made of, in its order; without what is empty")
     policy_version: str

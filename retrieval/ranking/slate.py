@@ -41,6 +41,8 @@ class Question:
     """The session that the context begins with; one that there is not is passed over."""
     facts: bool = True
     """Whether the context says what is known of the user; who tells that in another place does not want it twice."""
+    others: bool = True
+    """Whether the context tells runs beside the slate: a failure near the task, and other ways to do it."""
     lessons: bool = False
     """Whether each case comes with what it taught, in the place of procedures that fit."""
     logged: bool = True
@@ -121,6 +123,8 @@ class Retrieved:
     policy_version: str = default.VERSION
     degraded: list[str] = field(default_factory=list)
     procedures: Sequence[Procedure] = ()
+    others: Sequence[Candidate] = ()
+    """Runs that are told beside the slate, as far as the budget has room for them."""
     threshold: Threshold | None = None
     """From which similarity on a procedure was shown; None where nobody looked for any."""
     rewritten: str | None = None

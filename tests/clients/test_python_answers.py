@@ -15,6 +15,7 @@ from app.settings import Settings
 SAME = {
     "Slot": "SlotOut",
     "ProcedureTold": "ToldProcedureOut",
+    "Other": "OtherOut",
     "Threshold": "ThresholdOut",
     "Part": "PartOut",
     "Retrieved": "RetrieveOut",

@@ -50,6 +50,16 @@ class ProcedureTold(TypedDict):
     alternative_to: str | None
 
 
+class Other(TypedDict):
+    """A run that the text tells beside the slate: one that failed near the task, or another way to do it."""
+
+    case_id: str
+    task: str
+    plan: list[str]
+    outcome: str
+    reward: float | None
+
+
 class Threshold(TypedDict):
     """From which similarity on a procedure is told, and who said so."""
 
@@ -61,7 +71,7 @@ class Threshold(TypedDict):
 class Part(TypedDict):
     """What one kind of memory took of the token budget."""
 
-    part: Literal["session", "user", "procedures", "cases"]
+    part: Literal["session", "user", "procedures", "cases", "others"]
     tokens: int
     shown: int
     left_out: int
@@ -73,6 +83,7 @@ class Retrieved(TypedDict):
     retrieval_id: str
     cases: list[Slot]
     procedures: list[ProcedureTold]
+    others: list[Other]
     procedure_threshold: Threshold | None
     memory_context: str
     tokens: int

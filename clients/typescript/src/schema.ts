@@ -327,6 +327,25 @@ export interface components {
             data: components["schemas"]["ProcedureData"];
         };
         /**
+         * OtherOut
+         * @description A run that ``memory_context`` tells beside the slate; it has no place there, and earns no credit.
+         */
+        OtherOut: {
+            /**
+             * Case Id
+             * Format: uuid
+             */
+            case_id: string;
+            /** Task */
+            task: string;
+            /** Plan */
+            plan: string[];
+            /** Outcome */
+            outcome: string;
+            /** Reward */
+            reward: number | null;
+        };
+        /**
          * PartOut
          * @description What one kind of memory took of the token budget.
          */
@@ -335,7 +354,7 @@ export interface components {
              * Part
              * @enum {string}
              */
-            part: "session" | "user" | "procedures" | "cases";
+            part: "session" | "user" | "procedures" | "cases" | "others";
             /**
              * Tokens
              * @description of its own lines; the frame around all of them counts in `tokens` of the answer
@@ -343,7 +362,7 @@ export interface components {
             tokens: number;
             /**
              * Shown
-             * @description turns of the session, facts, procedures, or cases
+             * @description turns of the session, facts, procedures, cases, or others beside them
              */
             shown: number;
             /**
@@ -458,6 +477,12 @@ export interface components {
              * @default false
              */
             tool_memory?: boolean;
+            /**
+             * Others
+             * @description tell in the context, where the budget has room, runs beside the slate: at most one that failed near the task, and up to three (no more than places) that did it in other ways
+             * @default true
+             */
+            others?: boolean;
             /** Full Text Weight */
             full_text_weight?: number | null;
             /** Semantic Weight */
@@ -489,11 +514,16 @@ export interface components {
             cases: components["schemas"]["SlotOut"][];
             /** Procedures */
             procedures: components["schemas"]["ToldProcedureOut"][];
+            /**
+             * Others
+             * @description runs beside the slate, as far as `memory_context` tells them
+             */
+            others: components["schemas"]["OtherOut"][];
             /** @description null where the profile has no procedures to tell */
             procedure_threshold: components["schemas"]["ThresholdOut"] | null;
             /**
              * Memory Context
-             * @description session, what is known of the user, procedures, cases, in this order
+             * @description session, what is known of the user, procedures, cases, others, in this order
              */
             memory_context: string;
             /** Tokens */
