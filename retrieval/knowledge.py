@@ -22,6 +22,8 @@ class KnowledgePage:
     entry_type: str | None
     before: UUID | None
     limit: int
+    said: bytes | None = None
+    """Keyed hash of what the entry is known again by; None: any."""
 
 
 def text_of(said: Mapping[str, str]) -> str:
@@ -36,7 +38,7 @@ def one_entry(user_sub: str, entry_id: UUID) -> Rows:
 
 def page_of_knowledge(user_sub: str, page: KnowledgePage) -> Rows:
     """Returns the statement for a page of entries, the newest first; ids rise with time (UUIDv7)."""
-    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type}
+    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type, "said": page.said}
     wanted = [knowledge.c[name] == value for name, value in only.items() if value is not None]
     statement = _entries().where(knowledge.c.user_sub == user_sub, *wanted)
     if page.before is not None:

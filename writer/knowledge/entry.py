@@ -20,7 +20,16 @@ def _clean(text: str) -> str:
 
 _Name = line(100, blank=False)
 _Text = Annotated[line(MAX_CHARS, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
-_Title = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
+EntryTitle = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
+
+
+def hash_of_titled(words: Words, category: str, entry_type: str, title: str) -> bytes:
+    """Returns what stands for a user's entry with that title, whatever its text is."""
+    return words.hash_of_knowledge(category, entry_type, *_by_title(title))
+
+
+def _by_title(title: str) -> tuple[str, str]:
+    return "title", title
 
 
 class KnowledgeWritten(Strict):
@@ -44,7 +53,7 @@ class KnowledgeWritten(Strict):
     agent: AgentKey
     category: _Name = Field(description="what it is about")  # type: ignore[valid-type]
     type: _Name = Field(default="fact", description="what kind of entry it is: a rule, a term, …")  # type: ignore[valid-type]
-    title: _Title | None = Field(  # type: ignore[valid-type]
+    title: EntryTitle | None = Field(  # type: ignore[valid-type]
         default=None,
         description="an entry of the same category, type and title is updated; without one, of the same text",
     )
@@ -64,7 +73,7 @@ class KnowledgeWritten(Strict):
         return hashlib.sha256(json.dumps([folded(part) for part in self._known_by()]).encode()).digest()
 
     def _known_by(self) -> tuple[str, ...]:
-        return self.category, self.type, *(("title", self.title) if self.title else ("text", self.text))
+        return self.category, self.type, *(_by_title(self.title) if self.title else ("text", self.text))
 
     def check_names(self) -> str:
         """Returns the agent's name.

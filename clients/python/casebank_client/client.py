@@ -118,6 +118,10 @@ class Casebank(_Client):
         """Deletes a session for good."""
         self._sender.send(bodies.delete_session(session_id))
 
+    def ask(self, request: Request) -> Any:
+        """Sends a request that has no method of its own here, and returns the JSON of its answer."""
+        return self._sender.send(request)
+
     def run(
         self, agent: str, task: str, *, recall: bool = False, options: Mapping[str, Any] | None = None, **more: Any
     ) -> Run:
