@@ -12,7 +12,8 @@ from app.problems import DOCUMENTED
 from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
 from retrieval.errors import NotFound
 from retrieval.knowledge import KnowledgePage, one_entry, page_of_knowledge
-from writer.knowledge import KnowledgeWritten, delete_knowledge, edit_knowledge, write_knowledge
+from writer.knowledge.entry import KnowledgeWritten
+from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words
 from writer.run import AgentKey, Tag
 
@@ -23,7 +24,8 @@ router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMEN
 async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Writes an entry down; one of the same category, type and title is updated."""
     await parts.admission.of_agent(caller, "writes", written.agent)
-    return await get_knowledge(await write_knowledge(parts.database, parts.keyring, written, caller), parts, caller)
+    (entry_id,) = await write_knowledge(parts.database, parts.keyring, written.agent, [written], caller)
+    return await get_knowledge(entry_id, parts, caller)
 
 
 @router.get("")

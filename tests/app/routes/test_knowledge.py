@@ -51,7 +51,7 @@ async def test_an_entry_is_found_by_its_words_at_once_and_by_its_meaning_then_wi
     (told,) = await recalled(alice, "overnight rate")
     assert (told["kind"], told["text"]) == ("knowledge", f"Savings\n{RATES}")
     source = {name: value for name, value in told["source"].items() if value is not None}
-    assert source == {"knowledge_id": entry["knowledge_id"], "category": "banking", "type": "rule"}
+    assert source == {"knowledge_id": entry["knowledge_id"], "category": "banking", "type": "rule", "shared": False}
     await embedded(alice)
     (told,) = await recalled(alice, "overnight rate", kinds=["knowledge"])
     assert told["similarity"] is not None
