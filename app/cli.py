@@ -50,6 +50,8 @@ from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
 from app.impact_command import show_impact
 from app.jobs import beside
+from app.knowledge_commands import commands as knowledge_commands
+from app.knowledge_commands import embed_shared_too
 from app.mcp.command import speak_mcp
 from app.metrics import serve_alone
 from app.migrate import migrate as migrate_database
@@ -82,6 +84,7 @@ from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
 from writer.upkeep.reseal import reseal_all
+from writer.upkeep.unremembered import remember_all
 from writer.worker import queue
 
 cli = typer.Typer(
@@ -94,6 +97,7 @@ policy = typer.Typer(no_args_is_help=True, help="Look at what was learned, and t
 cli.add_typer(policy, name="policy")
 cli.add_typer(audit_commands, name="audit")
 cli.add_typer(token_commands, name="token")
+cli.add_typer(knowledge_commands, name="knowledge")
 cli.command("mcp")(speak_mcp)
 cli.command("impact")(show_impact)
 out = Console()
@@ -377,14 +381,36 @@ def show(user: User, agent: Agent) -> None:
 
 @cli.command()
 def backfill(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="old runs, one JSON object a line")],
-    user: User,
-    agent: Agent,
+    file: Annotated[
+        Path | None, typer.Argument(exists=True, dir_okay=False, help="old runs, one JSON object a line")
+    ] = None,
+    user: MaybeUser = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="which assistant")] = None,
+    of_memories: Annotated[
+        bool, typer.Option("--memories", help="no file: make findable what everybody said before there was recall")
+    ] = False,
 ) -> None:
-    """Retain old runs from a file; running it again adds only what is missing."""
+    """Retain old runs from a file, or make old turns and facts findable; again, it adds only what is missing."""
+    if of_memories and file is None and user is None and agent is None:
+        _backfill_memories()
+    elif not of_memories and file is not None and user is not None and agent is not None:
+        _backfill_runs(file, _checked(user), agent)
+    else:
+        raise typer.BadParameter("FILE --user U --agent A, or --memories alone")
 
+
+def _backfill_memories() -> None:
+    async def work() -> int:
+        async with _parts() as runtime:
+            with tqdm(unit=" memories", desc="backfill", disable=None) as bar:
+                return await remember_all(runtime.database, runtime.keyring, progress=bar.update)
+
+    out.print(f"{_run(work())} turns and facts made findable; a worker makes their vectors")
+
+
+def _backfill_runs(file: Path, user: str, agent: str) -> None:
     async def work() -> Backfilled:
-        author = Author(_checked(user), "backfill", datetime.now(UTC))
+        author = Author(user, "backfill", datetime.now(UTC))
         with file.open("rb") as lines, tqdm(unit=" runs", desc=file.name, disable=None) as bar:
             async with _parts() as runtime:
                 return await backfill_runs(runtime.database, runtime.keyring, lines, author, agent, progress=bar.update)
@@ -406,7 +432,9 @@ def reembed() -> None:
     async def work() -> int:
         async with _parts() as runtime:
             with tqdm(unit=" cases", desc="reembed", disable=None) as bar:
-                return await reembed_all(runtime.database, runtime.embedder, runtime.keyring, progress=bar.update)
+                done = await reembed_all(runtime.database, runtime.embedder, runtime.keyring, progress=bar.update)
+                await embed_shared_too(runtime)
+                return done
 
     out.print(f"{_run(work())} cases embedded")
 

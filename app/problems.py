@@ -29,6 +29,7 @@ from writer.errors import (
     KnowledgeExists,
     LeaseLost,
     NotJoined,
+    NotTheOwner,
     PathTooLong,
     RunEnded,
     SecretInName,
@@ -128,6 +129,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     SignatureBroken: Kind("signature-broken", HTTPStatus.INTERNAL_SERVER_ERROR),
     McpNotInstalled: Kind("mcp-not-installed", HTTPStatus.NOT_IMPLEMENTED),
     ScrubRefused: Kind("scrub-refused", HTTPStatus.INTERNAL_SERVER_ERROR),
+    NotTheOwner: Kind("not-the-owner", HTTPStatus.INTERNAL_SERVER_ERROR),
 }
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from retrieval.database.rows import Rows
-from retrieval.knowledge_schema import knowledge
+from retrieval.knowledge_schema import knowledge, shared_knowledge
 
 _SHOWN = ("id", "agent_key", "category", "entry_type", "words", "created_at", "updated_at")
 """The columns of an entry that are shown; its keyed hash is not."""
@@ -22,6 +22,8 @@ class KnowledgePage:
     entry_type: str | None
     before: UUID | None
     limit: int
+    said: bytes | None = None
+    """Keyed hash of what the entry is known again by; None: any."""
 
 
 def text_of(said: Mapping[str, str]) -> str:
@@ -36,12 +38,22 @@ def one_entry(user_sub: str, entry_id: UUID) -> Rows:
 
 def page_of_knowledge(user_sub: str, page: KnowledgePage) -> Rows:
     """Returns the statement for a page of entries, the newest first; ids rise with time (UUIDv7)."""
-    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type}
+    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type, "said": page.said}
     wanted = [knowledge.c[name] == value for name, value in only.items() if value is not None]
     statement = _entries().where(knowledge.c.user_sub == user_sub, *wanted)
     if page.before is not None:
         statement = statement.where(knowledge.c.id < page.before)
     return statement.order_by(knowledge.c.id.desc()).limit(page.limit)
+
+
+def page_of_shared(page: KnowledgePage) -> Rows:
+    """Returns the statement for a page of shared entries, the newest first."""
+    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type}
+    wanted = [shared_knowledge.c[name] == value for name, value in only.items() if value is not None]
+    if page.before is not None:
+        wanted.append(shared_knowledge.c.id < page.before)
+    shown = [shared_knowledge.c[name] for name in ("id", "category", "entry_type", "title", "text")]
+    return select(*shown).where(*wanted).order_by(shared_knowledge.c.id.desc()).limit(page.limit)
 
 
 def _entries() -> Rows:

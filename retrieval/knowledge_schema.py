@@ -1,20 +1,26 @@
-"""The table of knowledge: entries about a domain, by category and type, that a user keeps for an agent.
+"""The tables of knowledge: entries about a domain, by category and type, of a user or shared by an agent's users.
 
-What an entry says is sealed; beside it stands a keyed hash, by which the same entry is known again.
+What a user's entry says is sealed; beside it stands a keyed hash, by which the same entry is known again. Shared ones,
+and what finds them, hold nothing of any user, and belong to none: the operator writes them, and the service reads them.
 """
 
+from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
+    CheckConstraint,
     Column,
     DateTime,
     ForeignKeyConstraint,
     Index,
+    Integer,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
     Text,
     Uuid,
     func,
+    text,
 )
+from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from retrieval.columns import created, metadata, user
 
@@ -36,4 +42,48 @@ knowledge = Table(
     ForeignKeyConstraint(["user_sub", "key_id"], ["user_keys.user_sub", "user_keys.key_id"]),
     Index("knowledge_said_idx", "user_sub", "agent_key", "said", unique=True),
     comment="what users know of a domain",
+)
+
+shared_knowledge = Table(
+    "shared_knowledge",
+    metadata,
+    Column("id", Uuid, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("category", Text, nullable=False),
+    Column("entry_type", Text, nullable=False),
+    Column("title", Text, nullable=False, comment="empty: it has none"),
+    Column("text", Text, nullable=False),
+    Column("said", LargeBinary, nullable=False, comment="sha256 of category, type, and title, or text without one"),
+    created(),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("id"),
+    Index("shared_knowledge_said_idx", "agent_key", "said", unique=True),
+    comment="what an operator knows of a domain, for all users of an agent; nothing of any user may stand here",
+)
+
+shared_memories = Table(
+    "shared_memories",
+    metadata,
+    Column("id", Uuid, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("knowledge_id", Uuid, nullable=False),
+    Column(
+        "search_text", Text, nullable=False, server_default=text("''"), comment="to be indexed; a trigger empties it"
+    ),
+    Column("search_vector", TSVECTOR, comment="of search_text, by a trigger"),
+    Column(
+        "word_count",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="of search_text without stop words, by a trigger",
+    ),
+    Column("model", Text, comment="of the vector; null: it has none yet, or none can be made"),
+    Column("embedding", Vector(), comment="real[] where pgvector is missing"),
+    PrimaryKeyConstraint("id"),
+    ForeignKeyConstraint(["knowledge_id"], ["shared_knowledge.id"], ondelete="CASCADE"),
+    CheckConstraint("(model IS NULL) = (embedding IS NULL)", name="vector"),
+    Index("shared_memories_agent_idx", "agent_key"),
+    Index("shared_memories_knowledge_idx", "knowledge_id"),
+    comment="what finds shared knowledge",
 )

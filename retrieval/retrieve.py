@@ -9,11 +9,10 @@ from uuid import UUID
 import numpy as np
 from cachetools import LRUCache
 
-from retrieval.context import CONVERSATION, KNOWN, PartName, Quoted, count_tokens, room_for, with_tools
+from retrieval.context import PartName, Quoted, count_tokens, with_tools
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
-from retrieval.facts.known import known_of_user
 from retrieval.listing import Measures
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
@@ -29,6 +28,7 @@ from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
 from retrieval.recall.memory import Recalled, RecallQuestion
 from retrieval.recall.recall import Meaning, recall
+from retrieval.recall.told import Telling
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import SealedCase, Seals, UserSeal, is_sealed
 from retrieval.search.candidates import (
@@ -41,7 +41,7 @@ from retrieval.search.candidates import (
 )
 from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.search.unrelated import unrelated
-from retrieval.sessions.read import Reading, View, conversation, cost_of_line, cost_of_turn
+from retrieval.sessions.read import Reading, View
 from retrieval.telemetry import stage
 from retrieval.tools import lines, troubles
 
@@ -146,12 +146,14 @@ class Reader:
         if not question.lessons:
             procedures = await self._procedures(connection, search, rows, question.min_similarity)
         floor = self._calibrations.floor(search.model)
+        recalled = await self._recalled(connection, question, rows, degraded)
         return SearchResult(
             rows,
             degraded,
             procedures,
             await unrelated(connection, search, rows, floor),
-            quotes=await self._quotes(connection, question, rows),
+            quotes=await self._quotes(connection, question, rows, recalled),
+            recalled=recalled,
         )
 
     async def session(self, user_sub: str, authorised_at: datetime, name: str, token_budget: int) -> View | None:
@@ -175,43 +177,47 @@ class Reader:
         """
         with stage("recall"):
             search, degraded = await self._embed(Search(question.agent_key, question.query))
-            meaning = None
-            if search.vector is not None and self.pgvector:
-                meaning = Meaning(search.vector, search.model, self._calibrations.floor(search.model))
-            elif search.vector is not None:
+            if search.vector is not None and not self.pgvector:
                 degraded.append("pgvector")
             async with self.database.fast(user_sub, authorised_at) as connection:
-                return replace(await recall(connection, question, meaning, self._seal_with), degraded=degraded)
+                found = await recall(connection, question, self._meaning(search), self._seal_with)
+                return replace(found, degraded=degraded)
+
+    async def _recalled(
+        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: Sequence[str]
+    ) -> Recalled | None:
+        """Returns what was said and is known, in one more statement; None where nobody asked, or memory is off."""
+        if not question.recall or (rows and not rows[0].enabled):
+            return None
+        search = question.search
+        asked = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)
+        with stage("retrieve.recall"):
+            found = await recall(connection, asked, self._meaning(search), self._seal_with)
+        return replace(found, degraded=[each for each in degraded if each != "rewriter"])
+
+    def _meaning(self, search: Search) -> Meaning | None:
+        """Returns what the query means; None where nobody could embed it, or the database compares no vectors."""
+        if search.vector is None or not self.pgvector:
+            return None
+        return Meaning(search.vector, search.model, self._calibrations.floor(search.model))
 
     async def _quotes(
-        self, connection: FastConnection, question: Question, rows: Sequence[BankRow]
+        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], recalled: Recalled | None
     ) -> dict[PartName, Quoted]:
         """Returns what the context says of the session and of the user."""
-        said = await self._conversation(connection, question, rows)
-        known = await self._known(connection, question, rows)
-        quotes: dict[PartName, Quoted | None] = {"session": said, "user": known}
-        return {name: quoted for name, quoted in quotes.items() if quoted is not None}
-
-    async def _known(self, connection: FastConnection, question: Question, rows: Sequence[BankRow]) -> Quoted | None:
-        """Returns what the context says of the user, in one more statement; None where there is nothing to say."""
-        wanted = question.facts and not question.lessons
-        if not rows or not (rows[0].enabled and rows[0].has_facts and wanted):
-            return None
-        room = room_for(KNOWN, question.token_budget, rows[0].facts_share)
-        if not room:
-            return None
-        return await known_of_user(connection, question.search.agent_key, room, self._seal_with)
-
-    async def _conversation(
-        self, connection: FastConnection, question: Question, rows: Sequence[BankRow]
-    ) -> Quoted | None:
-        """Returns what the context says of the session; None where none is asked for, there is none, or it is off."""
-        if question.session is None or not rows or not rows[0].enabled:
-            return None
-        room = room_for(CONVERSATION, question.token_budget, rows[0].session_share)
-        reading = Reading(connection, question.session, self._seal_with, cost_of_turn, cost_of_line)
-        view = await reading.view(room)
-        return None if view is None or view.agent_key != question.search.agent_key else conversation(view)
+        if not rows[0].enabled if rows else recalled is None:
+            return {}
+        telling = Telling(
+            connection,
+            question.search.agent_key,
+            rows[0] if rows else None,
+            question.token_budget,
+            question.session,
+            facts=question.facts and not question.lessons,
+            recalled=recalled or Recalled(),
+            seal_of=self._seal_with,
+        )
+        return await telling.quotes()
 
     async def _to_be_opened(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
         """Returns the rows, those with sealed words as such that open when they are read."""

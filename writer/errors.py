@@ -4,6 +4,7 @@ CasebankError
 ├── ErasureNotConfirmed   who wants to begin again for an erased user speaks of another erasure than the last
 ├── IdempotencyConflict   the key came before, with another body
 ├── KnowledgeExists       an edited entry of knowledge would be the same as another one
+├── NotTheOwner           the login of an operator's command does not own the tables
 ├── NotJoined             the run did not begin with the retrieval that is named beside it
 ├── LeaseLost             the worker was too slow: the case went to another worker, or away
 ├── PathTooLong           a path in a step, or in a question, is longer than that of any file
@@ -27,6 +28,10 @@ class IdempotencyConflict(CasebankError):
 
 class KnowledgeExists(CasebankError):
     """Another entry of knowledge has this category, type and title."""
+
+
+class NotTheOwner(CasebankError):
+    """The login of the database does not own its tables, and an operator's command needs to."""
 
 
 class NotJoined(CasebankError):

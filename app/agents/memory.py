@@ -62,6 +62,10 @@ class RetrievedCases:
     latency_ms: float | None = None
     degraded: tuple[str, ...] = ()
 
+    def case_id(self, place: int) -> str | None:
+        """Returns the id of the case in a place from 0 on; None of a run that the text tells beside the slate."""
+        return self.cases[place].case_id if place < len(self.cases) else None
+
 
 def slate_of(cases: Sequence[RememberedCase]) -> RetrievedCases:
     """Returns the slate of a memory that is not casebank, told in casebank's words."""

@@ -14,7 +14,7 @@ _WENT_WELL = ("success", "failure (but it was judged to have gone well)")
 
 @dataclass(frozen=True, slots=True)
 class ToldCase:
-    """One run as the text tells it: its place on the slate from 0 on, what it did, and whether that went well."""
+    """One run as the text tells it: its place from 0 on, the slate's first, what it did, and whether that went well."""
 
     place: int
     task: str

@@ -16,7 +16,7 @@ from app.bench.bank import empty
 from app.bench.measure import Measurement, interleaved, p50
 from app.db import service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.recall.memory import Recalled, RecallQuestion, TurnSource
+from retrieval.recall.memory import KINDS, Recalled, RecallQuestion, TurnSource
 from retrieval.recall.statement import BY_VECTORS
 from retrieval.retrieve import Reader
 from writer.author import Author
@@ -158,7 +158,7 @@ async def _speed(bank: Bank, conversations: Sequence[dict[str, Any]]) -> Measure
             "authorised_at": bank.now,
             "agent_key": AGENT,
             "query": queries[number],
-            "kinds": ["turn", "fact"],
+            "kinds": list(KINDS),
             "session": None,
             "as_of": None,
             "least": 2.0,

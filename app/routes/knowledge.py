@@ -4,6 +4,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
+from fastapi.exceptions import RequestValidationError
 from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
@@ -12,7 +13,8 @@ from app.problems import DOCUMENTED
 from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
 from retrieval.errors import NotFound
 from retrieval.knowledge import KnowledgePage, one_entry, page_of_knowledge
-from writer.knowledge import KnowledgeWritten, delete_knowledge, edit_knowledge, write_knowledge
+from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
+from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words
 from writer.run import AgentKey, Tag
 
@@ -23,7 +25,8 @@ router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMEN
 async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Writes an entry down; one of the same category, type and title is updated."""
     await parts.admission.of_agent(caller, "writes", written.agent)
-    return await get_knowledge(await write_knowledge(parts.database, parts.keyring, written, caller), parts, caller)
+    (entry_id,) = await write_knowledge(parts.database, parts.keyring, written.agent, [written], caller)
+    return await get_knowledge(entry_id, parts, caller)
 
 
 @router.get("")
@@ -33,16 +36,25 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     category: Annotated[Tag | None, Query()] = None,
     type: Annotated[Tag | None, Query()] = None,  # noqa: A002 - its name in the API
+    title: Annotated[
+        EntryTitle | None,  # type: ignore[valid-type]
+        Query(description="the entry that this title would update; beside category and type"),
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
 ) -> KnowledgePageOut:
     """Returns the entries, the newest first, a page at a time."""
-    page = KnowledgePage(agent, category, type, cursor, limit)
+    named = None if title is None else _named(category, type, title)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        key = await parts.keyring.find(connection, caller.user_sub)
+        if key is None:
+            return KnowledgePageOut(knowledge=[], next_cursor=None)
+        words = Words(caller.user_sub, key)
+        said = hash_of_titled(words, *named) if named else None
+        page = KnowledgePage(agent, category, type, cursor, limit, said)
         rows = (await connection.execute(page_of_knowledge(caller.user_sub, page))).mappings().all()
-        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    shown = [_shown(row, Words(caller.user_sub, key)) for row in rows if key is not None]
-    return KnowledgePageOut(knowledge=shown, next_cursor=str(rows[-1]["id"]) if len(rows) == limit else None)
+    last = str(rows[-1]["id"]) if len(rows) == limit else None
+    return KnowledgePageOut(knowledge=[_shown(row, words) for row in rows], next_cursor=last)
 
 
 @router.get("/{knowledge_id}")
@@ -69,6 +81,18 @@ async def remove_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> 
     """Deletes an entry for good."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await delete_knowledge(connection, caller, knowledge_id)
+
+
+def _named(category: str | None, entry_type: str | None, title: str) -> tuple[str, str, str]:
+    """Returns what names an entry.
+
+    Raises:
+        RequestValidationError: the category or the type is missing, without which a title names nothing.
+    """
+    if category is None or entry_type is None:
+        wanted = "a title is looked up in a category and a type: name both"
+        raise RequestValidationError([{"loc": ("query", "title"), "msg": wanted, "type": "missing"}])
+    return category, entry_type, title
 
 
 def _shown(row: RowMapping, words: Words) -> KnowledgeOut:

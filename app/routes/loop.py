@@ -8,12 +8,14 @@ from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.routes.procedures import procedure_out, threshold_out
+from app.routes.recall import recalled_out
 from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
     HybridSearchIn,
     LessonOut,
     Memory,
+    OtherOut,
     PartOut,
     RedactionOut,
     RetainOut,
@@ -24,7 +26,7 @@ from app.schemas.loop import (
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.slate import Choice, Question, Retrieved
 from retrieval.schema import ALL_AGENTS
-from retrieval.search.candidates import Filters, Search
+from retrieval.search.candidates import Candidate, Filters, Search
 from retrieval.telemetry import REWARDS
 from writer.privacy.names import nameable
 from writer.retain.draft import Draft
@@ -71,6 +73,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         retrieval_id=slate.retrieval_id,
         cases=[slot_out(choice, explain=question.explain) for choice in slate.choices],
         procedures=[procedure_out(each) for each in slate.procedures],
+        others=[_other(row) for row in slate.others],
         procedure_threshold=None if slate.threshold is None else threshold_out(slate.threshold),
         memory_context=slate.context.text,
         tokens=slate.context.tokens,
@@ -82,6 +85,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
         mode=slate.mode,
         degraded=slate.degraded,
         why_empty=slate.why_empty,
+        recalled=None if slate.recalled is None else recalled_out(slate.recalled),
         rewritten=slate.rewritten,
     )
 
@@ -156,9 +160,15 @@ def question_of(asked: RetrieveIn) -> Question:
         asked.min_similarity,
         memory=asked.memory,
         tool_memory=asked.tool_memory,
+        others=asked.others,
         rewrite=asked.rewrite,
         session=asked.session_id,
+        recall=asked.recall,
     )
+
+
+def _other(row: Candidate) -> OtherOut:
+    return OtherOut(case_id=row.id, task=row.task, plan=row.plan, outcome=row.outcome, reward=row.reward)
 
 
 def slot_out(choice: Choice, *, explain: bool) -> SlotOut:

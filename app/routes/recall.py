@@ -8,7 +8,7 @@ from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut, SessionFoundOut, SourceOut
-from retrieval.recall.memory import KnowledgeSource, Memory, RecallQuestion, TurnSource
+from retrieval.recall.memory import KnowledgeSource, Memory, Recalled, RecallQuestion, TurnSource
 from writer.privacy.names import nameable
 
 router = APIRouter(tags=["recall"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -28,6 +28,11 @@ async def recall(asked: RecallIn, parts: Parts, caller: Caller) -> RecallOut:
         token_budget=asked.token_budget,
     )
     found = await parts.reader.recall(caller.user_sub, caller.authorised_at, question)
+    return recalled_out(found)
+
+
+def recalled_out(found: Recalled) -> RecallOut:
+    """Returns what was found as recall answers it."""
     return RecallOut(
         memories=[_memory(each) for each in found.memories],
         sessions=[SessionFoundOut(**asdict(each)) for each in found.sessions],
@@ -44,7 +49,9 @@ def _memory(memory: Memory) -> RecalledMemoryOut:
             session_id=source.session_id, turn_number=source.number, role=source.role, said_at=source.said_at
         )
     elif isinstance(source, KnowledgeSource):
-        shown = SourceOut(knowledge_id=source.knowledge_id, category=source.category, type=source.entry_type)
+        shown = SourceOut(
+            knowledge_id=source.knowledge_id, category=source.category, type=source.entry_type, shared=source.shared
+        )
     else:
         shown = SourceOut(
             fact_id=source.fact_id,

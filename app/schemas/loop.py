@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
+from app.schemas.recall import RecallOut
 from retrieval.context import PartName
 from retrieval.kinds import CaseKind, ProcedureKind, QueryKind, RewardSource, Rewrite, RunOutcome
 from writer.run import AgentKey, Reward, SessionName, Strict, Tag
@@ -75,12 +76,22 @@ class RetrieveIn(Strict):
         "mode `off`, so that its reward can be compared with those of answers with memory",
     )
     tool_memory: bool = Field(default=False, description="tell in the context which tools fail, and what puts it right")
+    others: bool = Field(
+        default=True,
+        description="tell in the context, where the budget has room, runs beside the slate: at most one that failed "
+        "near the task, and up to three (no more than places) that did it in other ways",
+    )
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
     session_id: SessionName | None = Field(
         default=None,
         description="the agent's session, with which `memory_context` begins; one that is not there yet is no fault",
+    )
+    recall: bool = Field(
+        default=False,
+        description="also find turns, facts and knowledge, as `POST /v1/recall` does, for what is searched for; "
+        "`recalled` has them, and `memory_context` tells them within the session's and the user's share",
     )
     rewrite: Rewrite | None = Field(
         default=None, description="who rewrites the query first; null: as the profile has it"
@@ -129,6 +140,16 @@ class ToldProcedureOut(BaseModel):
     alternative_to: UUID | None = Field(description="the better procedure of this answer that has the same trigger")
 
 
+class OtherOut(BaseModel):
+    """A run that ``memory_context`` tells beside the slate; it has no place there, and earns no credit."""
+
+    case_id: UUID
+    task: str
+    plan: list[str]
+    outcome: str
+    reward: float | None
+
+
 class ThresholdOut(BaseModel):
     """From which similarity on a procedure is told."""
 
@@ -145,7 +166,7 @@ class PartOut(BaseModel):
 
     part: PartName
     tokens: int = Field(description="of its own lines; the frame around all of them counts in `tokens` of the answer")
-    shown: int = Field(description="turns of the session, facts, procedures, or cases")
+    shown: int = Field(description="turns, facts and knowledge, procedures, cases, or others beside them")
     left_out: int = Field(description="those of them that there was no room for")
 
 
@@ -155,13 +176,20 @@ class RetrieveOut(BaseModel):
     retrieval_id: UUID
     cases: list[SlotOut]
     procedures: list[ToldProcedureOut]
+    others: list[OtherOut] = Field(description="runs beside the slate, as far as `memory_context` tells them")
     procedure_threshold: ThresholdOut | None = Field(description="null where the profile has no procedures to tell")
-    memory_context: str = Field(description="session, what is known of the user, procedures, cases, in this order")
+    memory_context: str = Field(
+        description="session, what is known of the user, procedures, cases, others, in this order"
+    )
     tokens: int
     parts: list[PartOut] = Field(description="what `memory_context` is made of, in its order; without what is empty")
     policy_version: str
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
+    recalled: RecallOut | None = Field(
+        description="turns, facts and knowledge, where the request asked for `recall`; null: it did not, "
+        "or memory is off",
+    )
     rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
     why_empty: str | None = Field(
         description="why there is no case: memory is off, for the agent or for this request; there is none; none is "

@@ -46,6 +46,9 @@ class SourceOut(BaseModel):
     knowledge_id: UUID | None = None
     category: str | None = Field(default=None, description="of knowledge")
     type: str | None = Field(default=None, description="of knowledge")
+    shared: bool | None = Field(
+        default=None, description="of knowledge: whether an operator wrote it, for all users of the agent"
+    )
 
 
 class RecalledMemoryOut(BaseModel):

@@ -25,6 +25,7 @@ ERASED_SQLSTATE = "CB410"
 
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
 _QUEUE = text("SET LOCAL ROLE casebank_worker")
+_OWNER = text("SET LOCAL ROLE NONE")
 _NAME = text("SELECT set_config('app.erased_name', :user_sub, true)")
 _ERASER = text("SET LOCAL ROLE casebank_eraser")
 _ERASE = text(
@@ -113,6 +114,21 @@ class Database:
                     await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": since})
                 await connection.execute(_QUEUE)
                 yield connection
+
+    @asynccontextmanager
+    async def as_owner(self, operator: str, authorised_at: datetime) -> AsyncIterator[AsyncConnection]:
+        """Opens a transaction of whoever the URL logs in as, which may own the tables; commits at the end.
+
+        For commands of an operator, never for a request. Once it takes the service's role, it is this user's, in whose
+        audit stands what was done.
+
+        Raises:
+            UserErased: the operator was erased at or after ``authorised_at``.
+            DatabaseUnavailable: no connection, or it broke.
+        """
+        async with self.as_user(operator, authorised_at) as connection:
+            await connection.execute(_OWNER)
+            yield connection
 
     @asynccontextmanager
     async def as_eraser(self, user_sub: str) -> AsyncIterator[AsyncConnection]:

@@ -1,6 +1,6 @@
 """What a context tells of the user: the facts that hold, goals first, in lines that fit a budget."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -38,8 +38,9 @@ async def known_of_user(
     agent_key: str,
     room: int,
     seal_of: Callable[[FastConnection, UUID], Awaitable[UserSeal]],
+    told: Collection[UUID] = (),
 ) -> Quoted | None:
-    """Returns the lines about the user that fit; None: nothing is known.
+    """Returns the lines about the user that fit, besides facts that are told already; None: nothing is known.
 
     Raises:
         SealBroken: a fact was sealed with another key, or was changed.
@@ -50,17 +51,20 @@ async def known_of_user(
     seal = await seal_of(connection, rows[0].key_id)
     lines: list[str] = []
     for row in rows:
-        line = _line(row, seal.open_fact(row.id, row.words)["text"])
+        if row.id in told:
+            continue
+        line = line_of_fact(row.kind, seal.open_fact(row.id, row.words)["text"], row.valid_from, row.said_by)
         room -= count_tokens(line + "\n")
         if room < 0:
             break
         lines.append(line)
-    return Quoted(lines, len(lines), rows[0].holding - len(lines))
+    return Quoted(lines, len(lines), rows[0].holding - len(lines) - len(told))
 
 
-def _line(row: FactRow, text: str) -> str:
-    by = "" if row.said_by == "user" else f", said by the {row.said_by}"
-    return f"[{row.kind}] {quoted(text)} (since {row.valid_from.date().isoformat()}{by})"
+def line_of_fact(kind: FactKind, text: str, since: datetime, said_by: Speaker) -> str:
+    """Returns a fact as one line: what it says as data, since when it holds, and whose word it is if not the user's."""
+    by = "" if said_by == "user" else f", said by the {said_by}"
+    return f"[{kind}] {quoted(text)} (since {since.date().isoformat()}{by})"
 
 
 def _known() -> FastStatement[FactRow]:

@@ -7,10 +7,11 @@ import uuid_utils.compat as uuids
 
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
-from policy.slate import field_of
-from retrieval.context import PROCEDURES_SHARE, Remembered, memory_context
+from policy.slate import Field, field_of, order
+from retrieval.context import PROCEDURES_SHARE, Remembered, memory_context, with_others
 from retrieval.procedures.found import Procedure, compose
 from retrieval.ranking.decisions import LoggedDecision
+from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
 from retrieval.ranking.slate import Choice, Mode, Question, Retrieved, SearchResult
 from retrieval.sealed import opened
@@ -31,27 +32,31 @@ def answer(
     decision = decide(pool.features, rules, k, Trial(arms, _budget(settings, explore=explore), _seed(retrieval_id)))
     by_id = {row.id: row for row in found.cases}
     chosen: list[Candidate] = [opened(by_id[pool.ids[index]]) for index in decision.slate]
-    shown = [Remembered(row.task, row.plan, row.outcome, row.reward, row.reward_source) for row in chosen]
+    beside = _others(found, decision, rules) if question.others else []
     procedures = _procedures(found, decision, warned=any(row.failed for row in chosen))
     degraded = found.degraded + _other_space(question, found, pool)
     policy = arms[decision.arm]
+    context = memory_context(
+        [_remembered(row) for row in chosen],
+        question.token_budget,
+        [each.guidance for each in procedures],
+        quotes=found.quotes,
+        procedures_share=settings.procedures_share if settings else PROCEDURES_SHARE,
+    )
+    context = with_others(context, [_remembered(row) for row in beside], question.token_budget)
     answered = Retrieved(
         retrieval_id=retrieval_id,
         choices=[_choice(row, place, pool, decision) for place, row in enumerate(chosen)],
-        context=memory_context(
-            shown,
-            question.token_budget,
-            [each.guidance for each in procedures],
-            quotes=found.quotes,
-            procedures_share=settings.procedures_share if settings else PROCEDURES_SHARE,
-        ),
+        context=context,
         mode=_mode(found, degraded),
         policy_version=default.VERSION if policy is None else policy.version,
         degraded=degraded,
         procedures=procedures,
+        others=beside[: context.shown("others")],
         threshold=found.procedures.threshold,
         rewritten=question.search.query if question.original_query is not None else None,
         why_empty=_why_empty(found, decision),
+        recalled=found.recalled,
     )
     return answered, _entry(question, answered, pool, decision, k)
 
@@ -130,6 +135,16 @@ def _procedures(found: SearchResult, decision: Decision, *, warned: bool) -> lis
     if not found.procedures.found or found.settings is None or (not decision.slate and decision.allowed):
         return []
     return compose(found.procedures.found, found.settings.procedures, warnings=0 if warned else 1)
+
+
+def _others(found: SearchResult, decision: Decision, rules: Field) -> list[Candidate]:
+    """Returns the cases that are told beside the slate."""
+    ordered, plans = order(rules, decision.scores.total), [row.plan for row in found.cases]
+    return [opened(found.cases[index]) for index in others(rules, ordered, decision.slate, plans)]
+
+
+def _remembered(row: Candidate) -> Remembered:
+    return Remembered(row.task, row.plan, row.outcome, row.reward, row.reward_source)
 
 
 def _choice(row: Candidate, place: int, pool: Pool, decision: Decision) -> Choice:

@@ -14,6 +14,7 @@ from retrieval.kinds import Rewrite
 from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.lessons import Lesson
 from retrieval.procedures.threshold import Threshold
+from retrieval.recall.memory import Recalled
 from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
 
@@ -41,6 +42,10 @@ class Question:
     """The session that the context begins with; one that there is not is passed over."""
     facts: bool = True
     """Whether the context says what is known of the user; who tells that in another place does not want it twice."""
+    others: bool = True
+    """Whether the context tells runs beside the slate: a failure near the task, and other ways to do it."""
+    recall: bool = False
+    """Whether turns, facts and knowledge are looked for, too, and told."""
     lessons: bool = False
     """Whether each case comes with what it taught, in the place of procedures that fit."""
     logged: bool = True
@@ -60,6 +65,8 @@ class SearchResult:
     """Whether the request wants to be told anything."""
     quotes: Mapping[PartName, Quoted] = field(default_factory=dict)
     """What the context says of the session and of the user, as far as there is something to say."""
+    recalled: Recalled | None = None
+    """What was found of turns, facts and knowledge; None where that was not asked for, or memory is off."""
 
     @property
     def settings(self) -> ProfileSettings | None:
@@ -121,11 +128,15 @@ class Retrieved:
     policy_version: str = default.VERSION
     degraded: list[str] = field(default_factory=list)
     procedures: Sequence[Procedure] = ()
+    others: Sequence[Candidate] = ()
+    """Runs that are told beside the slate, as far as the budget has room for them."""
     threshold: Threshold | None = None
     """From which similarity on a procedure was shown; None where nobody looked for any."""
     rewritten: str | None = None
     """What was searched for in place of the query; None: the query itself."""
     why_empty: str | None = None
     """Of a slate without a case; None where there is one."""
+    recalled: Recalled | None = None
+    """What was found of turns, facts and knowledge; None where that was not asked for, or memory is off."""
     lessons: Mapping[UUID, Lesson] = field(default_factory=dict)
     """What the cases of the slate taught, by case, where that was asked for."""

@@ -57,11 +57,12 @@ class FactSource:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSource:
-    """Which entry of knowledge it is, and its category and type."""
+    """Which entry of knowledge it is, its category and type, and whether all users of the agent share it."""
 
     knowledge_id: UUID
     category: str
     entry_type: str
+    shared: bool = False
 
 
 Source = TurnSource | FactSource | KnowledgeSource

@@ -66,7 +66,8 @@ async def recall(
         rows = await connection.all(BY_VECTORS, {**parameters, **meant})
     if not rows:
         return Recalled()
-    seal = await seal_of(connection, rows[0].key_id)
+    key_ids = [row.key_id for row in rows if row.key_id is not None]
+    seal = await seal_of(connection, key_ids[0]) if key_ids else None
     memories, tokens = _within([_opened(row, seal) for row in rows if row.place <= question.top_k], question)
     found = sum(row.place <= question.top_k for row in rows)
     return Recalled(memories, tokens, found - len(memories), _sessions(rows))
@@ -91,8 +92,12 @@ def _sessions(rows: Sequence[MemoryRow]) -> list[SessionFound]:
     return [SessionFound(row.session_name or "", row.session_relevance or 0.0) for row in best]
 
 
-def _opened(row: MemoryRow, seal: UserSeal) -> Memory:
+def _opened(row: MemoryRow, seal: UserSeal | None) -> Memory:
     source: Source
+    if seal is None or row.shared:
+        text = text_of({"title": row.title, "text": row.text})
+        source = KnowledgeSource(row.knowledge_id, row.category, row.entry_type, shared=True)
+        return Memory(row.kind, text, row.place, row.relevance, row.similarity, source)
     if row.session_id is not None and row.kind == "turn":
         turn = Turn(row.number, row.said_at, seal.open_turn(row.session_id, row.number, row.payload))
         text, source = turn.text, TurnSource(row.session_name or "", row.number, turn.role, row.said_at)

@@ -1,5 +1,6 @@
 """The one statement of a recall: every memory of the profile that may be meant, by how much it stands out.
 
+Knowledge is the user's own and, beside it, the shared one of the agent.
 Keywords by BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), exactly, over the profile's own rows: a lexeme's idf is that
 among the memories of the kind, and for sessions among sessions, each as one text. Each measure is standardised among
 its kind, so that it is known by how much one is better, and then added:
@@ -10,6 +11,10 @@ its kind, so that it is known by how much one is better, and then added:
 
 Kinds meet by how much a memory stands out among its own. The weight of vectors is what they are worth beside keywords,
 see docs/decisions/0016; all others are 1.
+
+Once Postgres plans for any user, after five executions, it cannot know how many rows the parts have, and would compare
+each with each: 5 s for 10,000 turns. So what is large is joined in full, which takes a hash or a merge; no row is on
+the right alone.
 """
 
 from datetime import datetime
@@ -35,6 +40,7 @@ class MemoryRow(Protocol):
         place: 1-based, of those found; beyond ``top_k`` it is there as the best turn of its session.
         session_place: of its session, 1-based.
         best_of_session: whether the session is named by this row.
+        key_id: of what its words are sealed with; None of a shared entry, whose words stand in ``title`` and ``text``.
     """
 
     kind: MemoryKind
@@ -44,7 +50,7 @@ class MemoryRow(Protocol):
     session_place: int | None
     session_relevance: float | None
     best_of_session: bool
-    key_id: UUID
+    key_id: UUID | None
     session_id: UUID | None
     session_name: str | None
     number: int
@@ -58,6 +64,9 @@ class MemoryRow(Protocol):
     valid_to: datetime | None
     knowledge_id: UUID
     entry_words: bytes
+    shared: bool
+    title: str
+    text: str
     category: str
     entry_type: str
 
@@ -80,7 +89,7 @@ any_word AS MATERIALIZED (
     SELECT CAST(replace(CAST(plainto_tsquery('english', :query) AS text), '&', '|') AS tsquery) AS words
 ),
 entries AS MATERIALIZED (
-    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, m.word_count,
+    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, false AS shared, m.word_count,
         CASE WHEN m.search_vector @@ w.words THEN m.search_vector END AS matching,
         CAST({similarity} AS float) AS similarity
     FROM memories m CROSS JOIN any_word w
@@ -97,54 +106,66 @@ entries AS MATERIALIZED (
             SELECT FROM turns t
             WHERE t.user_sub = m.user_sub AND t.session_id = m.session_id AND t.number = m.turn_number
                 AND t.said_at <= :as_of))
-),
-texts AS MATERIALIZED (
-    SELECT kind, id, word_count FROM entries
     UNION ALL
-    SELECT 'session', session_id, sum(word_count) FROM entries WHERE kind = 'turn' GROUP BY session_id
+    SELECT m.id, 'knowledge', NULL, NULL, NULL, m.knowledge_id, true, m.word_count,
+        CASE WHEN m.search_vector @@ w.words THEN m.search_vector END,
+        CAST({similarity} AS float)
+    FROM shared_memories m CROSS JOIN any_word w
+    WHERE (SELECT entered FROM entered) AND m.agent_key = :agent_key AND 'knowledge' = ANY (:kinds)
+        AND NOT EXISTS (
+            SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND NOT p.enabled)
+),
+talks AS MATERIALIZED (
+    SELECT session_id, sum(word_count) AS word_count FROM entries WHERE kind = 'turn' GROUP BY session_id
+),
+sizes AS MATERIALIZED (
+    SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean FROM entries GROUP BY kind
+    UNION ALL
+    SELECT 'session', count(*), greatest(avg(word_count), 1) FROM talks
 ),
 hits AS MATERIALIZED (
-    SELECT e.kind, e.id, e.session_id, u.lexeme, cardinality(u.positions) AS times
+    SELECT e.kind, e.id, e.session_id, e.word_count, u.lexeme, cardinality(u.positions) AS times
     FROM entries e CROSS JOIN LATERAL unnest(e.matching) AS u JOIN words ON words.lexeme = u.lexeme
 ),
 all_hits AS MATERIALIZED (
-    SELECT kind, id, lexeme, times FROM hits
+    SELECT kind, id, word_count, lexeme, times FROM hits
     UNION ALL
-    SELECT 'session', session_id, lexeme, sum(times) FROM hits WHERE kind = 'turn' GROUP BY session_id, lexeme
+    SELECT 'session', h.session_id, t.word_count, h.lexeme, h.times
+    FROM (SELECT session_id, lexeme, sum(times) AS times FROM hits WHERE kind = 'turn' GROUP BY session_id, lexeme) h
+        JOIN talks t ON t.session_id = h.session_id
 ),
-sizes AS (SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean FROM texts GROUP BY kind),
-rare AS (
-    SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - count(*) + .5) / (count(*) + .5)) AS float) AS idf
-    FROM all_hits h JOIN sizes s ON s.kind = h.kind GROUP BY h.kind, h.lexeme, s.texts, s.mean
+rare AS MATERIALIZED (
+    SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - h.having + .5) / (h.having + .5)) AS float) AS idf
+    FROM (SELECT kind, lexeme, count(*) AS having FROM all_hits GROUP BY kind, lexeme) h
+        JOIN sizes s ON s.kind = h.kind
 ),
 keywords AS MATERIALIZED (
     SELECT h.kind, h.id,
-        sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(t.word_count / r.mean AS float)))) AS bm25
+        sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(h.word_count / r.mean AS float)))) AS bm25
     FROM all_hits h JOIN rare r ON r.kind = h.kind AND r.lexeme = h.lexeme
-        JOIN texts t ON t.kind = h.kind AND t.id = h.id
     GROUP BY h.kind, h.id
 ),
 both_halves AS (
-    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.similarity,
+    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
         coalesce(k.bm25, 0) AS bm25, k.bm25 IS NOT NULL AS has_word
-    FROM entries e LEFT JOIN keywords k ON k.kind = e.kind AND k.id = e.id
+    FROM entries e FULL JOIN (SELECT * FROM keywords WHERE kind <> 'session') k ON k.id = e.id
 ),
 owned AS MATERIALIZED (
     SELECT *, {_z("bm25", "of_kind")} + {VECTOR_WEIGHT} * {_z("similarity", "of_kind")} AS own
     FROM both_halves WINDOW of_kind AS (PARTITION BY kind)
 ),
 conversations AS (
-    SELECT o.session_id, coalesce(k.bm25, 0) AS bm25, max(o.own) AS best
-    FROM owned o LEFT JOIN keywords k ON k.kind = 'session' AND k.id = o.session_id
-    WHERE o.kind = 'turn' GROUP BY o.session_id, k.bm25
+    SELECT o.session_id, coalesce(k.bm25, 0) AS bm25, o.best
+    FROM (SELECT session_id, max(own) AS best FROM owned WHERE kind = 'turn' GROUP BY session_id) o
+        FULL JOIN (SELECT id, bm25 FROM keywords WHERE kind = 'session') k ON k.id = o.session_id
 ),
-shares AS (
+shares AS MATERIALIZED (
     SELECT session_id, {_z("bm25", "w")} AS share, {_z("bm25", "w")} + {_z("best", "w")} AS session_relevance
     FROM conversations WINDOW w AS ()
 ),
 summed AS (
     SELECT o.*, o.own + coalesce(s.share, 0) AS total, s.session_relevance
-    FROM owned o LEFT JOIN shares s ON s.session_id = o.session_id
+    FROM owned o FULL JOIN shares s ON s.session_id = o.session_id
 ),
 standing AS (SELECT *, {_z("total", "of_kind")} AS relevance FROM summed WINDOW of_kind AS (PARTITION BY kind)),
 placed AS (
@@ -161,12 +182,14 @@ SELECT p.kind, p.place, p.relevance, p.similarity, p.session_place, p.session_re
     coalesce(s.key_id, f.key_id, n.key_id) AS key_id, s.id AS session_id, s.name AS session_name,
     t.number, t.said_at, t.payload,
     f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to,
-    n.id AS knowledge_id, n.words AS entry_words, n.category, n.entry_type
+    coalesce(n.id, h.id) AS knowledge_id, n.words AS entry_words, p.shared, h.title, h.text,
+    coalesce(n.category, h.category) AS category, coalesce(n.entry_type, h.entry_type) AS entry_type
 FROM shown p
     LEFT JOIN sessions s ON s.user_sub = :user_sub AND s.id = p.session_id
     LEFT JOIN turns t ON t.user_sub = :user_sub AND t.session_id = p.session_id AND t.number = p.turn_number
     LEFT JOIN facts f ON f.user_sub = :user_sub AND f.id = p.fact_id
-    LEFT JOIN knowledge n ON n.user_sub = :user_sub AND n.id = p.knowledge_id
+    LEFT JOIN knowledge n ON n.user_sub = :user_sub AND n.id = p.knowledge_id AND NOT p.shared
+    LEFT JOIN shared_knowledge h ON h.id = p.knowledge_id AND p.shared
 ORDER BY p.place
 """  # noqa: S608 - its parts are our own
 

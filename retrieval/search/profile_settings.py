@@ -110,6 +110,12 @@ def profile_settings() -> CTE:
     )
 
 
+def default_share(name: str) -> float:
+    """Returns the share of a context that a new profile gives this part."""
+    default = profiles.c[name].server_default
+    return float(str(default.arg)) if isinstance(default, DefaultClause) else 0.0
+
+
 def settings_of_none() -> CTE:
     """Returns the settings of a search that is about all of the user's agents; no agent, no row.
 

@@ -63,6 +63,21 @@ def test_a_run_retrieves_on_the_way_in_and_is_retained_on_the_way_out(service: S
     assert told == ("rename a column", "success", 0.8, ["first"], ["look at the table", "rename it"], run.retrieval_id)
 
 
+async def test_a_run_may_recall_what_was_said_before(service: Service):
+    with memory(service, "ida") as casebank:
+        casebank.add_turns(AGENT, "monday", [{"role": "user", "content": "Columns are named in German here."}])
+        with casebank.run(AGENT, "rename the columns", recall=True) as run:
+            assert "named in German" in run.context
+        with casebank.run(AGENT, "rename the columns") as run:
+            assert "named in German" not in run.context
+        recalled = casebank.retrieve(AGENT, "rename the columns", recall=True)["recalled"]
+        assert recalled is not None
+        assert [each["source"]["session_id"] for each in recalled["memories"]] == ["monday"]
+    async with AsyncCasebank(service.url, token(service, "ida")) as later:
+        answer = await later.retrieve(AGENT, "rename the columns", recall=True)
+        assert "named in German" in answer["memory_context"]
+
+
 async def test_an_asynchronous_run_does_the_same(service: Service):
     async with AsyncCasebank(service.url, token(service, "ben")) as casebank:
         async with casebank.run(AGENT, "rename a column") as run:

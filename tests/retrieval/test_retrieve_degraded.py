@@ -25,6 +25,8 @@ from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
 from writer.retain.retain import retain
 from writer.run import FinishedRun
+from writer.sessions.append import append_turns
+from writer.sessions.told import TurnsTold, draft_of_turns
 from writer.worker.worker import Worker
 
 AGENT = "operator"
@@ -59,6 +61,11 @@ class Bank:
         run = FinishedRun.model_validate({"agent": AGENT, "task": "any", "outcome": "success", **more})
         run = run.model_copy(update={"task": task})  # even one that is refused today, and that an older version took in
         await retain(self.runtime.database, self.runtime.keyring, run, author)
+
+    async def say(self, *said: str) -> None:
+        author = Author(self.user, self.user, datetime.now(UTC))
+        told = TurnsTold.model_validate({"agent": AGENT, "turns": [{"role": "user", "content": text} for text in said]})
+        await append_turns(self.runtime.database, self.runtime.keyring, "chat", draft_of_turns(told), author)
 
     async def work(self, embedder: Embedder | None = None) -> None:
         parts = self.runtime
@@ -193,6 +200,20 @@ async def test_without_the_embedder_the_least_similarity_hides_nothing(
     await bank.work(served)
     server.fault = Fault.STATUS_500
     assert len((await bank.ask("piano", served, min_similarity=1.0)).choices) == 1
+
+
+@pytest.mark.parametrize("pgvector", ["auto", "off"])
+async def test_without_the_embedder_or_pgvector_what_was_said_is_recalled_by_its_words(
+    pgvector: str, banks: dict[str, Bank], server: OpenAIServer, served: OpenAIEmbedder
+):
+    bank = replace(banks[pgvector], user=f"user-{uuid4()}")
+    await bank.say("The piano in the hall needs tuning.", "Lunch was fine.")
+    server.fault = Fault.STATUS_500 if pgvector == "auto" else None
+    slate = await bank.ask("tune the piano", served, recall=True)
+    assert slate.recalled is not None
+    assert [each.text for each in slate.recalled.memories] == ["The piano in the hall needs tuning."]
+    assert slate.recalled.degraded == slate.degraded == (["embedder"] if pgvector == "auto" else ["pgvector"])
+    assert "The piano in the hall" in slate.context.text
 
 
 async def test_without_the_embedder_and_without_a_common_word_the_slate_is_empty(

@@ -53,7 +53,7 @@ class Operator:
         self._hopeless = {line.removeprefix(_MET_THROUGHOUT) for line in failed if line.startswith(_MET_THROUGHOUT)}
         # Runs that say the same thing are one proposal; it counts for the best of them.
         good = [case for case in reversed(told) if case.went_well]
-        self._proposals = {_repairs(case.actions): slate.cases[case.place].case_id for case in good}
+        self._proposals = {_repairs(case.actions): slate.case_id(case.place) for case in good}
         self._results: dict[Chain, Result] = {}
         self._used: list[str] = []
 
@@ -90,7 +90,8 @@ class Operator:
             script = apply_chain(self._naive, chain, catalog)
             if script is None:
                 continue
-            self._used.append(case_id)
+            if case_id is not None:
+                self._used.append(case_id)
             if (await self._attempt(chain, script)).reached:
                 return chain
         return None

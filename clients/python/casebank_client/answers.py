@@ -50,6 +50,16 @@ class ProcedureTold(TypedDict):
     alternative_to: str | None
 
 
+class Other(TypedDict):
+    """A run that the text tells beside the slate: one that failed near the task, or another way to do it."""
+
+    case_id: str
+    task: str
+    plan: list[str]
+    outcome: str
+    reward: float | None
+
+
 class Threshold(TypedDict):
     """From which similarity on a procedure is told, and who said so."""
 
@@ -61,10 +71,56 @@ class Threshold(TypedDict):
 class Part(TypedDict):
     """What one kind of memory took of the token budget."""
 
-    part: Literal["session", "user", "procedures", "cases"]
+    part: Literal["session", "user", "procedures", "cases", "others"]
     tokens: int
     shown: int
     left_out: int
+
+
+class Source(TypedDict, total=False):
+    """Where a memory comes from: of a turn session and place, of a fact or knowledge its id; the rest is null."""
+
+    session_id: str | None
+    turn_number: int | None
+    role: str | None
+    said_at: str | None
+    fact_id: str | None
+    fact_kind: str | None
+    said_by: str | None
+    valid_from: str | None
+    valid_to: str | None
+    knowledge_id: str | None
+    category: str | None
+    type: str | None
+    shared: bool | None
+
+
+class MemoryFound(TypedDict):
+    """A turn, a fact or an entry of knowledge, as it was said."""
+
+    kind: Literal["turn", "fact", "knowledge"]
+    text: str
+    rank: int
+    relevance: float
+    similarity: float | None
+    source: Source
+
+
+class SessionFound(TypedDict):
+    """A session that the query is about."""
+
+    session_id: str
+    relevance: float
+
+
+class Recalled(TypedDict):
+    """What was said and is known that has to do with the query, the best first."""
+
+    memories: list[MemoryFound]
+    sessions: list[SessionFound]
+    tokens: int
+    left_out: int
+    degraded: list[str]
 
 
 class Retrieved(TypedDict):
@@ -73,6 +129,7 @@ class Retrieved(TypedDict):
     retrieval_id: str
     cases: list[Slot]
     procedures: list[ProcedureTold]
+    others: list[Other]
     procedure_threshold: Threshold | None
     memory_context: str
     tokens: int
@@ -80,6 +137,7 @@ class Retrieved(TypedDict):
     policy_version: str
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
+    recalled: Recalled | None
     rewritten: str | None
     why_empty: str | None
 

@@ -10,9 +10,13 @@ from casebank_client.answers import Outcome, RewardSource
 from casebank_client.wire import Request, without_none
 
 
-def retrieve(agent: str, query: str, options: Mapping[str, Any]) -> Request:
-    """Returns the request for a slate; ``options`` are further fields of ``POST /v1/retrieve``."""
-    return Request("POST", "/v1/retrieve", without_none({"agent": agent, "query": query, **options}))
+def retrieve(agent: str, query: str, options: Mapping[str, Any], *, recall: bool = False) -> Request:
+    """Returns the request for a slate; ``options`` are further fields of ``POST /v1/retrieve``.
+
+    An older service knows no ``recall``: it is asked for where it is wanted, and not named elsewhere.
+    """
+    wanted = {"recall": True} if recall else {}
+    return Request("POST", "/v1/retrieve", without_none({"agent": agent, "query": query, **wanted, **options}))
 
 
 def retain(run: Mapping[str, Any], idempotency_key: str | None = None) -> Request:

@@ -76,9 +76,12 @@ class Casebank(_Client):
         buffer: where runs wait on disk that casebank has not acknowledged yet; None: in memory alone.
     """
 
-    def retrieve(self, agent: str, query: str, **options: Any) -> Retrieved:
-        """Returns what may help with the query; ``options`` are further fields of ``POST /v1/retrieve``."""
-        return cast("Retrieved", self._sender.send(bodies.retrieve(agent, query, options)))
+    def retrieve(self, agent: str, query: str, *, recall: bool = False, **options: Any) -> Retrieved:
+        """Returns what may help with the query; ``options`` are further fields of ``POST /v1/retrieve``.
+
+        With ``recall`` also what was said in any session and is known that has to do with it.
+        """
+        return cast("Retrieved", self._sender.send(bodies.retrieve(agent, query, options, recall=recall)))
 
     def retain(
         self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
@@ -115,7 +118,13 @@ class Casebank(_Client):
         """Deletes a session for good."""
         self._sender.send(bodies.delete_session(session_id))
 
-    def run(self, agent: str, task: str, *, options: Mapping[str, Any] | None = None, **more: Any) -> Run:
+    def ask(self, request: Request) -> Any:
+        """Sends a request that has no method of its own here, and returns the JSON of its answer."""
+        return self._sender.send(request)
+
+    def run(
+        self, agent: str, task: str, *, recall: bool = False, options: Mapping[str, Any] | None = None, **more: Any
+    ) -> Run:
         """Returns a run, to be entered: it retrieves on the way in, and is retained in the background on the way out.
 
         An exception is a failure, and goes on; an outage of casebank costs the agent its memory and nothing else.
@@ -123,10 +132,11 @@ class Casebank(_Client):
         Args:
             agent: whose run it is.
             task: in words; also what is searched for.
+            recall: whether the context also tells what was said and is known that has to do with the task.
             options: further fields of the retrieve, such as ``k`` or ``token_budget``.
             more: further fields of the retain, such as ``tags``.
         """
-        return Run(agent, task, options or {}, dict(more), client=self)
+        return Run(agent, task, {"recall": recall, **(options or {})}, dict(more), client=self)
 
     def close(self) -> None:
         """Sends what waits, for some seconds at most, and closes the connections."""
@@ -149,9 +159,9 @@ class AsyncCasebank(_Client):
     def _http(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(**self._connection)
 
-    async def retrieve(self, agent: str, query: str, **options: Any) -> Retrieved:
+    async def retrieve(self, agent: str, query: str, *, recall: bool = False, **options: Any) -> Retrieved:
         """See ``Casebank.retrieve``."""
-        return cast("Retrieved", await self._send(bodies.retrieve(agent, query, options)))
+        return cast("Retrieved", await self._send(bodies.retrieve(agent, query, options, recall=recall)))
 
     async def retain(
         self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
@@ -185,9 +195,11 @@ class AsyncCasebank(_Client):
         """See ``Casebank.delete_session``."""
         await self._send(bodies.delete_session(session_id))
 
-    def run(self, agent: str, task: str, *, options: Mapping[str, Any] | None = None, **more: Any) -> AsyncRun:
+    def run(
+        self, agent: str, task: str, *, recall: bool = False, options: Mapping[str, Any] | None = None, **more: Any
+    ) -> AsyncRun:
         """See ``Casebank.run``; to be entered with ``async with``."""
-        return AsyncRun(agent, task, options or {}, dict(more), client=self)
+        return AsyncRun(agent, task, {"recall": recall, **(options or {})}, dict(more), client=self)
 
     async def aclose(self) -> None:
         """Sends what waits, for some seconds at most, and closes the connections."""

@@ -327,6 +327,25 @@ export interface components {
             data: components["schemas"]["ProcedureData"];
         };
         /**
+         * OtherOut
+         * @description A run that ``memory_context`` tells beside the slate; it has no place there, and earns no credit.
+         */
+        OtherOut: {
+            /**
+             * Case Id
+             * Format: uuid
+             */
+            case_id: string;
+            /** Task */
+            task: string;
+            /** Plan */
+            plan: string[];
+            /** Outcome */
+            outcome: string;
+            /** Reward */
+            reward: number | null;
+        };
+        /**
          * PartOut
          * @description What one kind of memory took of the token budget.
          */
@@ -335,7 +354,7 @@ export interface components {
              * Part
              * @enum {string}
              */
-            part: "session" | "user" | "procedures" | "cases";
+            part: "session" | "user" | "procedures" | "cases" | "others";
             /**
              * Tokens
              * @description of its own lines; the frame around all of them counts in `tokens` of the answer
@@ -343,7 +362,7 @@ export interface components {
             tokens: number;
             /**
              * Shown
-             * @description turns of the session, facts, procedures, or cases
+             * @description turns, facts and knowledge, procedures, cases, or others beside them
              */
             shown: number;
             /**
@@ -373,6 +392,57 @@ export interface components {
             critical_contextual_cues?: string[];
             /** Example Scenario Abstract */
             example_scenario_abstract: string;
+        };
+        /**
+         * RecallOut
+         * @description The memories found, the best first.
+         */
+        RecallOut: {
+            /** Memories */
+            memories: components["schemas"]["RecalledMemoryOut"][];
+            /**
+             * Sessions
+             * @description the best five, the best first
+             */
+            sessions: components["schemas"]["SessionFoundOut"][];
+            /**
+             * Tokens
+             * @description of all texts, as estimated
+             */
+            tokens: number;
+            /**
+             * Left Out
+             * @description memories that the budget had no room for
+             */
+            left_out: number;
+            /** Degraded */
+            degraded: string[];
+        };
+        /**
+         * RecalledMemoryOut
+         * @description One memory, as it was said.
+         */
+        RecalledMemoryOut: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "turn" | "fact" | "knowledge";
+            /** Text */
+            text: string;
+            /** Rank */
+            rank: number;
+            /**
+             * Relevance
+             * @description standard deviations above the mean of the agent's memories of that kind
+             */
+            relevance: number;
+            /**
+             * Similarity
+             * @description cosine, -1 to 1; null without vectors
+             */
+            similarity: number | null;
+            source: components["schemas"]["SourceOut"];
         };
         /**
          * RedactionOut
@@ -458,6 +528,12 @@ export interface components {
              * @default false
              */
             tool_memory?: boolean;
+            /**
+             * Others
+             * @description tell in the context, where the budget has room, runs beside the slate: at most one that failed near the task, and up to three (no more than places) that did it in other ways
+             * @default true
+             */
+            others?: boolean;
             /** Full Text Weight */
             full_text_weight?: number | null;
             /** Semantic Weight */
@@ -469,6 +545,12 @@ export interface components {
              * @description the agent's session, with which `memory_context` begins; one that is not there yet is no fault
              */
             session_id?: string | null;
+            /**
+             * Recall
+             * @description also find turns, facts and knowledge, as `POST /v1/recall` does, for what is searched for; `recalled` has them, and `memory_context` tells them within the session's and the user's share
+             * @default false
+             */
+            recall?: boolean;
             /**
              * Rewrite
              * @description who rewrites the query first; null: as the profile has it
@@ -489,11 +571,16 @@ export interface components {
             cases: components["schemas"]["SlotOut"][];
             /** Procedures */
             procedures: components["schemas"]["ToldProcedureOut"][];
+            /**
+             * Others
+             * @description runs beside the slate, as far as `memory_context` tells them
+             */
+            others: components["schemas"]["OtherOut"][];
             /** @description null where the profile has no procedures to tell */
             procedure_threshold: components["schemas"]["ThresholdOut"] | null;
             /**
              * Memory Context
-             * @description session, what is known of the user, procedures, cases, in this order
+             * @description session, what is known of the user, procedures, cases, others, in this order
              */
             memory_context: string;
             /** Tokens */
@@ -512,6 +599,8 @@ export interface components {
             mode: "hybrid" | "keyword" | "off" | "empty";
             /** Degraded */
             degraded: string[];
+            /** @description turns, facts and knowledge, where the request asked for `recall`; null: it did not, or memory is off */
+            recalled: components["schemas"]["RecallOut"] | null;
             /**
              * Rewritten
              * @description what was searched for in place of the query; null: the query itself
@@ -522,6 +611,16 @@ export interface components {
              * @description why there is no case: memory is off, for the agent or for this request; there is none; none is related to the query (its similarity is below what the embedding model calls unrelated, and it shares no rare word); or none is expected to help. null where there is one
              */
             why_empty: string | null;
+        };
+        /**
+         * SessionFoundOut
+         * @description A session that the question is about.
+         */
+        SessionFoundOut: {
+            /** Session Id */
+            session_id: string;
+            /** Relevance */
+            relevance: number;
         };
         /**
          * SlotOut
@@ -575,6 +674,53 @@ export interface components {
             explain?: {
                 [key: string]: number | null;
             } | null;
+        };
+        /**
+         * SourceOut
+         * @description Where a memory comes from: its id; of a turn session, place and time; of a fact also when it held.
+         */
+        SourceOut: {
+            /** Session Id */
+            session_id?: string | null;
+            /**
+             * Turn Number
+             * @description 1-based place in the session
+             */
+            turn_number?: number | null;
+            /** Role */
+            role?: string | null;
+            /** Said At */
+            said_at?: string | null;
+            /** Fact Id */
+            fact_id?: string | null;
+            /** Fact Kind */
+            fact_kind?: ("goal" | "preference" | "event" | "fact") | null;
+            /**
+             * Said By
+             * @description only what the user says is the user's word
+             */
+            said_by?: ("user" | "assistant" | "tool") | null;
+            /** Valid From */
+            valid_from?: string | null;
+            /** Valid To */
+            valid_to?: string | null;
+            /** Knowledge Id */
+            knowledge_id?: string | null;
+            /**
+             * Category
+             * @description of knowledge
+             */
+            category?: string | null;
+            /**
+             * Type
+             * @description of knowledge
+             */
+            type?: string | null;
+            /**
+             * Shared
+             * @description of knowledge: whether an operator wrote it, for all users of the agent
+             */
+            shared?: boolean | null;
         };
         /**
          * SummaryItemOut

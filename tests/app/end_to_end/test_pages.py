@@ -1,15 +1,22 @@
-"""Every command and program of the pages on the first five minutes and the ideas does what they say."""
+"""Every command and program of the pages on the first five minutes, the ideas and upgrading does what they say."""
 
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
+from alembic.script import ScriptDirectory
 
+from app import postgres
+from app.db import dsn
+from app.migrate import configuration
+from app.postgres import EmbeddedPostgres
 from tests.app.conftest import Service as InProcess
-from tests.app.processes import Service, new_home, until
+from tests.app.processes import Service, casebank, new_home, retain, until
 from tests.pages import blocks, python, shell
 from tests.paths import ROOT
 
@@ -36,6 +43,36 @@ def test_five_minutes_by_python_and_by_fetch_end_in_a_case_each(home: Path):
         until(lambda: {each["task"] for each in json.loads(shell(home, look, service.url, **given))["cases"]} == tasks)
 
 
+async def kept(server: EmbeddedPostgres) -> tuple[str, int]:
+    """Returns the revision of the bank's schema, and how many cases are in it."""
+    connection = await asyncpg.connect(dsn(server.url()))
+    try:
+        revision = await connection.fetchval("SELECT version_num FROM alembic_version")
+        return revision, await connection.fetchval("SELECT count(*) FROM cases")
+    finally:
+        await connection.close()
+
+
+@pytest.mark.timeout(600)
+async def test_an_upgrade_of_the_embedded_database_there_and_back(tmp_path: Path):
+    save, well, migrate, restore, down = blocks("upgrade.md", "sh")
+    newest = ScriptDirectory.from_config(configuration()).get_revision("head")
+    before, given = str(newest.down_revision), {"BACKUP": str(tmp_path)}
+    with new_home() as home, postgres.running(home) as server:
+        casebank(home, "migrate", before)
+        shell(home, save, **given)
+        with Service(home) as service, service.client("alice") as client:
+            retain(client, "water the garden")
+            shell(home, well + migrate, service.url)
+        assert await kept(server) == (newest.revision, 1)
+        shell(home, down, **given)
+        assert await kept(server) == (before, 1)
+        shell(home, restore, **given)
+        assert await kept(server) == (newest.revision, 0)
+        shell(home, down, **given)
+        assert await kept(server) == (before, 0)
+
+
 async def test_each_field_and_route_of_the_ideas_is_one_of_the_api(service: InProcess):
     document = service.app.openapi()
     answer, case = (document["components"]["schemas"][name]["properties"] for name in ("RetrieveOut", "SlotOut"))
@@ -47,8 +84,14 @@ async def test_each_field_and_route_of_the_ideas_is_one_of_the_api(service: InPr
         assert method.lower() in document["paths"][path], path
 
 
-@pytest.mark.parametrize("page", ["five-minutes.md", "ideas.md", "watch.md"])
+@pytest.mark.parametrize("page", ["deploy.md", "five-minutes.md", "ideas.md", "upgrade.md", "watch.md"])
 def test_each_file_that_a_page_points_to_is_there(page: str):
     text = (ROOT / "docs" / page).read_text()
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (ROOT / "docs" / target).exists(), target
+
+
+def test_bash_reads_every_block():
+    for page in ("deploy.md", "five-minutes.md", "upgrade.md"):
+        for block in blocks(page, "sh"):
+            subprocess.run(("/bin/bash", "-n", "-c", block), check=True)

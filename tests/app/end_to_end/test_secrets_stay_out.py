@@ -1,6 +1,7 @@
 """A secret goes in by every field of every route that takes one, and no text column of the database holds it."""
 
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from app.main import create_app
 from retrieval.schema import metadata
 from tests.app.conftest import AGENT, Service, User
+from writer.author import Author
+from writer.knowledge.entry import KnowledgeWritten
+from writer.knowledge.shared import write_shared
 
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
 
@@ -122,6 +126,14 @@ COLUMNS = {
     "sessions.agent_key": NAME,
     "sessions.last_error": "an error's type, never its message",
     "sessions.status": FIXED,
+    "shared_knowledge.agent_key": NAME,
+    "shared_knowledge.category": NAME,
+    "shared_knowledge.entry_type": NAME,
+    "shared_knowledge.text": TEXT,
+    "shared_knowledge.title": TEXT,
+    "shared_memories.agent_key": NAME,
+    "shared_memories.model": FIXED,
+    "shared_memories.search_text": "empty: a trigger indexes it and empties it",
     "sessions.name": NAME,
     "sessions.user_sub": NAME,
     "turns.call_key": "the caller's key, hashed if it looks like a secret",
@@ -218,6 +230,9 @@ async def _give_everywhere(user: User) -> None:
     entry = {"agent": AGENT, "category": "keys", "title": SECRET, "text": SECRET}
     written = await user.http.post("/v1/knowledge", json=entry)
     assert written.status_code == 201, written.text
+    runtime = user.service.runtime
+    operator = Author("operator", "operator", datetime.now(UTC))
+    await write_shared(runtime.database, AGENT, [KnowledgeWritten.model_validate(entry)], operator)
     seen = (await user.http.get(path)).text + known.text + written.text
     assert SECRET not in told.text + seen
     assert "hunter2x" not in seen

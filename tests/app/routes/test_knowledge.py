@@ -46,12 +46,31 @@ def slug(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["type"].rpartition(":")[2]
 
 
+async def test_a_title_looks_up_the_entry_that_it_would_update_and_no_other(alice: User, bob: User):
+    entry = await written(alice)
+    await written(alice, title="Loans")
+    named = {name: entry[name] for name in ("agent", "category", "type")}
+    for title in ("Savings", "  SAVINGS "):
+        assert (await listed(alice, **named, title=title))["knowledge"] == [entry]
+    for other in ({"title": "Sav"}, {"title": RATES}, {"title": "Savings", "type": "term"}):
+        assert (await listed(alice, **{**named, **other}))["knowledge"] == []
+    assert (await listed(bob, **named, title="Savings"))["knowledge"] == []
+    secret = "AKIAIOSFODNN7EXAMPLE"
+    kept = await written(alice, title=secret)
+    assert (await listed(alice, **named, title=secret))["knowledge"] == [kept]
+    for missing in ("category", "type"):
+        rest = {name: value for name, value in named.items() if name != missing}
+        for user in (alice, bob):
+            answer = await user.http.get("/v1/knowledge", params={**rest, "title": "Savings"})
+            assert slug(answer) == (422, "invalid-request")
+
+
 async def test_an_entry_is_found_by_its_words_at_once_and_by_its_meaning_then_with_its_source(alice: User):
     entry = await written(alice)
     (told,) = await recalled(alice, "overnight rate")
     assert (told["kind"], told["text"]) == ("knowledge", f"Savings\n{RATES}")
     source = {name: value for name, value in told["source"].items() if value is not None}
-    assert source == {"knowledge_id": entry["knowledge_id"], "category": "banking", "type": "rule"}
+    assert source == {"knowledge_id": entry["knowledge_id"], "category": "banking", "type": "rule", "shared": False}
     await embedded(alice)
     (told,) = await recalled(alice, "overnight rate", kinds=["knowledge"])
     assert told["similarity"] is not None

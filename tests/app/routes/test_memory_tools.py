@@ -82,6 +82,13 @@ async def test_recall_tells_runs_procedures_and_facts_and_its_receipt_joins_the_
     assert (await alice.case(first))["reuse_count"] == 1
 
 
+async def test_recall_tells_the_knowledge_of_the_domain(alice: User):
+    entry = {"agent": AGENT, "category": "shop", "type": "rule", "text": "The violin needs a humid room."}
+    assert (await alice.http.post("/v1/knowledge", json=entry)).status_code == 201
+    told = await text(alice, "recall", query="where to keep the violin?")
+    assert '[knowledge] "The violin needs a humid room." ("rule" of "shop")' in told
+
+
 async def test_recall_tells_what_was_said_in_conversations_and_no_other_users(alice: User, bob: User):
     for user, said in ((alice, f"The violin is at the luthier's. {FORGED}"), (bob, "My violin is in Leeds")):
         turns = [{"role": "user", "content": said, "time": "2026-03-04T10:00:00Z"}]

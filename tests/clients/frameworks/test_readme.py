@@ -38,6 +38,11 @@ def langchain(_: Path) -> dict[str, Any]:
     return {"create_agent": create_agent, "model": Scripted(messages=iter(["done"])), "tools": [sql]}
 
 
+def langgraph(_: Path) -> dict[str, Any]:
+    pytest.importorskip("langgraph", reason="langgraph is not installed: `make test-frameworks`")
+    return {}
+
+
 def pydantic_ai(_: Path) -> dict[str, Any]:
     pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed: `make test-frameworks`")
     from pydantic_ai import Agent  # noqa: PLC0415 - may be missing
@@ -59,6 +64,7 @@ def claude_agent_sdk(folder: Path) -> dict[str, Any]:
 NAMES = {
     "OpenAI Agents SDK": openai_agents,
     "LangChain": langchain,
+    "LangGraph": langgraph,
     "Pydantic AI": pydantic_ai,
     "Claude Agent SDK": claude_agent_sdk,
 }
@@ -77,5 +83,8 @@ async def test_five_lines_are_enough(name: str, snippet: str, banked: Banked, tm
     assert isinstance(code, CodeType)
     if (done := FunctionType(code, names)()) is not None:
         await done
+    if name == "LangGraph":
+        assert [item.value for item in names["found"]] == [{"system": "metric"}]
+        return
     (case,) = banked.cases()
     assert (case["outcome"], case["retrieval_id"] is not None) == ("success", True)

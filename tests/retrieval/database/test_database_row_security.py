@@ -74,11 +74,13 @@ SERVICE_TABLES = {
     "readmissions",
 }
 """The tables that are about the service, with nothing of any user but digests."""
+SHARED = {"shared_knowledge", "shared_memories"}
+"""What an operator writes for all users of an agent: content of nobody's."""
 APPENDED = {"audit", "audit_links", "audit_heads"}
 """What the service adds to, at most, and never changes."""
-TABLES = [table for table in metadata.tables.values() if table.name not in SERVICE_TABLES]
+TABLES = [table for table in metadata.tables.values() if table.name not in SERVICE_TABLES | SHARED]
 NAMES = [table.name for table in TABLES]
-EVERY_NAME = {*NAMES, *SERVICE_TABLES, "alembic_version"}
+EVERY_NAME = {*NAMES, *SERVICE_TABLES, *SHARED, "alembic_version"}
 LESSON = {
     "procedure_name": "turn the tap",
     "semantic_description": "how to water",
@@ -287,6 +289,42 @@ async def test_the_user_of_a_fast_statement_is_forgotten_when_it_ends(filled: st
             assert await connection.driver.fetchval("SELECT current_setting('synchronous_commit')") == "on"
 
 
+# Shared knowledge, which everybody reads and an operator writes
+
+
+async def test_every_user_reads_shared_knowledge_and_none_can_write_it(bank: Bank):
+    entry = ("id", "agent_key", "category", "entry_type", "title", "text", "said")
+    made = f"INSERT INTO shared_knowledge ({', '.join(entry)}) VALUES ($1, 'gardener', 'c', 't', '', 'water', 's')"  # noqa: S608
+    found = (
+        "INSERT INTO shared_memories (id, agent_key, knowledge_id, search_text) VALUES ($1, 'gardener', $1, 'water')"
+    )
+    id_ = UUID(int=1)
+    for statement in (made, found):
+        await bank.owner.execute(statement, id_)
+    try:
+        for user in (A, "nobody"):
+            await bank.become(user)
+            for table in sorted(SHARED):
+                assert await bank.service.fetchval(f"SELECT count(*) FROM {table}") == 1  # noqa: S608
+        for statement in (
+            made.replace("'s')", "'s2')"),
+            found,
+            "UPDATE shared_knowledge SET text = 'forged' WHERE id = $1",
+            "UPDATE shared_memories SET search_text = 'forged' WHERE id = $1",
+            "DELETE FROM shared_knowledge WHERE id = $1",
+            "DELETE FROM shared_memories WHERE id = $1",
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
+                async with bank.service.transaction():
+                    await bank.service.execute(statement, id_)
+        for role in (WORKER_ROLE, ERASER_ROLE):
+            for table in sorted(SHARED):
+                may = "SELECT has_table_privilege($1, $2, 'INSERT, UPDATE, DELETE')"
+                assert not await bank.owner.fetchval(may, role, table)
+    finally:
+        await bank.owner.execute("DELETE FROM shared_knowledge WHERE id = $1", id_)
+
+
 # The shared prior, whose rows belong to nobody
 
 
@@ -452,7 +490,7 @@ def test_every_key_of_the_schema_starts_with_the_user(table: Table):
 
 
 def test_only_the_services_own_tables_have_no_user_and_they_have_no_place_for_content():
-    assert {table.name for table in metadata.tables.values() if "user_sub" not in table.c} == SERVICE_TABLES
+    assert {table.name for table in metadata.tables.values() if "user_sub" not in table.c} == SERVICE_TABLES | SHARED
     known = {"fingerprint", "status", "began_at", "replaces", "rewrapped", "finished_at"}
     assert set(master_keys.c.keys()) == known
     assert set(jobs.c.keys()) == {"name", "last_started", "last_succeeded", "failures", "last_error", "created_at"}
@@ -498,8 +536,10 @@ async def test_every_key_in_the_database_starts_with_the_user(bank: Bank):
     assert len(firsts) > 3 * len(TABLES)
     assert {row["name"] for row in firsts if row["first"] != "user_sub"} == {
         "alembic_version_pkc",
-        *(f"{table}_pkey" for table in SERVICE_TABLES),
+        *(f"{table}_pkey" for table in SERVICE_TABLES | SHARED),
         "master_keys_current_idx",
+        "shared_knowledge_said_idx",
+        "shared_memories_knowledge_id_fkey",
     }
 
 
@@ -551,6 +591,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "audit_links",
         "audit_heads",
         *SERVICE_TABLES,
+        *SHARED,
     }
     assert await tables_of(url) == EVERY_NAME - later
     with pytest.raises(CommandError):

@@ -1,10 +1,9 @@
-"""Knowledge that a user keeps for an agent: checked, redacted, sealed; the same entry again is updated, not doubled."""
+"""Knowledge that a user keeps for an agent, sealed; the same entry again is updated, not doubled."""
 
-from typing import Annotated
+from collections.abc import Sequence
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from pydantic import AfterValidator, ConfigDict, Field
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,97 +17,49 @@ from retrieval.schema import profiles
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import KnowledgeExists
-from writer.memories import MAX_CHARS, remember_knowledge
+from writer.knowledge.entry import KnowledgeWritten
+from writer.memories import remember_knowledge
 from writer.privacy.keys import Keyring
-from writer.privacy.names import nameable
-from writer.privacy.redact import redact_text
+from writer.privacy.told import forget_told
 from writer.privacy.words import Words
 from writer.profiles import lock_profile
-from writer.run import AgentKey, Strict, line
 
 
-def _clean(text: str) -> str:
-    return redact_text(text)[0]
+async def write_knowledge(
+    database: Database, keyring: Keyring, agent_key: str, entries: Sequence[KnowledgeWritten], author: Author
+) -> list[UUID]:
+    """Stores the agent's entries, all or none; updates each that has category, type and title of one that is there.
 
-
-_Name = line(100, blank=False)
-_Text = Annotated[line(MAX_CHARS, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
-_Title = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
-
-
-class KnowledgeWritten(Strict):
-    """An entry of knowledge, by hand."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "coach",
-                    "category": "banking",
-                    "type": "rule",
-                    "title": "Overnight rate",
-                    "text": "Savings earn 2.1 percent.",
-                }
-            ]
-        },
-    )
-
-    agent: AgentKey
-    category: _Name = Field(description="what it is about")  # type: ignore[valid-type]
-    type: _Name = Field(default="fact", description="what kind of entry it is: a rule, a term, …")  # type: ignore[valid-type]
-    title: _Title | None = Field(  # type: ignore[valid-type]
-        default=None,
-        description="an entry of the same category, type and title is updated; without one, of the same text",
-    )
-    text: _Text  # type: ignore[valid-type]
-
-    @property
-    def said(self) -> dict[str, str]:
-        """What it says."""
-        return {"title": self.title or "", "text": self.text}
-
-    def said_hash(self, words: Words) -> bytes:
-        """Returns what stands for the entry, whatever its text is if it has a title."""
-        titled = ("title", self.title) if self.title else ("text", self.text)
-        return words.hash_of_knowledge(self.category, self.type, *titled)
-
-    def check_names(self) -> str:
-        """Returns the agent's name.
-
-        Raises:
-            SecretInName: it, the category or the type looks like a secret.
-        """
-        nameable(self.category, "a category's")
-        nameable(self.type, "a type's")
-        return nameable(self.agent)
-
-
-async def write_knowledge(database: Database, keyring: Keyring, written: KnowledgeWritten, author: Author) -> UUID:
-    """Stores the entry, or updates the one of the same category, type and title; returns its id.
+    Returns their ids, in their order.
 
     Raises:
         SecretInName: a name looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or nobody can say whether it was; to repeat it does no harm.
     """
-    agent_key = written.check_names()
+    for each in entries:
+        each.check_names()
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         profile = {"user_sub": author.user_sub, "agent_key": agent_key}
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
         await lock_profile(connection, author.user_sub, agent_key)
-        known = (await connection.execute(same_entry(author.user_sub, agent_key, written.said_hash(words)))).first()
-        if known is not None:
-            if words.open_knowledge(known.id, known.words) != written.said:
-                await _change(connection, words, known.id, written, author)
-            return UUID(str(known.id))
-        entry_id = uuids.uuid7()
-        row = {**profile, "id": entry_id, **_columns(words, entry_id, written)}
-        await connection.execute(insert(knowledge).values(row))
-        await remember_knowledge(connection, author.user_sub, agent_key, entry_id, text_of(written.said))
-        await note(connection, Change.of((author.user_sub, agent_key), author.actor, "insert_knowledge", entry_id))
-        return entry_id
+        return [await _write(connection, words, each, author) for each in entries]
+
+
+async def _write(connection: AsyncConnection, words: Words, written: KnowledgeWritten, author: Author) -> UUID:
+    profile = {"user_sub": author.user_sub, "agent_key": written.agent}
+    known = (await connection.execute(same_entry(author.user_sub, written.agent, written.said_hash(words)))).first()
+    if known is not None:
+        if words.open_knowledge(known.id, known.words) != written.said:
+            await _change(connection, words, known.id, written, author)
+        return UUID(str(known.id))
+    entry_id = uuids.uuid7()
+    row = {**profile, "id": entry_id, **_columns(words, entry_id, written)}
+    await connection.execute(insert(knowledge).values(row))
+    await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.said))
+    await note(connection, Change.of((author.user_sub, written.agent), author.actor, "insert_knowledge", entry_id))
+    return entry_id
 
 
 async def edit_knowledge(
@@ -136,17 +87,22 @@ async def edit_knowledge(
         await _change(connection, words, entry_id, written, author)
 
 
-async def delete_knowledge(connection: AsyncConnection, author: Author, entry_id: UUID) -> None:
-    """Deletes an entry for good.
+async def delete_knowledge(
+    connection: AsyncConnection, author: Author, entry_id: UUID, agent_key: str | None = None
+) -> None:
+    """Deletes an entry for good; of this agent, where one is named.
 
     Raises:
         NotFound: the user has no such entry.
     """
     gone = delete(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
-    agent_key = await connection.scalar(gone.returning(knowledge.c.agent_key))
-    if agent_key is None:
+    if agent_key is not None:
+        gone = gone.where(knowledge.c.agent_key == agent_key)
+    of_agent = await connection.scalar(gone.returning(knowledge.c.agent_key))
+    if of_agent is None:
         raise NotFound("no such knowledge")
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_knowledge", entry_id))
+    await forget_told(connection, author.user_sub, of_agent, since=entry_id)
+    await note(connection, Change.of((author.user_sub, of_agent), author.actor, "delete_knowledge", entry_id))
 
 
 def same_entry(user_sub: str, agent_key: str, said: bytes) -> Rows:

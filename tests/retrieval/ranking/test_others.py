@@ -1,0 +1,71 @@
+"""What is told beside a slate: one failure near the task, and ways to do it that nobody told."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from policy.slate import Field, Slate
+from retrieval.ranking.others import MOST_ALTERNATIVES, WARNING_DEPTH, others
+
+PLANS = [["a"], ["a"], ["b"], ["c"], ["d"], ["e"], ["f"], ["g"], ["h"], ["i"]]
+
+
+def told(
+    slate: Slate,
+    *,
+    failed: Sequence[int] = (),
+    proven: Sequence[int] | None = None,
+    ordered: Sequence[int] | None = None,
+    plans: Sequence[Sequence[str]] = PLANS,
+) -> list[int]:
+    every = np.arange(len(plans))
+    vouched = every if proven is None else proven
+    field = Field(
+        group=every.astype(np.int16),
+        failed=np.isin(every, failed),
+        allowed=np.ones(len(plans), dtype=bool),
+        proven=np.isin(every, vouched) & ~np.isin(every, failed),
+    )
+    return others(field, every.tolist() if ordered is None else ordered, slate, plans)
+
+
+def test_alternatives_are_the_best_runs_of_plans_that_nobody_told():
+    assert told((0, 2, 3)) == [4, 5, 6]
+    assert told((0, 2, 3), ordered=[9, 8, 7, 6, 5, 4, 3, 2, 1, 0]) == [9, 8, 7]
+
+
+def test_two_alternatives_never_say_the_same_and_a_run_without_a_plan_is_none():
+    assert told((0, 1, 2), plans=[["a"], ["a"], ["a"], ["b"], ["b"], [], ["c"]]) == [3, 6]
+
+
+def test_there_are_no_more_alternatives_than_places():
+    assert told((0,)) == [2]
+    assert len(told((0, 1, 2, 3))) == MOST_ALTERNATIVES
+
+
+def test_beside_proven_cases_stand_only_proven_ones():
+    assert told((0, 2, 3), proven=[0, 5]) == [5]
+    assert told((0, 2, 3), proven=[]) == [4, 5, 6]
+
+
+def test_the_first_failure_that_was_found_is_told_once_however_low_it_ranks():
+    assert told((0, 2), failed=[4, 6], ordered=[0, 2, 3, 1, 5, 6, 4, 7, 8, 9])[0] == 4
+    assert told((0, 2), failed=[4, 6]) == [4, 3, 5]
+
+
+def test_no_failure_is_told_where_the_slate_has_one_or_where_it_was_found_far_down():
+    assert 6 not in told((0, 4), failed=[4, 6])
+    assert WARNING_DEPTH not in told((0, 2), failed=[WARNING_DEPTH])
+    assert told((0, 2), failed=[WARNING_DEPTH - 1])[0] == WARNING_DEPTH - 1
+
+
+def test_what_a_failure_on_the_slate_did_may_be_told_as_what_worked():
+    assert told((2, 4), failed=[4], plans=[*PLANS[:5], ["d"], *PLANS[6:]], ordered=[2, 4, 5, 3]) == [5, 3]
+
+
+def test_what_the_request_keeps_out_is_not_told():
+    assert told((0, 2), ordered=[0, 2, 5], failed=[4]) == [5]
+
+
+def test_an_empty_slate_stands_alone():
+    assert told((), failed=[3]) == []

@@ -1,0 +1,80 @@
+"""Entries are read from JSON lines and Markdown, and a bad line is named with its number and quoted nowhere."""
+
+from pathlib import Path
+
+import pytest
+
+from writer.knowledge.file import Defaults, LinesRefused, read_entries
+
+SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+OF_BANK = Defaults("bank", type="rule")
+
+
+def read(folder: Path, name: str, text: str, defaults: Defaults = OF_BANK) -> list[tuple[str, str, str | None, str]]:
+    (path := folder / name).write_text(text, encoding="utf-8")
+    return [(each.category, each.type, each.title, each.text) for each in read_entries(path, defaults)]
+
+
+MARKDOWN = """\
+# Savings
+
+Every account has an owner.
+
+## Overnight rate
+2.1 percent.
+
+```
+# no heading
+```
+
+### Of children
+
+3 percent.
+
+Loans
+=====
+
+## Terms
+"""
+
+
+def test_headings_of_markdown_become_categories_and_titles(tmp_path: Path):
+    assert read(tmp_path, "a.md", MARKDOWN) == [
+        ("Savings", "rule", None, "Every account has an owner."),
+        ("Savings", "rule", "Overnight rate", "2.1 percent.\n\n```\n# no heading\n```"),
+        ("Savings", "rule", "Of children", "3 percent."),
+    ]
+
+
+def test_markdown_without_a_first_heading_needs_a_category(tmp_path: Path):
+    with pytest.raises(LinesRefused, match="line 1: category"):
+        read(tmp_path, "a.md", "## Rate\n2.1 percent.\n")
+    found = read(tmp_path, "a.md", "## Rate\n2.1 percent.\n", Defaults("bank", "money"))
+    assert found == [("money", "fact", "Rate", "2.1 percent.")]
+
+
+def test_json_lines_say_what_they_are_and_leave_the_rest_to_the_defaults(tmp_path: Path):
+    lines = (
+        '{"category": "money", "title": "Rate", "text": "2.1"}\n\n{"category": "law", "type": "term", "text": "x"}\n'
+    )
+    assert read(tmp_path, "a.jsonl", lines) == [("money", "rule", "Rate", "2.1"), ("law", "term", None, "x")]
+
+
+def test_every_bad_line_is_named_with_its_number_and_quoted_nowhere(tmp_path: Path):
+    good = '{"category": "money", "text": "x"}'
+    bad = f'{good}\nnonsense {SECRET}\n{good}\n{{"category": "m"}}\n{{"category": "{SECRET}", "text": "x"}}\n'
+    with pytest.raises(LinesRefused) as refused:
+        read(tmp_path, "a.jsonl", bad + '{"agent": "other", "category": "m", "text": "x"}\n')
+    assert [part.split(":")[0] for part in str(refused.value).split("; ")] == ["line 2", "line 4", "line 5", "line 6"]
+    assert SECRET not in str(refused.value)
+
+
+def test_what_looks_like_a_secret_is_taken_out(tmp_path: Path):
+    ((_, _, title, text),) = read(tmp_path, "a.md", f"# Keys\n## Of {SECRET}\nIt is {SECRET}.\n")
+    assert SECRET not in f"{title}{text}"
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.txt", "x"), ("a.jsonl", "\n"), ("a.md", "# only a heading\n")])
+def test_a_file_without_an_entry_is_refused(name: str, text: str, tmp_path: Path):
+    with pytest.raises(LinesRefused, match=r"a\.(txt|jsonl|md)"):
+        read(tmp_path, name, text)

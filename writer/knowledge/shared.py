@@ -1,0 +1,173 @@
+"""Knowledge that an operator writes for all users of an agent: redacted, not sealed, for it is no user's.
+
+The service's role can only read it. Who writes is the owner of the tables; the audit of it is the operator's own.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from sqlalchemy import Update, delete, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.errors import NotFound
+from retrieval.knowledge import text_of
+from retrieval.knowledge_schema import shared_knowledge, shared_memories
+from retrieval.ports import Embedder, Vector, embed_each
+from writer.audit import Change, note
+from writer.author import Author
+from writer.errors import KnowledgeExists, NotTheOwner
+from writer.knowledge.entry import KnowledgeWritten
+from writer.memories import searched
+from writer.vectors import stored
+
+BATCH = 256
+_AS_SERVICE = text("SET LOCAL ROLE casebank_service")
+_MAY_WRITE = text("SELECT has_table_privilege('shared_knowledge', 'INSERT')")
+
+
+async def write_shared(
+    database: Database, agent_key: str, entries: Sequence[KnowledgeWritten], operator: Author
+) -> list[UUID]:
+    """Stores the agent's shared entries, all or none; updates each whose category, type and title are there.
+
+    Returns their ids, in their order.
+
+    Raises:
+        SecretInName: a name looks like a secret.
+        NotTheOwner: the login may not write them.
+        DatabaseUnavailable: nothing was stored, or nobody can say whether it was; to repeat it does no harm.
+    """
+    for each in entries:
+        each.check_names()
+    async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
+        await _check_owner(connection)
+        written = [await _write(connection, each) for each in entries]
+        await _note(connection, agent_key, operator, [(action, id_) for id_, action in written if action])
+    return [id_ for id_, _ in written]
+
+
+async def edit_shared(database: Database, entry_id: UUID, written: KnowledgeWritten, operator: Author) -> None:
+    """Puts this in the shared entry's place.
+
+    Raises:
+        NotFound: the agent has no such entry.
+        KnowledgeExists: another entry has that category, type and title.
+        SecretInName, NotTheOwner, DatabaseUnavailable: as for `write_shared`.
+    """
+    agent_key = written.check_names()
+    async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
+        await _check_owner(connection)
+        same = (await connection.execute(same_shared(agent_key, written.shared_hash()))).first()
+        if same is not None and same.id != entry_id:
+            raise KnowledgeExists("another entry has this category, type and title")
+        if (await connection.execute(_changed(entry_id, written))).rowcount == 0:
+            raise NotFound("no such knowledge")
+        await _remember(connection, entry_id, written)
+        await _note(connection, agent_key, operator, [("update_shared_knowledge", entry_id)])
+
+
+async def delete_shared(database: Database, agent_key: str, entry_id: UUID, operator: Author) -> None:
+    """Deletes a shared entry for good.
+
+    Raises:
+        NotFound: the agent has no such entry.
+        NotTheOwner, DatabaseUnavailable: as for `write_shared`.
+    """
+    async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
+        await _check_owner(connection)
+        mine = shared_knowledge.c.agent_key == agent_key, shared_knowledge.c.id == entry_id
+        if (await connection.execute(delete(shared_knowledge).where(*mine))).rowcount == 0:
+            raise NotFound("no such knowledge")
+        await _note(connection, agent_key, operator, [("delete_shared_knowledge", entry_id)])
+
+
+async def embed_shared(database: Database, embedder: Embedder, operator: Author) -> int:
+    """Gives every shared entry a vector of the embedder's model; returns how many had none.
+
+    Raises:
+        EmbedderError: what has a vector keeps it; words find the others.
+        NotTheOwner, DatabaseUnavailable: as for `write_shared`.
+    """
+    done, after = 0, UUID(int=0)
+    while True:
+        async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
+            await _check_owner(connection)
+            rows = (await connection.execute(unembedded_shared(embedder.model, after))).all()
+        if not rows:
+            return done
+        texts = [searched(text_of({"title": row.title, "text": row.text})) for row in rows]
+        vectors = await embed_each(embedder, texts)  # outside any transaction: it may take a while
+        async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
+            for row, vector in zip(rows, vectors, strict=True):
+                if vector is not None:
+                    await connection.execute(_embedded(row.id, embedder.model, vector))
+        done, after = done + len(rows), rows[-1].id
+
+
+def same_shared(agent_key: str, said: bytes) -> Rows:
+    """Returns the statement for the agent's shared entry of that hash; there is one at most."""
+    same = shared_knowledge.c.agent_key == agent_key, shared_knowledge.c.said == said
+    columns = [shared_knowledge.c[name] for name in ("id", "title", "text")]
+    return select(*columns).where(*same).order_by(shared_knowledge.c.id)
+
+
+def unembedded_shared(model: str, after: UUID) -> Rows:
+    """Returns the statement for a batch of what finds shared entries without a vector of that model, by rising id."""
+    missing = shared_memories.c.model.is_distinct_from(model), shared_memories.c.id > after
+    of = shared_knowledge.c.id == shared_memories.c.knowledge_id
+    columns = shared_memories.c.id, shared_knowledge.c.title, shared_knowledge.c.text
+    return select(*columns).join(shared_knowledge, of).where(*missing).order_by(shared_memories.c.id).limit(BATCH)
+
+
+async def _check_owner(connection: AsyncConnection) -> None:
+    if not await connection.scalar(_MAY_WRITE):
+        raise NotTheOwner("only the owner of the tables writes shared knowledge: use the DATABASE_URL that migrates")
+
+
+async def _write(connection: AsyncConnection, written: KnowledgeWritten) -> tuple[UUID, str | None]:
+    """Returns the entry's id, and what was done to it; None: it says that already."""
+    known = (await connection.execute(same_shared(written.agent, written.shared_hash()))).first()
+    if known is not None and {"title": known.title, "text": known.text} == written.said:
+        return known.id, None
+    if known is not None:
+        await connection.execute(_changed(known.id, written))
+        await _remember(connection, known.id, written)
+        return known.id, "update_shared_knowledge"
+    entry_id = uuids.uuid7()
+    await connection.execute(insert(shared_knowledge).values(id=entry_id, **_columns(written)))
+    await _remember(connection, entry_id, written)
+    return entry_id, "insert_shared_knowledge"
+
+
+def _changed(entry_id: UUID, written: KnowledgeWritten) -> Update:
+    row = update(shared_knowledge).where(shared_knowledge.c.id == entry_id)
+    return row.where(shared_knowledge.c.agent_key == written.agent).values(updated_at=func.now(), **_columns(written))
+
+
+def _columns(written: KnowledgeWritten) -> dict[str, object]:
+    names = {"agent_key": written.agent, "category": written.category, "entry_type": written.type}
+    return {**names, **written.said, "said": written.shared_hash()}
+
+
+async def _remember(connection: AsyncConnection, entry_id: UUID, written: KnowledgeWritten) -> None:
+    """Makes an entry findable by its words, by these and no longer by earlier ones; its vector is made afterwards."""
+    await connection.execute(delete(shared_memories).where(shared_memories.c.knowledge_id == entry_id))
+    row = {"id": uuids.uuid7(), "agent_key": written.agent, "knowledge_id": entry_id}
+    await connection.execute(insert(shared_memories).values(**row, search_text=searched(text_of(written.said))))
+
+
+def _embedded(memory_id: UUID, model: str, vector: Vector) -> Update:
+    row = update(shared_memories).where(shared_memories.c.id == memory_id)
+    return row.values(model=model, embedding=stored(vector.tolist()))
+
+
+async def _note(
+    connection: AsyncConnection, agent_key: str, operator: Author, done: Sequence[tuple[str, UUID]]
+) -> None:
+    """Adds to the operator's audit, as the service does to everybody's."""
+    owner = operator.user_sub, agent_key
+    await connection.execute(_AS_SERVICE)
+    await note(connection, *(Change.of(owner, operator.actor, action, id_) for action, id_ in done))

@@ -1,0 +1,113 @@
+"""Makes findable what was stored before there was recall: turns and facts without a memory.
+
+Whatever is stored now gets its memory in the same transaction. The worker makes the vectors, as for all memories.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from uuid import UUID
+
+from sqlalchemy import and_, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.errors import UserErased
+from retrieval.fact_schema import facts
+from retrieval.memory_schema import memories
+from retrieval.session_schema import sessions, turns
+from retrieval.telemetry import log
+from writer.memories import remember_fact, remember_turns, text_of_turn
+from writer.privacy.keys import Keyring
+from writer.privacy.seal import SealBroken
+from writer.privacy.words import Words
+from writer.profiles import Profile, each_profile, lock_profile
+
+BATCH = 256
+
+Progress = Callable[[int], object]
+"""Called with how many more turns and facts were looked at."""
+
+
+async def remember_all(database: Database, keyring: Keyring, *, progress: Progress = lambda _count: None) -> int:
+    """Makes every profile's turns and facts findable that are not; returns how many there were.
+
+    It can be broken off, and goes on where it stopped; several at once take turns, and do nothing twice.
+
+    Raises:
+        DatabaseUnavailable: what was made findable stays so.
+    """
+    total = 0
+    async for profile in each_profile(database):
+        with suppress(UserErased):
+            try:
+                total += await _turns(database, keyring, profile, progress)
+                total += await _facts(database, keyring, profile, progress)
+            except SealBroken:  # one user's broken key is a matter of that user
+                log.warning("backfill.refused", why="a user's key does not open")
+    return total
+
+
+async def _turns(database: Database, keyring: Keyring, profile: Profile, progress: Progress) -> int:
+    done = 0
+    after: tuple[UUID, int] | None = None
+    while True:
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            await lock_profile(connection, profile.user_sub, profile.agent_key)
+            rows = (await connection.execute(unremembered_turns(profile, after))).all()
+            if not rows:
+                return done
+            words = await _words(connection, keyring, profile)
+            texts: dict[UUID, dict[int, str]] = {}
+            for row in rows:
+                message = words.open_turn(row.session_id, row.number, row.payload)
+                texts.setdefault(row.session_id, {})[row.number] = text_of_turn(message)
+            for session_id, said in texts.items():
+                await remember_turns(connection, profile.user_sub, profile.agent_key, session_id, said)
+        done += sum(bool(text) for said in texts.values() for text in said.values())
+        after = rows[-1].session_id, rows[-1].number  # past those that say nothing, too
+        progress(len(rows))
+
+
+async def _facts(database: Database, keyring: Keyring, profile: Profile, progress: Progress) -> int:
+    done = 0
+    while True:
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            await lock_profile(connection, profile.user_sub, profile.agent_key)
+            rows = (await connection.execute(unremembered_facts(profile))).all()
+            if not rows:
+                return done
+            words = await _words(connection, keyring, profile)
+            for row in rows:
+                said = words.open_fact(row.id, row.words)["text"]
+                await remember_fact(connection, profile.user_sub, profile.agent_key, row.id, said)
+        done += len(rows)
+        progress(len(rows))
+
+
+async def _words(connection: AsyncConnection, keyring: Keyring, profile: Profile) -> Words:
+    return Words(profile.user_sub, await keyring.find_or_make(connection, profile.user_sub))
+
+
+def unremembered_turns(profile: Profile, after: tuple[UUID, int] | None) -> Rows:
+    """Returns the statement for a batch of the profile's turns without a memory, by session and number, from there."""
+    of = and_(
+        memories.c.user_sub == turns.c.user_sub,
+        memories.c.session_id == turns.c.session_id,
+        memories.c.turn_number == turns.c.number,
+    )
+    session = and_(sessions.c.user_sub == turns.c.user_sub, sessions.c.id == turns.c.session_id)
+    wanted = [turns.c.user_sub == profile.user_sub, sessions.c.agent_key == profile.agent_key, memories.c.id.is_(None)]
+    if after is not None:
+        wanted.append(tuple_(turns.c.session_id, turns.c.number) > after)
+    columns = turns.c.session_id, turns.c.number, turns.c.payload
+    missing = select(*columns).select_from(turns.join(sessions, session).outerjoin(memories, of))
+    return missing.where(*wanted).order_by(turns.c.session_id, turns.c.number).limit(BATCH)
+
+
+def unremembered_facts(profile: Profile) -> Rows:
+    """Returns the statement for a batch of the profile's facts without a memory, by rising id."""
+    of = and_(memories.c.user_sub == facts.c.user_sub, memories.c.fact_id == facts.c.id)
+    mine = facts.c.user_sub == profile.user_sub, facts.c.agent_key == profile.agent_key, memories.c.id.is_(None)
+    missing = select(facts.c.id, facts.c.words).select_from(facts.outerjoin(memories, of))
+    return missing.where(*mine).order_by(facts.c.id).limit(BATCH)
