@@ -7,11 +7,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
-import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.decisions_seen import DecisionsSeen, seen_in
 from app.runtime import Runtime
 from app.schemas.impact import (
     DifferenceOut,
@@ -26,9 +25,8 @@ from app.schemas.impact import (
 )
 from policy import default
 from policy.decide import Policy
-from policy.explore import NULL_SHARE
-from policy.impact import Difference, difference, known_before
-from policy.logged import Floats, Logged, Target
+from policy.impact import Difference, difference
+from policy.logged import Logged, Target
 from policy.weights import WeightsError
 from retrieval import impact, statistics
 from retrieval.database.rows import AnyRow
@@ -38,47 +36,27 @@ from retrieval.listing import one_profile
 from retrieval.ranking.policies import policy_of
 from writer.privacy.words import Words
 from writer.training import decision_log, training_data
-from writer.training.decision_log import LoggedDecision, group_of
+from writer.training.decision_log import LoggedDecision
 
 MOST, MOST_FOR_POLICIES = 10_000, 500
 """Decisions that are looked at, the newest; of a policy every one must be asked anew, which takes about 2 ms."""
 WEEKS = 26
 LISTED, LEAST_JUDGED = 10, 5
-RARE = 1e-6
-"""Stands for the chance of what is never tried out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Whose memory, and which decisions; ``policies``: whether policies are asked what they would have served."""
+    """Whose memory, and which decisions."""
 
     user_sub: str
     authorised_at: datetime
     agent: str
     since: datetime | None = None
     until: datetime | None = None
-    policies: bool = True
 
     def span(self, most: int) -> Span:
         """Returns the newest of the decisions that count."""
         return Span(most, self.since, self.until)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DecisionsSeen:
-    """The decisions that had something to tell, the oldest first; when each was taken; and the empty slate."""
-
-    logged: Logged
-    at: Floats
-    empty: Target
-    least_chance: float
-
-    def less_empty(self, before: datetime | None = None) -> Difference:
-        """Returns what the slates served before then earned less what empty ones would have."""
-        if before is None:
-            return difference(self.logged, self.empty, self.least_chance)
-        rows = self.at < before.timestamp()
-        return difference(self.logged.take(rows), self.empty.take(rows), self.least_chance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,12 +84,48 @@ async def impact_of(parts: Runtime, asked: Asked) -> ImpactOut:
     return await asyncio.to_thread(_impact, asked, read)
 
 
-async def _read(parts: Runtime, connection: AsyncConnection, asked: Asked) -> _Read:
-    whose, span = (asked.user_sub, asked.agent), asked.span(MOST)
-    profile = (await connection.execute(one_profile(*whose))).one_or_none()
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What memory added per decision beside empty slates, and how much by the end of each week that had decisions."""
+
+    looked_at: LookedAt
+    beside_nothing: DifferenceOut
+    so_far: list[tuple[datetime, RangeOut]]
+
+
+async def added(parts: Runtime, asked: Asked) -> Added:
+    """Returns what memory added: the part of an impact that needs the log of decisions alone.
+
+    Raises:
+        NotFound: there is no such profile.
+    """
+    async with parts.database.as_user(asked.user_sub, asked.authorised_at) as connection:
+        seen = await _seen(connection, asked)
+    return await asyncio.to_thread(_added, seen, last_weeks(asked.until or datetime.now(UTC)))
+
+
+def _added(seen: DecisionsSeen, weeks: Sequence[datetime]) -> Added:
+    ends = [(starts, starts + timedelta(weeks=1)) for starts in weeks]
+    asked = [(starts, end) for starts, end in ends if seen.has_any(starts, end)]
+    so_far = [(starts, _range(seen.less_empty(end))) for starts, end in asked]
+    return Added(
+        looked_at=_looked_at(seen),
+        beside_nothing=_told(seen.less_empty(), "an empty slate"),
+        so_far=[(starts, found) for starts, found in so_far if found is not None],
+    )
+
+
+async def _seen(connection: AsyncConnection, asked: Asked) -> DecisionsSeen:
+    profile = (await connection.execute(one_profile(asked.user_sub, asked.agent))).one_or_none()
     if profile is None:
         raise NotFound("no such profile")
-    rows = (await connection.execute(impact.earned(*whose, span))).all()
+    rows = (await connection.execute(impact.earned(asked.user_sub, asked.agent, asked.span(MOST)))).all()
+    return seen_in(list(reversed(rows)), profile.explore)
+
+
+async def _read(parts: Runtime, connection: AsyncConnection, asked: Asked) -> _Read:
+    whose, span = (asked.user_sub, asked.agent), asked.span(MOST)
+    seen = await _seen(connection, asked)
     weeks = last_weeks(asked.until or datetime.now(UTC))
     useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
     found = (await connection.execute(useless)).mappings().all()
@@ -119,9 +133,9 @@ async def _read(parts: Runtime, connection: AsyncConnection, asked: Asked) -> _R
     opened = [Words(asked.user_sub, key).opened(row) for row in found] if key is not None else []
     put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
     return _Read(
-        seen=seen_in(list(reversed(rows)), profile.explore),
-        decisions=await _decisions(connection, asked) if asked.policies else [],
-        last_policy=await _last_policy(connection, asked) if asked.policies else None,
+        seen=seen,
+        decisions=await _decisions(connection, asked),
+        last_policy=await _last_policy(connection, asked),
         weeks=weeks,
         asked=(await connection.execute(impact.asked_by_week(*whose, span, weeks))).all(),
         runs=(await connection.execute(statistics.runs_by_week(*whose, weeks))).all(),
@@ -154,69 +168,28 @@ async def _last_policy(connection: AsyncConnection, asked: Asked) -> Policy | No
         return None
 
 
-class EarnedRow(Protocol):
-    """A row of ``retrieval.impact.earned``."""
-
-    @property
-    def query(self) -> str:
-        """As it was asked; empty where words are sealed."""
-
-    @property
-    def query_group(self) -> int | None:
-        """Of sealed words."""
-
-    @property
-    def reward(self) -> float | None:
-        """0 to 1; None: missing."""
-
-    @property
-    def slate_propensity(self) -> float:
-        """Above 0 to 1."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was told."""
-
-    @property
-    def created_at(self) -> datetime:
-        """When it was taken."""
-
-
-def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
-    """Returns the decisions as the estimator takes them; known beforehand are the time and how the query went before.
-
-    The smallest chance of an empty slate is that of a decision that nobody doubts.
-    """
-    reward = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
-    group = np.array(
-        [group_of(row.query) if row.query_group is None else row.query_group for row in rows], dtype=np.int64
-    )
-    at = np.array([row.created_at.timestamp() for row in rows], dtype=np.float64)
-    empty = np.array([row.is_empty for row in rows], dtype=np.float64)
-    chance = np.array([row.slate_propensity for row in rows], dtype=np.float64)
-    logged = Logged(reward, chance, group, np.zeros(len(rows), np.int64), covariates=known_before(at, group, reward))
-    least = min(explore * NULL_SHARE, float(chance[empty > 0].min(initial=1)))
-    return DecisionsSeen(logged, at, Target(empty), max(least, RARE))
-
-
 def _impact(asked: Asked, read: _Read) -> ImpactOut:
-    log, at = read.seen.logged, read.seen.at
-    rewards = log.reward[np.isfinite(log.reward)]
+    rewards = read.seen.rewards
     return ImpactOut(
         agent=asked.agent,
-        looked_at=LookedAt(
-            decisions=len(at),
-            rewarded=len(rewards),
-            first_at=datetime.fromtimestamp(at[0], UTC) if len(at) else None,
-            last_at=datetime.fromtimestamp(at[-1], UTC) if len(at) else None,
-            most=MOST,
-            most_for_policies=MOST_FOR_POLICIES,
-        ),
+        looked_at=_looked_at(read.seen),
         mean_reward=float(rewards.mean()) if len(rewards) else None,
-        differences=[_told(read.seen.less_empty(), "an empty slate"), *(_policies(read) if asked.policies else ())],
+        differences=[_told(read.seen.less_empty(), "an empty slate"), *_policies(read)],
         weeks=list(_weeks(read)),
         never_helped=read.never_helped,
         put_right=read.put_right,
+    )
+
+
+def _looked_at(seen: DecisionsSeen) -> LookedAt:
+    at = seen.at
+    return LookedAt(
+        decisions=len(at),
+        rewarded=len(seen.rewards),
+        first_at=datetime.fromtimestamp(at[0], UTC) if len(at) else None,
+        last_at=datetime.fromtimestamp(at[-1], UTC) if len(at) else None,
+        most=MOST,
+        most_for_policies=MOST_FOR_POLICIES,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.bench.measure import Measurement
-from app.impact import DecisionsSeen, seen_in
+from app.decisions_seen import DecisionsSeen, seen_in
 from policy import features
 from policy.decide import DEFAULT, Budget, Trial, decide
 from policy.impact import Difference

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.console.charts import Axes, Chart, Point, Series, chart
-from app.schemas.impact import ImpactWeekOut
+from app.schemas.impact import RangeOut
 from retrieval.database.rows import AnyRow
 
 Z95 = 1.96
@@ -62,9 +62,8 @@ class Curve:
         return (week.starts - self.weeks[0].starts) / timedelta(weeks=1)
 
 
-def so_far(weeks: Sequence[ImpactWeekOut]) -> Chart | None:
+def so_far(known: Sequence[tuple[datetime, RangeOut]]) -> Chart | None:
     """Returns what memory changed as far as each week's end, with its interval, drawn; None: nothing is known yet."""
-    known = [(week.starts, week.so_far) for week in weeks if week.so_far is not None]
     if not known:
         return None
     along = [(starts - known[0][0]) / timedelta(weeks=1) for starts, _ in known]

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.console.impact import curves, so_far
 from app.console.page import ROOT, Looking, Page, go, show
-from app.impact import Asked, impact_of, last_weeks
+from app.impact import Asked, added, last_weeks
 from app.metrics import state
 from app.routes.policy import get_policy
 from app.routes.statistics import get_statistics
@@ -30,7 +30,7 @@ async def overview(request: Request, looking: Looking) -> Response:
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         runs = (await connection.execute(statistics.runs_by_week(*whose, weeks))).all()
         missing = (await connection.execute(statistics.degraded(*whose, LATELY_DAYS))).all()
-    changed = await impact_of(parts, Asked(author.user_sub, author.authorised_at, agent, policies=False))
+    changed = await added(parts, Asked(author.user_sub, author.authorised_at, agent))
     jobs = (await state(parts.database)).jobs if looking.visit.is_operator else []
     wanted = periods(parts.settings)
     return show(
@@ -41,7 +41,7 @@ async def overview(request: Request, looking: Looking) -> Response:
         policies=policies,
         curves=curves(weeks, runs),
         changed=changed,
-        so_far=so_far(changed.weeks),
+        so_far=so_far(changed.so_far),
         missing=missing,
         days=LATELY_DAYS,
         late=[job.name for job in jobs if job.name in wanted and not is_well(job, wanted[job.name])],
