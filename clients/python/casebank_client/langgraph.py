@@ -19,7 +19,6 @@ KIND = {"category": "langgraph", "type": "item"}
 """What of an item casebank keeps in plain, beside the agent; the same of all."""
 PAGE = 200
 MOST_RECALLED, RECALL_TOKENS = 100, 100_000
-GONE = 404
 
 Path = tuple[tuple[str, ...], str]
 """A namespace, and a key in it."""
