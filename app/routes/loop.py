@@ -123,7 +123,7 @@ async def hybrid_search(asked: HybridSearchIn, parts: Parts, caller: Caller, res
     """
     agent_key = ALL_AGENTS if asked.agent is None else nameable(asked.agent)
     await parts.admission.of_agent(caller, "reads", agent_key)
-    question = Question(Search(agent_key, asked.query), asked.match_count, token_budget=0, lessons=True)
+    question = Question(Search(agent_key, asked.query), asked.match_count, token_budget=0, others=False, lessons=True)
     slate: Retrieved = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, question)
     response.headers[RETRIEVAL_ID] = str(slate.retrieval_id)
     return [
