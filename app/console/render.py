@@ -144,6 +144,7 @@ FILTERS: dict[str, Callable[..., object]] = {
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("app.console"),
+        auto_reload=False,  # a page is of one version, whatever an upgrade under way has written to the disk
         autoescape=True,
         undefined=StrictUndefined,
         finalize=visible,
@@ -153,6 +154,13 @@ def _environment() -> Environment:
     made.filters |= FILTERS
     made.globals |= {"static_version": static_version, "words": words}
     return made
+
+
+def compile_templates() -> None:
+    """Compiles every template, so that no visitor waits for it, and no later one is of another version."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=("html",)):
+        environment.get_template(name)
 
 
 def rendered(template: str, *, at: str, looking: Any = None, **more: Any) -> str:
