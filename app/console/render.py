@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -57,6 +58,14 @@ def ago(value: timedelta | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}s ago"
     return f"{seconds:.0f} s ago"
+
+
+def days(value: float) -> str:
+    """Returns how many days something takes, in words."""
+    if value < 1:
+        return "less than a day"
+    whole = math.ceil(value)
+    return "1 day" if whole == 1 else f"{whole:,} days"
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -128,6 +137,7 @@ def static_version(name: str) -> str:
 FILTERS: dict[str, Callable[..., object]] = {
     "when": when,
     "ago": ago,
+    "days": days,
     "number": number,
     "percent": percent,
     "signed": signed,

@@ -52,6 +52,9 @@ LABELS: dict[str, str] = {
     "promote": "promoted",
     "roll back": "roll back what serves",
     "insufficient evidence": "not enough evidence yet",
+    "candidate - default": "the policy on trial less the untrained order",
+    "candidate - serving": "the policy on trial less what serves",
+    "default - serving": "the untrained order less what serves",
 }
 
 TERMS = {
@@ -209,6 +212,7 @@ MENU: list[tuple[str, str, tuple[str, ...]]] = [
             "/console/tool",
             "/console/session",
             "/console/facts",
+            "/console/knowledge",
         ),
     ),
     ("/console/policy", "Policy", ("/console/policy",)),
@@ -222,6 +226,7 @@ BANK_MENU: list[tuple[str, str, tuple[str, ...]]] = [
     ("/console/tools", "Tools", ("/console/tool",)),
     ("/console/sessions", "Sessions", ("/console/session",)),
     ("/console/facts", "Facts", ("/console/facts",)),
+    ("/console/knowledge", "Knowledge", ("/console/knowledge",)),
 ]
 
 
