@@ -86,6 +86,8 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
         await _post(http, "/v1/sessions/a chat/turns", {"agent": AGENT, "turns": said})
         for number in range(30):
             await _post(http, "/v1/facts", {"agent": AGENT, "kind": "fact", "text": f"plays instrument {number}"})
+            entry = {"agent": AGENT, "category": "music", "type": "term", "text": f"instrument {number} has strings"}
+            await _post(http, "/v1/knowledge", entry)
         while (await http.get("/v1/cases", params={"status": "pending", "limit": 1})).json()["cases"]:
             pass
         procedures = (await http.get("/v1/procedures", params={"agent": AGENT})).json()["procedures"]
@@ -104,6 +106,7 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
         "sessions": f"/console/sessions?{here}",
         "a session": f"/console/session?{here}&name=a+chat",
         "facts": f"/console/facts?{here}",
+        "knowledge": f"/console/knowledge?{here}",
         "policy": f"/console/policy?{here}",
         "user": f"/console/user?{here}",
         "installation": f"/console/installation?{here}",
