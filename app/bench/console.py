@@ -121,7 +121,7 @@ async def _retain(http: httpx.AsyncClient, task: str, retrieval_id: str) -> str:
     return str((await _post(http, "/v1/retain", run | more))["case_id"])
 
 
-async def _post(http: httpx.AsyncClient, path: str, body: dict[str, object]) -> dict[str, Any]:
+async def _post(http: httpx.AsyncClient, path: str, body: Mapping[str, object]) -> dict[str, Any]:
     answer = await http.post(path, json=body)
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from app.console.impact import curves, so_far
 from app.console.page import ROOT, Looking, Page, Visitor, go, show
 from app.impact import Asked, added, last_weeks
+from app.job_records import JobRecord
 from app.metrics import state
 from app.routes.policy import get_policy
 from app.routes.statistics import get_statistics
@@ -28,13 +29,13 @@ async def overview(request: Request, looking: Looking) -> Response:
     if agent is None:
         return go(f"{ROOT}/installation") if looking.visit.is_operator else show(request, "begin.html", looking)
     weeks = last_weeks(datetime.now(UTC))
-    numbers, policies, (runs, missing), changed = await gather(  # apart: the database has more than one core
+    numbers, policies, (runs, missing), changed, jobs = await gather(  # apart: the database has more than one core
         get_statistics(agent, parts, author),
         get_policy(agent, parts, author),
         _runs_and_missing(looking, agent, weeks),
         added(parts, Asked(author.user_sub, author.authorised_at, agent)),
+        _jobs(looking),
     )
-    jobs = (await state(parts.database)).jobs if looking.visit.is_operator else []
     wanted = periods(parts.settings)
     return show(
         request,
@@ -49,6 +50,11 @@ async def overview(request: Request, looking: Looking) -> Response:
         days=LATELY_DAYS,
         late=[job.name for job in jobs if job.name in wanted and not is_well(job, wanted[job.name])],
     )
+
+
+async def _jobs(looking: Visitor) -> list[JobRecord]:
+    """Returns the records of the jobs, which are the operator's to see."""
+    return (await state(looking.parts.database)).jobs if looking.visit.is_operator else []
 
 
 async def _runs_and_missing(
