@@ -264,7 +264,8 @@ async def test_a_trial_says_how_far_it_is_and_what_each_look_found(alice: User, 
     text = (await console.get("/console/policy")).text
     assert f"{trial['decisions']:,} rewarded decisions since it began" in text
     assert "Chance that it is promoted before the trial ends" in text
-    assert text.count("the policy on trial less the untrained order") == sum(
+    looks = text.split("looks so far</summary>")[1].split("</details>")[0]
+    assert looks.count("the policy on trial less the untrained order") == sum(
         look["difference"] == "candidate - default" for look in trial["looks"]
     )
 
