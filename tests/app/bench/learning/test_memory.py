@@ -1,7 +1,5 @@
 """What a slate earned is remembered of its cases, as the product does where nobody says which of them was used."""
 
-import numpy as np
-
 from app.bench.learning.memory import Memory
 from app.bench.learning.reuse import Stage
 from policy.features import column
