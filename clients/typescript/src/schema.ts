@@ -312,6 +312,7 @@ export interface components {
              */
             arguments?: string;
         };
+        /** @description any JSON */
         JsonValue: unknown;
         /**
          * LearnedProcedure
@@ -370,6 +371,46 @@ export interface components {
              * @description those of them that there was no room for
              */
             left_out: number;
+        };
+        /**
+         * Problem
+         * @description What every answer that is not a success looks like.
+         */
+        Problem: {
+            /**
+             * Type
+             * @example urn:casebank:problem:not-found
+             */
+            type: string;
+            /**
+             * Title
+             * @example Not Found
+             */
+            title: string;
+            /**
+             * Status
+             * @example 404
+             */
+            status: number;
+            /**
+             * Detail
+             * @example no such case
+             */
+            detail: string;
+            /**
+             * Retry At
+             * @description of a request that was not let in: when a try may succeed
+             * @default
+             */
+            retry_at?: string;
+            /**
+             * Errors
+             * @description of an invalid request: each field and its fault
+             * @default []
+             */
+            errors?: {
+                [key: string]: string;
+            }[];
         };
         /**
          * ProcedureData
@@ -888,18 +929,16 @@ export interface components {
             time: string;
             /** Role */
             role: string;
-            /** Content */
-            content?: unknown;
+            content?: components["schemas"]["JsonValue"];
             /** Name */
             name?: string | null;
             /** Tool Calls */
             tool_calls?: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["JsonValue"];
             }[] | null;
             /** Tool Call Id */
             tool_call_id?: string | null;
-            /** Refusal */
-            refusal?: unknown;
+            refusal?: components["schemas"]["JsonValue"];
         };
         /**
          * TurnTold
@@ -1058,48 +1097,67 @@ export interface operations {
                     "application/json": components["schemas"]["RetrieveOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1114,42 +1172,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1158,42 +1190,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1227,48 +1224,76 @@ export interface operations {
                     "application/json": components["schemas"]["RetainOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1283,42 +1308,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1327,42 +1326,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1394,48 +1358,85 @@ export interface operations {
                     "application/json": components["schemas"]["FeedbackOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1450,42 +1451,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1494,42 +1469,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1562,6 +1502,60 @@ export interface operations {
                     "application/json": components["schemas"]["WholeSessionOut"];
                 };
             };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
             429: {
                 headers: {
@@ -1574,42 +1568,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1618,42 +1586,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1682,6 +1615,60 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
             429: {
                 headers: {
@@ -1694,42 +1681,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1738,42 +1699,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1810,48 +1736,85 @@ export interface operations {
                     "application/json": components["schemas"]["TurnsAppendedOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1866,42 +1829,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1910,42 +1847,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
