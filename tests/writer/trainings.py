@@ -36,11 +36,11 @@ ENOUGH = 140
 LITTLE = Demand(decisions=40, fresh=20)
 
 
-def quick(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
-    return train(profiles, Plan(steps=25), seeds, start)
+def quick(profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
+    return train(profiles, Plan(steps=25).fixed(ridge), seeds, start)
 
 
-def never(*_: object) -> list[Head]:
+def never(*_: object, **__: object) -> list[Head]:
     raise AssertionError("there is nothing to train")
 
 
@@ -85,11 +85,11 @@ def meanwhile(url: str, work: Callable[[Database], Coroutine[Any, Any, Any]]) ->
         async with service_database(url) as database:
             done.append(await work(database))
 
-    def fit(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
+    def fit(profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
         if not done:
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, other()).result()
-        return quick(profiles, seeds, start)
+        return quick(profiles, seeds, start, ridge)
 
     return fit
 

@@ -1,9 +1,10 @@
 """Trains candidates: of every profile that is due at once, each measured on its later decisions before it is stored."""
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from sqlalchemy.exc import IntegrityError
@@ -27,9 +28,6 @@ from writer.training.shared_prior import Start
 from writer.training.training_data import differing
 from writer.training.trial import policy_in
 
-Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
-"""Trains a head for each set of examples, with its seed, from where it begins."""
-
 HELD_OUT = 0.2
 COMPARED = 200
 """The latest decisions, on which a candidate's slates are compared with those that are served."""
@@ -37,6 +35,22 @@ LEAST_DIFFERENT = 0.1
 """On fewer of them a candidate has next to nothing to win, and its trial would cost more."""
 CURVE = (0.25, 0.5, 1.0)
 """Shares of the earlier decisions at which the learning curve is measured."""
+
+
+class Fit(Protocol):
+    """Trains heads."""
+
+    def __call__(
+        self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None
+    ) -> list[Head]:
+        """Returns a head for each set of examples, with its seed, from where it begins.
+
+        Args:
+            profiles: the examples of each.
+            seeds: of each.
+            start: where all begin.
+            ridge: how strongly each is pulled towards ``start``, in decisions; None: it is chosen.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +73,29 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DueProfile:
-    """A profile whose candidate is to be trained."""
+class Learner:
+    """A profile, and what can be learned of its log."""
 
     profile: Profile
     examples: Examples
-    shares: bool
-    """Whether its numbers may train the shared prior."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learners:
+    """Whose candidates are to be trained, and whose numbers may train the shared prior, due or not."""
+
+    due: list[Learner] = field(default_factory=list)
+    sharers: list[Learner] = field(default_factory=list)
 
 
 async def train_candidates(
-    database: Database, due: Sequence[DueProfile], fit: Fit, demand: Demand, seed: int
+    database: Database, learners: Learners, fit: Fit, demand: Demand, seed: int
 ) -> AsyncIterator[TrainingResult]:
-    """Trains all at once: first on the earlier decisions, to be measured on the later, then on everything."""
+    """Trains all who are due at once: first on the earlier decisions, to be measured on the later, then on all."""
+    due = learners.due
     if not due:
         return
-    start = await _start(database, due, fit, demand, seed)
+    start = await _start(database, learners.sharers, fit, demand, seed)
     seeds = [_seed(each.profile, seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
     earlier = [np.flatnonzero(~rows) for rows in late]
@@ -101,17 +122,16 @@ async def train_candidates(
         yield await _store(database, each.profile, new)
 
 
-async def _start(database: Database, due: Sequence[DueProfile], fit: Fit, demand: Demand, seed: int) -> Start:
+async def _start(database: Database, sharers: Sequence[Learner], fit: Fit, demand: Demand, seed: int) -> Start:
     """Returns where heads begin: a prior of those who share their numbers now, else the last, else the factory's."""
     users: dict[str, list[Examples]] = {}
-    for each in due:
-        if each.shares:
-            users.setdefault(each.profile.user_sub, []).append(each.examples)
+    for each in sharers:
+        users.setdefault(each.profile.user_sub, []).append(each.examples)
     begin = factory(demand.members, demand.hidden)
     together = shared_prior.pool(users)
-    if together is not None:
-        (head,) = fit([together], [seed], begin)
-        contributors = {each.profile.user_sub: each.profile.seen_at for each in due if each.shares}
+    if together is not None and len(together) >= shared_prior.FEWEST_USERS * demand.decisions:
+        (head,) = fit([together], [seed], begin, shared_prior.RIDGE)
+        contributors = {each.profile.user_sub: each.profile.seen_at for each in sharers}
         with suppress(UserErased, IntegrityError):  # a contributor was erased, or another trainer was first
             async with database.as_worker(contributors) as connection:
                 return await shared_prior.store(connection, head, list(contributors), len(together))

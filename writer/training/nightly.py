@@ -18,7 +18,7 @@ from retrieval.schema import policies as stored
 from retrieval.schema import profiles
 from writer.profiles import Profile, each_profile
 from writer.training import lifecycle
-from writer.training.candidates import Demand, DueProfile, Fit, train_candidates
+from writer.training.candidates import Demand, Fit, Learner, Learners, train_candidates
 from writer.training.decision_log import LoggedDecision, read
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingOutcome, TrainingResult
@@ -42,17 +42,19 @@ async def learn(
         DatabaseUnavailable: what was stored so far stays.
     """
     demand = demand or Demand()
-    due: list[DueProfile] = []
+    learners = Learners()
     async for profile in _profiles(database, only):
         try:
             found = await _judge_profile(database, profile, demand)
         except UserErased:
-            found = TrainingResult(profile.user_sub, profile.agent_key, "erased")
-        if isinstance(found, DueProfile):
-            due.append(found)
-        else:
-            yield found
-    async for result in train_candidates(database, due, fit, demand, seed):
+            found = _Judged(TrainingResult(profile.user_sub, profile.agent_key, "erased"))
+        if found.due is not None:
+            learners.due.append(found.due)
+        if found.sharer is not None:
+            learners.sharers.append(found.sharer)
+        if found.result is not None:
+            yield found.result
+    async for result in train_candidates(database, learners, fit, demand, seed):
         yield result
 
 
@@ -64,7 +66,22 @@ async def _profiles(database: Database, only: Profile | None) -> AsyncIterator[P
         yield profile
 
 
-async def _judge_profile(database: Database, profile: Profile, demand: Demand) -> TrainingResult | DueProfile:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """What a night's look at a profile gave.
+
+    Attributes:
+        result: None where a candidate is due, whose result follows.
+        due: the profile whose candidate is to be trained.
+        sharer: the profile, if its numbers may train the shared prior and it has any.
+    """
+
+    result: TrainingResult | None = None
+    due: Learner | None = None
+    sharer: Learner | None = None
+
+
+async def _judge_profile(database: Database, profile: Profile, demand: Demand) -> _Judged:
     """Judges the trial and watches the serving policy; returns the result, or the profile if a candidate is due.
 
     Long computations run between two transactions, so that an erasure need not wait for them.
@@ -72,16 +89,18 @@ async def _judge_profile(database: Database, profile: Profile, demand: Demand) -
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         state = await _read(connection, profile)
     if not state.learns:
-        return TrainingResult(profile.user_sub, profile.agent_key, "learning is off")
+        return _Judged(TrainingResult(profile.user_sub, profile.agent_key, "learning is off"))
     transitions, ended = transitions_of(state.live, state.log)
     if transitions:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             if not await _apply(connection, state, transitions):
-                return TrainingResult(profile.user_sub, profile.agent_key, "another trainer was first")
-    if ended is not None:
-        return ended
-    due = DueProfile(profile, examples(state.log), shares=state.shares)
-    return _why_not_due(due, state.log, state.trained_at(transitions), demand) or due
+                return _Judged(TrainingResult(profile.user_sub, profile.agent_key, "another trainer was first"))
+    if ended is not None and not state.shares:
+        return _Judged(ended)
+    learner = Learner(profile, examples(state.log))
+    sharer = learner if state.shares and len(learner.examples) else None
+    result = ended or _why_not_due(learner, state.log, state.trained_at(transitions), demand)
+    return _Judged(result, None if result else learner, sharer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,10 +153,10 @@ async def _apply(connection: AsyncConnection, state: _ProfileState, transitions:
 
 
 def _why_not_due(
-    due: DueProfile, log: Sequence[LoggedDecision], trained_at: datetime | None, demand: Demand
+    learner: Learner, log: Sequence[LoggedDecision], trained_at: datetime | None, demand: Demand
 ) -> TrainingResult | None:
     """Returns why there is no candidate to be trained of these examples; None if there is."""
-    known = due.examples
+    known = learner.examples
     fresh = sum(entry.rewarded for entry in log if trained_at is None or entry.at > trained_at)
     why: TrainingOutcome | None = None
     missing = 0
@@ -147,5 +166,5 @@ def _why_not_due(
         why = "rewards all equal"
     elif fresh < demand.fresh:
         why, missing = "nothing new", demand.fresh - fresh
-    profile = due.profile
+    profile = learner.profile
     return why and TrainingResult(profile.user_sub, profile.agent_key, why, decisions=len(known), missing=missing)

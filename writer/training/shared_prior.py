@@ -19,6 +19,8 @@ from retrieval.schema import SHARED, policies
 
 FEWEST_USERS = 5
 """With fewer users a prior would be close to one user's own head."""
+RIDGE = 100.0
+"""Pull of a prior towards the factory's head, in decisions: chosen as a profile's is, it earned no more (record 21)."""
 CAP = 0.2
 """The largest share of the whole that one user's examples have."""
 

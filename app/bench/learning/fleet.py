@@ -22,7 +22,7 @@ from policy.inputs import factory
 from policy.logged import Floats
 from policy.network import Head
 from policy.train import Plan, train
-from writer.training.shared_prior import pool
+from writer.training.shared_prior import RIDGE, pool
 
 BEGIN = 1_000
 """Number of the first contributor: the ridge was chosen on users of lower numbers."""
@@ -31,7 +31,7 @@ NEW, FIRST = 50, 20
 """New users, and how many of their first decisions are judged."""
 ATTACKED = 100
 """Contributors, and as many who are none, whom an attacker tries to tell apart by their loss."""
-PLANS = {"fleet": Plan(ridge=100.0), "fleet that chooses its ridge, as the shared prior does": PLAN}
+PLANS = {"fleet": Plan(ridge=RIDGE), "fleet that chooses its ridge, as a profile does": PLAN}
 INTENTS = 40
 """Of each user, drawn from all."""
 CASES = 400

@@ -1,17 +1,19 @@
 """Training on Ray: shards on a cluster give the heads that one machine gives."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from app.training.command import engine
+from app.training.command import Local, engine
 from policy.train import RIDGES, Plan, train
 from tests.policy.builders import QUICK, logged, start
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: casebank[ray]")
 OnRay = pytest.importorskip("app.training.ray").OnRay
 PROFILES = 5
+CHOOSING = replace(QUICK, ridges=RIDGES)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,14 @@ def test_a_cluster_gives_each_profile_the_head_that_one_machine_gives(cluster: N
     for one, other in zip(here, there, strict=True):
         for name, array in one.arrays().items():
             np.testing.assert_allclose(other.arrays()[name], array, rtol=1e-5, atol=1e-6)
+
+
+def test_a_cluster_keeps_to_a_fixed_ridge_as_one_machine_does(cluster: None):
+    profiles = [logged(np.random.default_rng(7), 40)]
+    here = Local(CHOOSING)(profiles, [0], start(), 100.0)
+    there = OnRay(CHOOSING)(profiles, [0], start(), 100.0)
+    for name, array in here[0].arrays().items():
+        np.testing.assert_allclose(there[0].arrays()[name], array, rtol=1e-5, atol=1e-6)
 
 
 def test_no_profiles_are_no_work(cluster: None):

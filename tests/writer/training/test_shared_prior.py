@@ -1,29 +1,34 @@
 """The shared prior: who is in it, who is not, and what becomes of it when one of them goes."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 
+from policy.examples import Examples
+from policy.network import Head
 from retrieval.database.database import Database
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.trainings import (
+    LITTLE,
     everybody,
     log,
     meanwhile,
+    quick,
     rows,
     seen,
     statuses,
 )
 from writer.rights.erase import erase
 from writer.training import lifecycle
-from writer.training.shared_prior import CAP, FEWEST_USERS, digest
+from writer.training.shared_prior import CAP, FEWEST_USERS, RIDGE, digest
 
 
-async def sharing(bank: Bank, count: int) -> list[str]:
+async def sharing(bank: Bank, count: int, decisions: int = 45) -> list[str]:
     users = [f"sharer-{number}" for number in range(count)]
     for number, user in enumerate(users):
-        await log(bank, user, seen(45, seed=10 + number))
+        await log(bank, user, seen(decisions, seed=10 + number))
         await bank.set_profile(user, share_prior=True)
     return users
 
@@ -68,6 +73,40 @@ async def test_fewer_than_that_share_nothing(alone: tuple[Bank, str]):
     await everybody(bank)
     assert await shared(url) == []
     assert {(await rows(bank, user))[0].prior_version for user in [*users, "private"]} == {None}
+
+
+async def test_who_has_too_few_decisions_for_a_head_of_their_own_still_trains_the_prior(alone: tuple[Bank, str]):
+    bank, url = alone
+    users = await sharing(bank, 2 * FEWEST_USERS, decisions=LITTLE.decisions // 2)
+    await log(bank, "private", seen(45, seed=9))
+    outcomes = await everybody(bank)
+    assert outcomes.pop("private").outcome == "candidate"
+    assert {each.outcome for each in outcomes.values()} == {"too few decisions"}
+    (row,) = await shared(url)
+    assert sorted(row["contributors"]) == sorted(digest(user) for user in users)
+    assert (await rows(bank, "private"))[0].prior_version == row["version"]
+
+
+async def test_a_handful_of_decisions_makes_no_prior_however_many_share_them(alone: tuple[Bank, str]):
+    bank, url = alone
+    await sharing(bank, 2 * FEWEST_USERS, decisions=LITTLE.decisions // 4)
+    await log(bank, "private", seen(45, seed=9))
+    assert (await everybody(bank))["private"].outcome == "candidate"
+    assert await shared(url) == []
+
+
+async def test_the_prior_alone_is_trained_with_the_fixed_ridge(alone: tuple[Bank, str]):
+    bank, _ = alone
+    users = await sharing(bank, FEWEST_USERS)
+    asked: list[tuple[int, float | None]] = []
+
+    def fit(profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
+        asked.append((len(profiles), ridge))
+        return quick(profiles, seeds, start, ridge)
+
+    await everybody(bank, fit)
+    assert asked[0] == (1, RIDGE)
+    assert set(asked[1:]) == {(len(users), None)}
 
 
 async def test_the_numbers_of_who_did_not_opt_in_move_no_prior(alone: tuple[Bank, str]):
