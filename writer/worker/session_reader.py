@@ -23,10 +23,11 @@ from writer.facts.store import Provenance, tell
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.words import Words
-from writer.profiles import lock_profile
+from writer.profiles import Profile, lock_profile
 from writer.sessions.locked import turns_after
 from writer.worker import queue
 from writer.worker.claims import Claims, Leased
+from writer.worker.summarist import Summarist
 
 READ = Counter("casebank_sessions_read_total", "Sessions that were read for facts, by how that ended", ["how"])
 MOST_TURNS = 200
@@ -44,6 +45,8 @@ class SessionReader:
     backoff_s: float
     backoff_max_s: float
     rng: random.Random
+    summarist: Summarist | None = None
+    """Who has sessions summarised by a language model; None where the service has none."""
     claims: Claims = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,8 +60,13 @@ class SessionReader:
             DatabaseUnavailable: those claimed come back when their lease ends.
         """
         claims = await self.claims.take(batch)
-        for held in claims:
-            READ.labels(await self._read(held)).inc()
+        ended = [await self._read(held) for held in claims]
+        for how in ended:
+            READ.labels(how).inc()
+        if self.summarist is not None:  # last, for a model may be slow
+            for held, how in zip(claims, ended, strict=True):
+                if how == "ready":
+                    await self._summarise(self.summarist, held)
         return len(claims)
 
     async def _read(self, held: Leased) -> str:
@@ -74,6 +82,15 @@ class SessionReader:
             await self._hand_back(held, error)
             return "failed"
         return "ready"
+
+    async def _summarise(self, summarist: Summarist, held: Leased) -> None:
+        """Has the session summarised; whatever fails there costs nobody anything else."""
+        try:
+            await summarist.summarise(Profile(held.user_sub, held.agent_key, held.claimed_at), held.row_id)
+        except (UserErased, DatabaseUnavailable) as error:
+            log.info("sessions.not_summarised", error=type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - one bad session must not stop those behind it
+            log.warning("sessions.summary_failed", error=type(error).__name__)
 
     async def _store(self, connection: AsyncConnection, held: Leased) -> None:
         key = await self.keyring.find(connection, held.user_sub)

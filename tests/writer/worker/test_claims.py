@@ -30,5 +30,5 @@ async def test_after_the_last_user_the_first_ones_begin_again_at_once(bank: Bank
     claims = Claims(bank.database, sessions, timedelta(seconds=60), 3)
     batches = [[held.user_sub for held in await claims.take(4)] for _ in range(4)]
     assert list(map(len, batches)) == [4, 4, 1, 0]
-    assert sorted(sum(batches, [])) == sorted(users * 3)
+    assert sorted(each for batch in batches for each in batch) == sorted(users * 3)
     assert set(batches[0]) == set(users)
