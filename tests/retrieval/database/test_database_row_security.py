@@ -49,7 +49,7 @@ from retrieval.schema import (
     user_keys,
 )
 from retrieval.search.candidates import Search
-from retrieval.session_schema import sessions, turns
+from retrieval.session_schema import session_summaries, sessions, turns
 from tests.conftest import new_database
 from tests.policies import stored
 from writer.author import Author
@@ -158,6 +158,8 @@ async def _fill(database: Database) -> None:
             entry = {name: known[name] for name in ("user_sub", "id", "agent_key", "key_id", "words", "said")}
             more[knowledge] = entry | {"category": "c", "entry_type": "t"}
             more |= {sessions: session, turns: turn, facts: known, memories: told}
+            summary = {"user_sub": user, "session_id": kept.case_id, "last_turn": 1, "payload": b"s"}
+            more |= {session_summaries: summary}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
@@ -583,6 +585,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "facts",
         "knowledge",
         "memories",
+        "session_summaries",
         "sessions",
         "turns",
         "case_tools",
