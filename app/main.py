@@ -1,5 +1,6 @@
 """The service: the routes, with everything they need started before the first request and stopped after the last."""
 
+import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +12,7 @@ from app import problems
 from app.auth import TokenVerifier
 from app.console import routes as console
 from app.console.page import Doors
+from app.console.render import compile_templates
 from app.deps import refuse_unknown_parameters
 from app.intake.route import Intake, include
 from app.jobs import beside
@@ -66,10 +68,12 @@ def create_app(settings: Settings) -> FastAPI:
                 await app.state.verifier.revocations.refresh(runtime.database)
             app.state.runtime = runtime
             app.state.trainings = trainings
+            compiled = asyncio.create_task(asyncio.to_thread(compile_templates))  # while nobody waits for a page yet
             gc.freeze()  # what was made so far stays: the collector need not look at it again
             try:
                 yield
             finally:
+                await compiled
                 await trainings.close()
                 await intake.aside.close()
 

@@ -86,6 +86,8 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
         await _post(http, "/v1/sessions/a chat/turns", {"agent": AGENT, "turns": said})
         for number in range(30):
             await _post(http, "/v1/facts", {"agent": AGENT, "kind": "fact", "text": f"plays instrument {number}"})
+            entry = {"agent": AGENT, "category": "music", "type": "term", "text": f"instrument {number} has strings"}
+            await _post(http, "/v1/knowledge", entry)
         while (await http.get("/v1/cases", params={"status": "pending", "limit": 1})).json()["cases"]:
             pass
         procedures = (await http.get("/v1/procedures", params={"agent": AGENT})).json()["procedures"]
@@ -104,6 +106,7 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
         "sessions": f"/console/sessions?{here}",
         "a session": f"/console/session?{here}&name=a+chat",
         "facts": f"/console/facts?{here}",
+        "knowledge": f"/console/knowledge?{here}",
         "policy": f"/console/policy?{here}",
         "user": f"/console/user?{here}",
         "installation": f"/console/installation?{here}",
@@ -118,7 +121,7 @@ async def _retain(http: httpx.AsyncClient, task: str, retrieval_id: str) -> str:
     return str((await _post(http, "/v1/retain", run | more))["case_id"])
 
 
-async def _post(http: httpx.AsyncClient, path: str, body: dict[str, object]) -> dict[str, Any]:
+async def _post(http: httpx.AsyncClient, path: str, body: Mapping[str, object]) -> dict[str, Any]:
     answer = await http.post(path, json=body)
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -57,6 +58,14 @@ def ago(value: timedelta | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}s ago"
     return f"{seconds:.0f} s ago"
+
+
+def days(value: float) -> str:
+    """Returns how many days something takes, in words."""
+    if value < 1:
+        return "less than a day"
+    whole = math.ceil(value)
+    return "1 day" if whole == 1 else f"{whole:,} days"
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -128,6 +137,7 @@ def static_version(name: str) -> str:
 FILTERS: dict[str, Callable[..., object]] = {
     "when": when,
     "ago": ago,
+    "days": days,
     "number": number,
     "percent": percent,
     "signed": signed,
@@ -144,6 +154,7 @@ FILTERS: dict[str, Callable[..., object]] = {
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("app.console"),
+        auto_reload=False,  # a page is of one version, whatever an upgrade under way has written to the disk
         autoescape=True,
         undefined=StrictUndefined,
         finalize=visible,
@@ -153,6 +164,13 @@ def _environment() -> Environment:
     made.filters |= FILTERS
     made.globals |= {"static_version": static_version, "words": words}
     return made
+
+
+def compile_templates() -> None:
+    """Compiles every template, so that no visitor waits for it, and no later one is of another version."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=("html",)):
+        environment.get_template(name)
 
 
 def rendered(template: str, *, at: str, looking: Any = None, **more: Any) -> str:

@@ -52,6 +52,7 @@ LABELS: dict[str, str] = {
     "promote": "promoted",
     "roll back": "roll back what serves",
     "insufficient evidence": "not enough evidence yet",
+    "futile": "not to be won",
 }
 
 TERMS = {
@@ -86,6 +87,17 @@ CHECKS: dict[str, str] = {
     "no segment worse": "Worse for no kind of query",
     "serving is not worse": "What serves is no worse than the untrained order",
 }
+
+ESTIMATED: dict[str, str] = {
+    "default": "the untrained order",
+    "serving": "what serves",
+    "candidate": "the policy on trial",
+    "candidate - default": "the policy on trial less the untrained order",
+    "candidate - serving": "the policy on trial less what serves",
+    "default - serving": "the untrained order less what serves",
+    "serving - default": "what serves less the untrained order",
+}
+"""What the gate estimates the reward of."""
 
 Kind = Literal["whole", "part", "switch", "choice", "tools"]
 
@@ -148,7 +160,7 @@ SETTINGS: dict[str, list[Setting]] = {
     "Search": [
         Setting("semantic_weight", "Weight of meaning", "Of the search by vectors.", "part"),
         Setting("full_text_weight", "Weight of words", "Of the search by keywords.", "part"),
-        Setting("rrf_k", "Fusion constant", "Larger: ranks further down count more. Usual: 60.", "part"),
+        Setting("rrf_k", "Fusion constant", "Larger: ranks further down count more. Usual: 50.", "part"),
         Setting(
             "rewrite",
             "Rewriting of queries",
@@ -216,6 +228,7 @@ MENU: list[tuple[str, str, tuple[str, ...]]] = [
             "/console/tool",
             "/console/session",
             "/console/facts",
+            "/console/knowledge",
         ),
     ),
     ("/console/policy", "Policy", ("/console/policy",)),
@@ -229,6 +242,7 @@ BANK_MENU: list[tuple[str, str, tuple[str, ...]]] = [
     ("/console/tools", "Tools", ("/console/tool",)),
     ("/console/sessions", "Sessions", ("/console/session",)),
     ("/console/facts", "Facts", ("/console/facts",)),
+    ("/console/knowledge", "Knowledge", ("/console/knowledge",)),
 ]
 
 

@@ -65,8 +65,8 @@ async def demo(
 def _where_to_look_next(user: str) -> str:
     return (
         "\nWhere to look next:\n"
-        "  make serve                            keep the service running; the API is at http://127.0.0.1:8700/docs\n"
-        f"  .venv/bin/casebank console --user {user}   opens this bank's overview, http://127.0.0.1:8700/console\n"
+        "  .venv/bin/casebank serve   keep the service running; the API is at http://127.0.0.1:8700/docs\n"
+        f"  .venv/bin/casebank console --user {user}   then opens this bank's overview, http://127.0.0.1:8700/console\n"
         f"  .venv/bin/casebank token --user {user}   a token that sees what this demo remembered\n"
         f"  .venv/bin/casebank export --user {user}  all of it, as JSON lines\n"
         f"  .venv/bin/casebank policy show --user {user} --agent {AGENT}   what was learned, and the verdict\n"

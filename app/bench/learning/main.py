@@ -168,6 +168,7 @@ def main(
     ] = BESIDE_THE_REPOSITORY,
     part: Annotated[list[str] | None, typer.Option(help=f"of {', '.join(PARTS)}: these parts alone")] = None,
     processes: Annotated[int, typer.Option(min=1, help="parts measured at once")] = os.cpu_count() or 1,
+    plot: Annotated[Path | None, typer.Option(help="draw what use alone does here (part use)")] = None,
 ) -> None:
     """Measure what the policy learns, what the gate lets through, what poison does, and how long it takes."""
     logs.quiet()
@@ -177,7 +178,12 @@ def main(
     for ended in measured([name for name in PARTS if not part or name in part], data, processes):
         done.append(ended)
         _keep(json_file, table(done, time.perf_counter() - started))  # kept if a later part is stopped
-    Console(width=None if Console().is_terminal else WIDTH).print(as_table(table(done, time.perf_counter() - started)))
+    rows = table(done, time.perf_counter() - started)
+    if plot is not None:
+        from app.bench.learning import use_plot  # noqa: PLC0415 (matplotlib is an extra)
+
+        use_plot.plot(rows, plot)
+    Console(width=None if Console().is_terminal else WIDTH).print(as_table(rows))
 
 
 def _keep(file: Path | None, rows: Sequence[Measurement]) -> None:

@@ -16,11 +16,9 @@ from policy.logged import Floats, Ints
 from policy.slate import Field, Slate, field_of
 from retrieval.search.profile_settings import LATEST
 from retrieval.search.reuse_history import NEAREST, RECENT
-from writer.rewards.proof import EARNED
 
 _COUNT = features.OWN.index("reuse_count")
 _USUAL = features.OWN.index("usual_reward")
-_PROVEN = features.OWN.index("proven")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +55,7 @@ class Memory:
     def __init__(self, effects: Floats, past: Iterable[tuple[Scene, Slate, float]] = ()) -> None:
         """Takes each case's plan, (cases, tools), and the decisions so far with their rewards."""
         self._effects = effects
-        self._total, self._count = np.zeros(len(effects)), np.zeros(len(effects))
+        self._count = np.zeros(len(effects))
         self._vectors = np.zeros((RECENT, 0))
         self._slates: list[Ints] = []
         self._rewards: list[float] = []
@@ -65,10 +63,12 @@ class Memory:
             self.learn(scene, slate, reward)
 
     def learn(self, scene: Scene, slate: Slate, reward: float) -> None:
-        """Adds one rewarded decision; the backend did not say what it used, so its places share the outcome."""
+        """Adds one rewarded decision; the backend did not say what it used, so its places share the outcome.
+
+        For the same reason it proves none of them (``writer.rewards.proof``).
+        """
         used = scene.case[list(slate)]
         self._count[used] += 1 / max(len(used), 1)
-        self._total[used] += reward / max(len(used), 1)
         if not self._rewards:
             self._vectors = np.zeros((RECENT, len(scene.vector)))
         self._vectors[len(self._rewards) % RECENT] = scene.vector
@@ -80,7 +80,6 @@ class Memory:
         own = scene.own.copy()
         own[:, _COUNT] = self._count[scene.case]
         own[:, _USUAL] = np.mean(self._rewards[-LATEST:]) if self._rewards else np.nan
-        own[:, _PROVEN] = np.maximum(own[:, _PROVEN], self._total[scene.case] >= EARNED)
         return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.ReuseHistory:

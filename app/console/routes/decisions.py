@@ -42,4 +42,5 @@ async def decision_page(request: Request, looking: Looking, retrieval_id: UUID) 
     decision = await get_decision(retrieval_id, looking.parts, looking.author)
     slate = sorted((each for each in decision.candidates if each.place), key=lambda each: each.place or 0)
     others = sorted((each for each in decision.candidates if not each.place), key=lambda each: -each.score)
-    return show(request, "decision.html", looking, decision=decision, slate=slate, others=others)
+    names = {each.case_id: each.case and each.case.task for each in decision.candidates}
+    return show(request, "decision.html", looking, decision=decision, slate=slate, others=others, names=names)

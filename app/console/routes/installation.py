@@ -1,11 +1,16 @@
 """The installation, for its operator: the queue, the jobs, policies and totals of all users; no name, and no word."""
 
+from asyncio import gather
+from collections.abc import Sequence
+
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from app.console.page import ROOT, Operating, Page, show
 from app.metrics import state, table_sizes
+from app.runtime import Runtime
 from app.schedule import is_well, periods
 from retrieval import statistics
+from retrieval.database.rows import AnyRow
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 
@@ -14,12 +19,7 @@ router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 async def installation_page(request: Request, operating: Operating) -> Response:
     """Returns the numbers of the installation."""
     parts = operating.parts
-    seen = await state(parts.database)
-    async with parts.database.as_worker() as connection:
-        who = (await connection.execute(statistics.users())).one()
-        cases = (await connection.execute(statistics.cases_of_all())).all()
-        policies = (await connection.execute(statistics.policies_of_all())).all()
-        sizes = await table_sizes(connection)
+    seen, (who, cases, policies), sizes = await gather(state(parts.database), _totals(parts), _sizes(parts))
     wanted = periods(parts.settings)
     return show(
         request,
@@ -33,6 +33,19 @@ async def installation_page(request: Request, operating: Operating) -> Response:
         policies=policies,
         sizes=sizes,
     )
+
+
+async def _totals(parts: Runtime) -> tuple[AnyRow, Sequence[AnyRow], Sequence[AnyRow]]:
+    """Returns the row of who there is, and those of all users' cases and policies."""
+    async with parts.database.as_worker() as connection:
+        who = (await connection.execute(statistics.users())).one()
+        cases = (await connection.execute(statistics.cases_of_all())).all()
+        return who, cases, (await connection.execute(statistics.policies_of_all())).all()
+
+
+async def _sizes(parts: Runtime) -> list[tuple[str, int]]:
+    async with parts.database.as_worker() as connection:
+        return await table_sizes(connection)
 
 
 @router.get("/{rest:path}")

@@ -1,4 +1,4 @@
-"""What is remembered besides cases: what tools did, sessions turn by turn, and what is known of the user."""
+"""What is remembered besides cases: tools, sessions turn by turn, what is known of the user and of a domain."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from app.console.page import ROOT, Form, Looking, Page, go, show
 from app.console.routes.bank import be_sure
 from app.routes.facts import list_facts, remove_fact
+from app.routes.knowledge import list_knowledge, remove_knowledge
 from app.routes.sessions import get_session, list_sessions, remove_session
 from app.routes.tools import get_tool_memory, list_tools
 from retrieval.kinds import FactKind
@@ -94,3 +95,18 @@ async def delete_fact(looking: Looking, form: Form, fact_id: UUID) -> Response:
     be_sure(form)
     await remove_fact(fact_id, looking.parts, looking.author)
     return go(f"{ROOT}/facts", agent=looking.agent)
+
+
+@router.get("/knowledge")
+async def knowledge_page(request: Request, looking: Looking, cursor: Cursor = None) -> Response:
+    """Returns a page of what the user keeps of a domain for the agent."""
+    page = await list_knowledge(looking.parts, looking.author, agent=looking.agent, limit=PER_PAGE, cursor=cursor)
+    return show(request, "knowledge.html", looking, page=page)
+
+
+@router.post("/knowledge/{knowledge_id}/delete")
+async def delete_knowledge(looking: Looking, form: Form, knowledge_id: UUID) -> Response:
+    """Deletes an entry for good, once the box beside the button is ticked."""
+    be_sure(form)
+    await remove_knowledge(knowledge_id, looking.parts, looking.author)
+    return go(f"{ROOT}/knowledge", agent=looking.agent)

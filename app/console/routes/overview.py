@@ -1,17 +1,21 @@
 """The overview: what runs came to with memory and without, what became of the cases, what waits, what is missing."""
 
+from asyncio import gather
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
 
 from app.console.impact import curves, so_far
-from app.console.page import ROOT, Looking, Page, go, show
+from app.console.page import ROOT, Looking, Page, Visitor, go, show
 from app.impact import Asked, added, last_weeks
+from app.job_records import JobRecord
 from app.metrics import state
 from app.routes.policy import get_policy
 from app.routes.statistics import get_statistics
 from app.schedule import is_well, periods
 from retrieval import statistics
+from retrieval.database.rows import AnyRow
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 
@@ -24,14 +28,14 @@ async def overview(request: Request, looking: Looking) -> Response:
     parts, author, agent = looking.parts, looking.author, looking.agent
     if agent is None:
         return go(f"{ROOT}/installation") if looking.visit.is_operator else show(request, "begin.html", looking)
-    numbers = await get_statistics(agent, parts, author)
-    policies = await get_policy(agent, parts, author)
-    whose, weeks = (author.user_sub, agent), last_weeks(datetime.now(UTC))
-    async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
-        runs = (await connection.execute(statistics.runs_by_week(*whose, weeks))).all()
-        missing = (await connection.execute(statistics.degraded(*whose, LATELY_DAYS))).all()
-    changed = await added(parts, Asked(author.user_sub, author.authorised_at, agent))
-    jobs = (await state(parts.database)).jobs if looking.visit.is_operator else []
+    weeks = last_weeks(datetime.now(UTC))
+    numbers, policies, (runs, missing), changed, jobs = await gather(  # apart: the database has more than one core
+        get_statistics(agent, parts, author),
+        get_policy(agent, parts, author),
+        _runs_and_missing(looking, agent, weeks),
+        added(parts, Asked(author.user_sub, author.authorised_at, agent)),
+        _jobs(looking),
+    )
     wanted = periods(parts.settings)
     return show(
         request,
@@ -46,3 +50,19 @@ async def overview(request: Request, looking: Looking) -> Response:
         days=LATELY_DAYS,
         late=[job.name for job in jobs if job.name in wanted and not is_well(job, wanted[job.name])],
     )
+
+
+async def _jobs(looking: Visitor) -> list[JobRecord]:
+    """Returns the records of the jobs, which are the operator's to see."""
+    return (await state(looking.parts.database)).jobs if looking.visit.is_operator else []
+
+
+async def _runs_and_missing(
+    looking: Visitor, agent: str, weeks: Sequence[datetime]
+) -> tuple[Sequence[AnyRow], Sequence[AnyRow]]:
+    """Returns the rows of what runs came to by week, and of what answers lacked lately."""
+    author = looking.author
+    async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        runs = (await connection.execute(statistics.runs_by_week(author.user_sub, agent, weeks))).all()
+        missing = (await connection.execute(statistics.degraded(author.user_sub, agent, LATELY_DAYS))).all()
+    return runs, missing

@@ -26,10 +26,22 @@ class Furnished:
     session: str
     tool: str
     fact_id: str
+    knowledge_id: str
 
     def pages(self) -> list[str]:
         """The address of every page that a user may look at."""
-        plain = ("", "/decisions", "/bank", "/procedures", "/tools", "/sessions", "/facts", "/policy", "/user")
+        plain = (
+            "",
+            "/decisions",
+            "/bank",
+            "/procedures",
+            "/tools",
+            "/sessions",
+            "/facts",
+            "/knowledge",
+            "/policy",
+            "/user",
+        )
         return [
             *(f"/console{path}" for path in plain),
             "/console/bank?q=restart",
@@ -66,9 +78,13 @@ async def furnish(user: User, words: str = "restart the web server", agent: str 
     fact = {"agent": agent, "kind": "fact", "text": words, "attribute": words[:60], "value": words[:60]}
     known = await user.http.post("/v1/facts", json=fact)
     assert known.status_code == 201, known.text
+    entry = {"agent": agent, "category": words[:90], "type": words[:90], "title": words[:90], "text": words}
+    kept = await user.http.post("/v1/knowledge", json=entry)
+    assert kept.status_code == 201, kept.text
     await _policies(user, agent)
     tool = (await _get(user, "/v1/tools", agent=agent))["tools"][0]["tool"]
-    return Furnished(agent, first, found["retrieval_id"], learned["id"], session, tool, known.json()["fact_id"])
+    ids = known.json()["fact_id"], kept.json()["knowledge_id"]
+    return Furnished(agent, first, found["retrieval_id"], learned["id"], session, tool, *ids)
 
 
 async def _retain(user: User, agent: str, words: str, tool: str) -> str:
@@ -111,5 +127,5 @@ async def _get(user: User, path: str, **query: Any) -> dict[str, Any]:
 
 def nobodys() -> Furnished:
     """Things that nobody has."""
-    ids = [str(uuid4()) for _ in range(4)]
-    return Furnished("operator", ids[0], ids[1], ids[2], "no session", "no tool", ids[3])
+    ids = [str(uuid4()) for _ in range(5)]
+    return Furnished("operator", *ids[:3], "no session", "no tool", *ids[3:])

@@ -1,5 +1,7 @@
 """Takes the pictures of docs/console: ``python -m tests.app.console.screenshots docs/console``.
 
+With ``whole`` behind it each picture goes down to the foot of its page, to look at.
+
 They show the bank of a demo whose runs were spread over ten weeks, so that there is a curve to see; the verdict on the
 policy page is of a made-up world.
 """
@@ -36,6 +38,15 @@ SIZE: Any = {"width": 1180, "height": 820}
 COLOURS = 96
 CURVE = [{"decisions": n, "log_loss_gain": gain} for n, gain in ((60, 0.011), (120, 0.024), (240, 0.031))]
 SAID = ["I want to save 500 EUR a month.", "I live in Lisbon.", "My daughter's name is Ada.", "I prefer short answers."]
+KNOWN = [
+    {
+        "category": "billing",
+        "type": "rule",
+        "title": "Invoices",
+        "text": "An invoice is never deleted: it is cancelled.",
+    },
+    {"category": "billing", "type": "term", "title": "Dunning", "text": "Reminding of an invoice that is due."},
+]
 
 _SPREAD = f"""
 WITH spread AS (
@@ -58,6 +69,8 @@ async def _fill(settings: Settings, service: OwnService) -> None:
             (await http.post("/v1/retain", json=body | told)).raise_for_status()
         turns = [{"role": "user", "content": text} for text in SAID]
         (await http.post("/v1/sessions/monday/turns", json={"agent": AGENT, "turns": turns})).raise_for_status()
+        for entry in KNOWN:
+            (await http.post("/v1/knowledge", json={"agent": AGENT, **entry})).raise_for_status()
         while (await http.get("/v1/cases", params={"status": "pending", "limit": 1})).json()["cases"]:
             pass
         owner = await asyncpg.connect(url.replace("+asyncpg", ""))
@@ -90,20 +103,21 @@ async def _pages(service: OwnService) -> dict[str, str]:
         "tools": "/console/tools",
         "sessions": "/console/sessions",
         "facts": "/console/facts",
+        "knowledge": "/console/knowledge",
         "policy": "/console/policy",
         "user": "/console/user",
         "installation": "/console/installation",
     }
 
 
-async def _shoot(page: Page, path: str, file: Path) -> None:
+async def _shoot(page: Page, path: str, file: Path, *, whole: bool) -> None:
     await page.goto(path)
-    await page.screenshot(path=file, type="png")
+    await page.screenshot(path=file, type="png", full_page=whole)
     with Image.open(file) as picture:
         picture.quantize(COLOURS).save(file, optimize=True)
 
 
-async def main(folder: Path) -> None:
+async def main(folder: Path, *, whole: bool) -> None:
     """Fills a bank, and takes each page's picture in both colour schemes."""
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="casebank-", ignore_cleanup_errors=True)))
@@ -118,13 +132,13 @@ async def main(folder: Path) -> None:
         for scheme in ("light", "dark"):
             context = await browser.new_context(base_url=service.base_url, viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]
             page = await context.new_page()
-            await _shoot(page, "/console/sign-in", folder / f"sign-in-{scheme}.png")
+            await _shoot(page, "/console/sign-in", folder / f"sign-in-{scheme}.png", whole=whole)
             cookie = {"name": COOKIE, "value": VisitSeal.of(settings).seal(visit), "domain": "127.0.0.1"}
             await context.add_cookies([{**cookie, "path": "/console"}])  # type: ignore[list-item]
             for name, path in pages.items():
-                await _shoot(page, path, folder / f"{name}-{scheme}.png")
+                await _shoot(page, path, folder / f"{name}-{scheme}.png", whole=whole)
         await browser.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(Path(sys.argv[1]), whole="whole" in sys.argv[2:]))

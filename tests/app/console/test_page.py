@@ -132,6 +132,7 @@ def _forms(things: Furnished) -> list[tuple[str, dict[str, str]]]:
         (f"/console/procedures/{things.procedure_id}/retire", {"sure": "yes"}),
         ("/console/session/delete", {"sure": "yes", "name": things.session}),
         (f"/console/facts/{things.fact_id}/delete", {"sure": "yes"}),
+        (f"/console/knowledge/{things.knowledge_id}/delete", {"sure": "yes"}),
         ("/console/policy/roll-back", {"sure": "yes"}),
     ]
 
@@ -255,6 +256,35 @@ async def test_a_policy_is_rolled_back_by_hand_and_never_promoted(alice: User, c
     assert (await send(console, form)).status_code == 422
     assert (await send(console, form, **form.boxes)).status_code == 303
     assert (await alice.http.get("/v1/policy", params={"agent": "operator"})).json()["serving"] != "q-1"
+
+
+async def test_a_trial_says_how_far_it_is_and_what_each_look_found(alice: User, console: httpx.AsyncClient):
+    await furnish(alice)
+    trial = (await alice.http.get("/v1/policy", params={"agent": "operator"})).json()["policies"][0]["trial"]
+    text = (await console.get("/console/policy")).text
+    assert f"{trial['decisions']:,} rewarded decisions since it began" in text
+    assert "Chance that it is promoted before the trial ends" in text
+    looks = text.split("looks so far</summary>")[1].split("</details>")[0]
+    assert looks.count("the policy on trial less the untrained order") == sum(
+        look["difference"] == "candidate - default" for look in trial["looks"]
+    )
+
+
+async def test_a_trial_that_the_gate_has_not_looked_at_says_so(alice: User, console: httpx.AsyncClient):
+    await furnish(alice)
+    await alice.rows("UPDATE policies SET verdict = NULL WHERE user_sub = :user_sub RETURNING version")
+    assert "The gate has not looked at it yet" in (await console.get("/console/policy")).text
+
+
+async def test_a_decision_names_the_cases_that_each_live_policy_would_serve(alice: User, console: httpx.AsyncClient):
+    things = await furnish(alice)
+    await alice.rows("UPDATE decision_slots SET place = place + 10 WHERE user_sub = :user_sub RETURNING place")
+    decision = (await alice.http.get(f"/v1/decisions/{things.retrieval_id}")).json()
+    text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
+    (section,) = (part for part in text.split("<h2>") if part.startswith("What would be served now"))
+    assert decision["would_serve"]
+    for policy in decision["would_serve"]:
+        assert policy["policy_version"] in section
 
 
 async def test_the_operator_sees_the_numbers_of_all_and_no_word_of_anybody(alice: User, operator: httpx.AsyncClient):

@@ -195,6 +195,18 @@ async def test_a_session_and_a_fact_are_looked_at_and_deleted(
     await page.get_by_text("Nothing is known.").wait_for()
 
 
+async def test_an_entry_of_knowledge_is_read_and_deleted(
+    page: "Page", service: Service, alice: User, things: Furnished
+):
+    await sign_in(page, service.token(alice.name), "/console/facts")
+    await page.get_by_role("link", name="Knowledge").click()
+    await page.get_by_text("restart the web server").first.wait_for()
+    await page.get_by_label("It goes for good").check()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    await page.get_by_text("Nothing is kept.").wait_for()
+    assert (await alice.http.get(f"/v1/knowledge/{things.knowledge_id}")).status_code == 404
+
+
 async def test_a_verdict_is_read_check_by_check_and_a_policy_rolled_back(
     page: "Page", service: Service, alice: User, things: Furnished
 ):
@@ -258,7 +270,7 @@ async def test_the_keyboard_alone_reaches_every_link_field_and_button(scene: Sce
         await typing.keyboard.type(scene.token())
         await typing.keyboard.press("Enter")
         await typing.get_by_role("heading", name="Bank", exact=True).wait_for()
-        for path in ("/console/bank", "/console/policy", "/console/user", f"/console/decisions/{things.retrieval_id}"):
+        for path in things.pages():
             await typing.goto(path)
             assert await typing.evaluate(_REACHED) == []
             wanted = await typing.evaluate(_FOCUSABLE)

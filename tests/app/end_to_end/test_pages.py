@@ -1,4 +1,4 @@
-"""Every command and program of the pages on the first five minutes, the ideas and upgrading does what they say."""
+"""Every command and program of the README's first call and of these pages does what they say."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
+import httpx
 import pytest
 from alembic.script import ScriptDirectory
 
@@ -20,6 +21,7 @@ from tests.app.processes import Service, casebank, new_home, retain, until
 from tests.pages import blocks, python, shell
 from tests.paths import ROOT
 
+README = (ROOT / "README.md").read_text()
 IDEAS = (ROOT / "docs" / "ideas.md").read_text()
 
 
@@ -41,6 +43,40 @@ def test_five_minutes_by_python_and_by_fetch_end_in_a_case_each(home: Path):
             shell(home, f"node --input-type=module - <<'END'\n{fetch}END", service.url, **given)
             tasks.add("Rename the column name to title")
         until(lambda: {each["task"] for each in json.loads(shell(home, look, service.url, **given))["cases"]} == tasks)
+
+
+def test_the_first_call_impact_the_console_and_execution_memory_as_their_pages_have_them(home: Path):
+    first = next(
+        block for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) if "/v1/retain" in block
+    )
+    token, retain_it, ask = first.split("\n\n")
+    serve, open_it = blocks("console.md", "sh")[0].splitlines()
+    (impact,), (steps, kinds) = blocks("impact.md", "sh"), blocks("execution-memory.md", "sh")
+    assert serve.startswith("casebank serve ")
+    with Service(home) as service:
+        here = {"localhost:8700": service.url.removeprefix("http://"), ".venv/bin/": ""}
+        given = {"TOKEN": shell(home, f"{_here(token, here)}\necho $TOKEN").strip()}
+        answer = json.loads(shell(home, _here(retain_it, here), **given))
+        until(lambda: _answers(home, f"curl -s {service.url}/v1/cases/{answer['case_id']}", given)["status"] == "ready")
+        assert json.loads(shell(home, _here(ask, here), **given))["cases"][0]["case_id"] == answer["case_id"]
+        assert "cannot say yet" in shell(home, _here(impact, here), **given)
+        opened = shell(home, open_it.replace("--user", f"--at {service.url} --user"), BROWSER="true")
+        page = httpx.get(opened.strip(), follow_redirects=True)
+        assert page.status_code == 200
+        assert "Sign in" in page.text
+        assert "RETRIES" in shell(home, _here(steps, here), **given)
+        assert "find_symbol" in shell(home, _here(kinds, here), **given)
+
+
+def _here(commands: str, names: dict[str, str]) -> str:
+    for name, here in names.items():
+        commands = commands.replace(name, here)
+    return commands
+
+
+def _answers(home: Path, command: str, given: dict[str, str]) -> dict[str, str]:
+    told: dict[str, str] = json.loads(shell(home, f'{command} -H "Authorization: Bearer $TOKEN"', **given))
+    return told
 
 
 async def kept(server: EmbeddedPostgres) -> tuple[str, int]:

@@ -24,7 +24,7 @@ async def test_runs_that_were_shown_a_case_stand_beside_those_that_were_not(alic
     page = Page(text)
     assert "Did memory help?" in text
     assert "no proof" in text
-    assert "memory <strong>cannot say yet: " in text
+    assert "left empty: <strong>cannot say yet: " in text
     assert {"svg", "title", "desc", "table"} <= page.elements
     assert "1.00 where a case was shown, 0.25 where none was shown" in text
 
