@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
-from app import problems
+from app import openapi, problems
 from app.auth import TokenVerifier
 from app.console import routes as console
 from app.console.page import Doors
@@ -94,6 +94,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(PlainRefusal)
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
+    openapi.install(app)
     include(app, about.router)
     memories = (runs, findings, sessions, facts, knowledge, recall, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name

@@ -57,15 +57,16 @@ class Problem(BaseModel):
 
 
 _TEXT = {"type": "string"}
+_PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
 
 DOCUMENTED: dict[int | str, dict[str, object]] = {
     "default": {
         "description": "A problem document (RFC 9457)",
-        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+        "content": {MEDIA_TYPE: _PROBLEM},
     },
     429: {
         "description": "Too much for now, of this user, agent or session; a problem document (RFC 9457)",
-        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+        "content": {MEDIA_TYPE: _PROBLEM},
         "headers": {
             "Retry-After": {"description": "seconds", "schema": {"type": "integer"}},
             "RateLimit": {"description": "what is left of each limit, and when there is more", "schema": _TEXT},
@@ -86,6 +87,10 @@ class Kind:
 
 
 RETRY = (("Retry-After", "1"),)
+INVALID = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
+"""Of a request that does not have the documented form."""
+PROBLEMS = "x-problems"
+"""Where the OpenAPI document says which types of problem an operation answers with a status."""
 
 KINDS: dict[type[CasebankError], Kind] = {
     NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
@@ -100,7 +105,7 @@ KINDS: dict[type[CasebankError], Kind] = {
     KnowledgeExists: Kind("knowledge-exists", HTTPStatus.CONFLICT),
     NotJoined: Kind("not-joined", HTTPStatus.CONFLICT),
     RunEnded: Kind("run-ended", HTTPStatus.CONFLICT),
-    PathTooLong: Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY),
+    PathTooLong: INVALID,
     TurnsOutOfOrder: Kind("turns-out-of-order", HTTPStatus.CONFLICT),
     BodyNotJson: Kind("body-not-json", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     BodyTooLarge: Kind("body-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
@@ -135,7 +140,20 @@ KINDS: dict[type[CasebankError], Kind] = {
 
 def kind_of(error: CasebankError) -> Kind:
     """Returns the table's entry for the error's type or the nearest type above it."""
-    return next(KINDS[cls] for cls in type(error).__mro__ if cls in KINDS)
+    return kind_of_type(type(error))
+
+
+def kind_of_type(error: type[CasebankError]) -> Kind:
+    """Returns the same for a type."""
+    return next(KINDS[cls] for cls in error.__mro__ if cls in KINDS)
+
+
+def raises(*errors: type[CasebankError]) -> dict[int | str, dict[str, object]]:
+    """Returns the ``responses`` of a route that may answer these errors, besides those of any route of its form."""
+    by_status: dict[int | str, list[str]] = {}
+    for kind in map(kind_of_type, errors):
+        by_status.setdefault(int(kind.status), []).append(kind.slug)
+    return {status: {"description": "", PROBLEMS: slugs} for status, slugs in by_status.items()}
 
 
 def problem(kind: Kind, detail: str, **more: object) -> JSONResponse:
@@ -195,8 +213,7 @@ def _more(error: CasebankError) -> dict[str, object]:
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     """Names each wrong field and what is wrong; never repeats the value, which may be secret or not even text."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
-    kind = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
-    return problem(kind, "the request does not have the documented form", errors=faults(error.errors()))
+    return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

@@ -14,6 +14,9 @@ from app.migrate import migrate
 from app.postgres import EmbeddedPostgres, release, start
 from retrieval.telemetry import log
 
+TEMPLATES: dict[tuple[EmbeddedPostgres, str], str] = {}
+"""The migrated database that others are copied from, by server and setting of pgvector; nobody uses it itself."""
+
 
 @pytest.fixture(autouse=True)
 def logs_as_before() -> Iterator[None]:
@@ -36,14 +39,24 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 async def new_database(server: EmbeddedPostgres, *, pgvector: str = "auto") -> str:
-    """Creates a migrated database and returns its URL as the owner."""
+    """Creates a migrated database and returns its URL as the owner; only the first one of its kind is migrated."""
+    template = TEMPLATES.get((server, pgvector))
+    if template is None:
+        template = await _created(server, "template1")
+        await migrate(server.url(template), pgvector=pgvector)
+        TEMPLATES[server, pgvector] = template
+    return server.url(await _created(server, template))
+
+
+async def _created(server: EmbeddedPostgres, template: str) -> str:
+    """Copies the database, to which nobody may be connected, and returns the copy's name."""
     name = f"t{uuid4().hex}"
     admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
-    await admin.execute(f"CREATE DATABASE {name}")
-    await admin.close()
-    url = server.url(name)
-    await migrate(url, pgvector=pgvector)
-    return url
+    try:
+        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    finally:
+        await admin.close()
+    return name
 
 
 @pytest.fixture(scope="module")

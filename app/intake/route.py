@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from json import JSONDecodeError
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -74,6 +75,20 @@ class _Whole(Request):
         super().__init__(request.scope, request.receive)
         self._body = body
 
+    async def json(self) -> Any:
+        """Returns the parsed body.
+
+        Raises:
+            JSONDecodeError: it is no JSON, no UTF-8, or holds an integer of thousands of digits, which FastAPI would
+                otherwise answer in another form than a large body of the kind is.
+        """
+        try:
+            return await super().json()
+        except JSONDecodeError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise JSONDecodeError(type(error).__name__, "", 0) from error
+
     def validated_as(self, value: object) -> None:
         """Makes FastAPI find this where it looks for the parsed JSON; a model's own instance is not validated again."""
         self._json = value
@@ -89,7 +104,7 @@ class BodyRoute(APIRoute):
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         if self.kind is not None:
-            self.responses = {413: _too_much(self.responses), **self.responses}
+            self.responses = {**self.responses, 413: _too_much(self.responses)}
 
     @property
     def kind(self) -> type[Any] | None:
@@ -166,6 +181,7 @@ def _asks_who_calls(dependant: Dependant) -> bool:
 def _too_much(responses: dict[int | str, dict[str, Any]]) -> dict[str, Any]:
     return {
         **responses.get("default", {}),
+        **responses.get(413, {}),  # what the route itself says
         "description": f"The body has more bytes than the service takes, or holds more than {DOCUMENTED}, or takes too"
         " long to check and redact; a problem document says which",
     }

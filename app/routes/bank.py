@@ -9,7 +9,7 @@ from sqlalchemy import Row, RowMapping
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.bank import (
     AuditEntry,
     AuditOut,
@@ -27,6 +27,7 @@ from retrieval.errors import NotFound
 from retrieval.kinds import CaseStatus
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
 from writer.author import Author
+from writer.errors import SecretInName
 from writer.privacy.keys import UserKey
 from writer.privacy.names import nameable
 from writer.privacy.seal import unseal
@@ -112,7 +113,7 @@ async def list_profiles(parts: Parts, caller: Caller) -> ProfilesOut:
     return ProfilesOut(profiles=[_profile(row, counts) for row in rows])
 
 
-@router.get("/profiles/{agent:path}")
+@router.get("/profiles/{agent:path}", responses=raises(NotFound))
 async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> ProfileOut:
     """Returns a profile's settings and how many cases it has."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
@@ -123,7 +124,7 @@ async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> Profile
     return _profile(row, counts)
 
 
-@router.put("/profiles/{agent:path}")
+@router.put("/profiles/{agent:path}", responses=raises(SecretInName))
 async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, caller: Caller) -> ProfileOut:
     """Sets what the body names; the rest stays, or takes its default in a new profile."""
     settings = patch.model_dump(exclude_unset=True)

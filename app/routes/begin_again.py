@@ -5,14 +5,16 @@ from fastapi import APIRouter, Request
 from app.auth import TokenVerifier
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.begin_again import BeginAgainIn, BeginAgainOut
+from retrieval.errors import NotFound
+from writer.errors import ErasureNotConfirmed
 from writer.rights import begin_again as again
 
 router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.post("/begin-again")
+@router.post("/begin-again", responses=raises(ErasureNotConfirmed, NotFound))
 async def begin_again(body: BeginAgainIn, request: Request, parts: Parts, caller: Caller) -> BeginAgainOut:
     """Begins again for an erased user with a service token from before the purge, which is otherwise answered 410.
 

@@ -9,11 +9,12 @@ from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.facts import FactOut, FactsOut
 from retrieval.errors import NotFound
 from retrieval.facts.listing import FactPage, one_fact, page_of_facts
 from retrieval.kinds import FactCategory, FactKind
+from writer.errors import SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.privacy.words import Words
@@ -22,7 +23,7 @@ from writer.run import AgentKey
 router = APIRouter(prefix="/v1/facts", tags=["facts"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses=raises(SecretInName))
 async def tell_fact(written: FactWritten, parts: Parts, caller: Caller) -> FactOut:
     """Writes a fact down; the same again is counted, and a newer value closes the older one."""
     await parts.admission.of_agent(caller, "writes", written.agent)

@@ -4,8 +4,9 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import JsonValue
 
 from app.auth import TokenVerifier
 from app.deps import Operator, Parts, is_operator
@@ -19,6 +20,8 @@ from writer.privacy.master_keys import MasterKeyMismatch, agree
 
 router = APIRouter(tags=["service"], route_class=BodyRoute)
 
+_Said = dict[str, JsonValue]
+
 
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
@@ -26,7 +29,7 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz")
+@router.get("/readyz", responses={200: {"model": _Said}, 503: {"model": _Said, "description": "why it cannot"}})
 async def readyz(request: Request, parts: Parts) -> JSONResponse:
     """Returns whether the service can serve; to the operator, with the queue, its bounds and how the jobs do.
 
@@ -46,7 +49,7 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
     return JSONResponse({"status": "ok", **numbers})
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(parts: Parts, _operator: Operator) -> Response:
     """Returns every metric in Prometheus' text format, to the operator.
 

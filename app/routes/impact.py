@@ -8,14 +8,15 @@ from pydantic import AwareDatetime
 from app.deps import Caller, Parts
 from app.impact import Asked, impact_of
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.impact import ImpactOut
+from retrieval.errors import NotFound
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/impact", tags=["impact"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.get("")
+@router.get("", responses=raises(NotFound))
 async def get_impact(
     agent: Annotated[AgentKey, Query()],
     parts: Parts,

@@ -9,10 +9,11 @@ from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
 from retrieval.errors import NotFound
 from retrieval.knowledge import KnowledgePage, one_entry, page_of_knowledge
+from writer.errors import KnowledgeExists, SecretInName
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words
@@ -21,7 +22,7 @@ from writer.run import AgentKey, Tag
 router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses=raises(SecretInName))
 async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Writes an entry down; one of the same category, type and title is updated."""
     await parts.admission.of_agent(caller, "writes", written.agent)
@@ -68,7 +69,7 @@ async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> Kno
     return _shown(row, Words(caller.user_sub, key))
 
 
-@router.put("/{knowledge_id}")
+@router.put("/{knowledge_id}", responses=raises(KnowledgeExists, SecretInName))
 async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Puts this in the entry's place; its agent stays."""
     await parts.admission.of_agent(caller, "writes", written.agent)

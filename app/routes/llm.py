@@ -6,9 +6,10 @@ from fastapi import APIRouter, Path, Query
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.llm import RewriteIn, RewriteOut, UsageOut, UsagesOut
 from retrieval.rewriting.choice import Asker
+from writer.errors import SecretInName
 from writer.privacy.names import nameable
 from writer.procedures.llm import token_budget
 from writer.run import AgentKey
@@ -18,7 +19,7 @@ router = APIRouter(prefix="/v1", tags=["language model"], responses=DOCUMENTED, 
 AgentPath = Annotated[AgentKey, Path()]
 
 
-@router.post("/rewrite")
+@router.post("/rewrite", responses=raises(SecretInName))
 async def rewrite(asked: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
     """Returns a query as it would be searched for, without searching; secrets are taken out in any case."""
     await parts.admission.of_agent(caller, "reads", asked.agent)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
+from app.admission.errors import QueueFull
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.routes.procedures import procedure_out, threshold_out
 from app.routes.recall import recalled_out
 from app.schemas.loop import (
@@ -23,12 +24,15 @@ from app.schemas.loop import (
     RetrieveOut,
     SlotOut,
 )
+from retrieval.errors import NotFound
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.slate import Choice, Question, Retrieved
 from retrieval.schema import ALL_AGENTS
 from retrieval.search.candidates import Candidate, Filters, Search
 from retrieval.telemetry import REWARDS
+from writer.errors import IdempotencyConflict, NotJoined, RunEnded, SecretInName, SourceNotAllowed, UnknownReference
 from writer.privacy.names import nameable
+from writer.privacy.seal import PayloadTooLarge
 from writer.retain.draft import Draft
 from writer.retain.retain import retain_draft
 from writer.rewards.feedback import Feedback, give_feedback
@@ -44,7 +48,13 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("/v1/retain", status_code=202)
+@router.post(
+    "/v1/retain",
+    status_code=202,
+    responses=raises(
+        IdempotencyConflict, UnknownReference, SecretInName, SourceNotAllowed, PayloadTooLarge, QueueFull, RunEnded
+    ),
+)
 async def retain(draft: Draft, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None) -> RetainOut:
     """Stores one finished run and answers once it is on disk; the worker makes it ready to be found.
 
@@ -64,7 +74,7 @@ async def retain(draft: Draft, parts: Parts, caller: Caller, idempotency_key: Id
     )
 
 
-@router.post("/v1/retrieve")
+@router.post("/v1/retrieve", responses=raises(SecretInName))
 async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> RetrieveOut:
     """Returns up to k earlier runs that may help, with the text for the prompt, and logs the decision."""
     await parts.admission.of_agent(caller, "reads", question.agent)
@@ -90,7 +100,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
     )
 
 
-@router.post("/v1/feedback")
+@router.post("/v1/feedback", responses=raises(NotFound, NotJoined, SourceNotAllowed))
 async def feedback(given: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackOut:
     """Judges a loop, by its retrieval or its run: both, what was shown and used, and what was learned follow.
 

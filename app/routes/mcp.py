@@ -11,9 +11,9 @@ from app.auth import NotAllowed, NotAuthenticated
 from app.deps import Caller, Parts
 from app.intake.counts import check_counts
 from app.intake.route import BodyRoute, Intake
-from app.mcp.installed import McpWhenAsked
+from app.mcp.installed import McpNotInstalled, McpWhenAsked
 from app.memory_tools.asking import Asking
-from app.problems import DOCUMENTED, kind_of, problem
+from app.problems import DOCUMENTED, kind_of, problem, raises
 from app.schemas.mcp import ResourceMetadataOut
 from app.settings import Settings
 from writer.privacy.names import nameable
@@ -55,7 +55,11 @@ metadata = APIRouter(tags=["memory as tools"], route_class=BodyRoute)
 Agent = Annotated[AgentKey | None, Query(description="whose memory; unset: as CASEBANK_MCP_AGENT says")]
 
 
-@router.post(PATH, response_class=Response, responses={202: {"description": "a notification, which has no answer"}})
+@router.post(
+    PATH,
+    response_class=Response,
+    responses=raises(McpNotInstalled) | {202: {"description": "a notification, which has no answer"}},
+)
 async def speak_mcp(
     request: Request, response: Response, parts: Parts, caller: Caller, agent: Agent = None
 ) -> Response:

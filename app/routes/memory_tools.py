@@ -11,8 +11,10 @@ from app.intake.route import BodyRoute
 from app.memory_tools.asking import Asking
 from app.memory_tools.definitions import TOOLS, Definition, definitions
 from app.memory_tools.run import run_tool
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.memory_tools import Format, ToolDefinitionsOut, ToolTextOut
+from retrieval.errors import NotFound
+from writer.errors import SecretInName
 from writer.privacy.names import nameable
 from writer.run import AgentKey
 
@@ -39,4 +41,10 @@ def _route_of(tool: Definition) -> Callable[..., Awaitable[ToolTextOut]]:
 
 
 for _tool in TOOLS.values():
-    router.add_api_route(f"/{_tool.name}", _route_of(_tool), methods=["POST"], name=f"call_{_tool.name}")
+    router.add_api_route(
+        f"/{_tool.name}",
+        _route_of(_tool),
+        methods=["POST"],
+        name=f"call_{_tool.name}",
+        responses=raises(NotFound, SecretInName),
+    )

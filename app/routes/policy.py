@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.policy import AgentIn, LookOut, PoliciesOut, PolicyOut, RollbackOut, TrainingOut, TrialOut
 from app.training.processes import Trainings
 from policy import default
@@ -47,7 +47,7 @@ def _shown(row: AnyRow) -> PolicyOut:
     return shown.model_copy(update={"trial": told})
 
 
-@router.post("/train", status_code=202)
+@router.post("/train", status_code=202, responses=raises(NotFound))
 async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: Caller) -> TrainingOut:
     """Starts a training of this profile in a process of its own; ``GET /v1/policy`` shows what became of it."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
@@ -57,7 +57,7 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
     return TrainingOut(status=trainings.start(caller.user_sub, wanted.agent))
 
 
-@router.post("/rollback")
+@router.post("/rollback", responses=raises(NotFound))
 async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
     """Takes the serving policy out of service, and any trial with it; the untrained default goes on."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:

@@ -6,15 +6,16 @@ from fastapi import APIRouter
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut, SessionFoundOut, SourceOut
 from retrieval.recall.memory import KnowledgeSource, Memory, Recalled, RecallQuestion, TurnSource
+from writer.errors import SecretInName
 from writer.privacy.names import nameable
 
 router = APIRouter(tags=["recall"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.post("/v1/recall")
+@router.post("/v1/recall", responses=raises(SecretInName))
 async def recall(asked: RecallIn, parts: Parts, caller: Caller) -> RecallOut:
     """Finds turns, facts and knowledge by their words and their meaning, each with where it comes from."""
     await parts.admission.of_agent(caller, "reads", asked.agent)

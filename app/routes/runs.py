@@ -8,12 +8,14 @@ from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.loop import RedactionOut
 from app.schemas.runs import AppendedOut, RunOut, RunsOut, WholeRunOut
 from retrieval import listing
 from retrieval.errors import NotFound
 from retrieval.kinds import RunStatus
+from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
+from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
 from writer.retain.steps import StepsDraft, append_steps
 from writer.run import AgentKey
@@ -25,7 +27,9 @@ RunId = Annotated[
 ]
 
 
-@router.post("/{run_id}/steps")
+@router.post(
+    "/{run_id}/steps", responses=raises(IdempotencyConflict, RunEnded, UnknownReference, SecretInName, PayloadTooLarge)
+)
 async def tell_steps(run_id: RunId, draft: StepsDraft, parts: Parts, caller: Caller) -> AppendedOut:
     """Adds steps to a run and answers once they are on disk; the first call for an id begins the run.
 

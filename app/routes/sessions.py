@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header, Path, Query
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.loop import RedactionOut
 from app.schemas.sessions import (
     SessionOut,
@@ -20,6 +20,8 @@ from app.schemas.sessions import (
 from retrieval import listing
 from retrieval.context import count_tokens
 from retrieval.errors import NotFound
+from writer.errors import IdempotencyConflict, SecretInName, TurnsOutOfOrder, UnknownReference
+from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey, SessionName
 from writer.sessions.append import append_turns
 from writer.sessions.locked import delete_session
@@ -34,7 +36,10 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("/{session_id}/turns")
+@router.post(
+    "/{session_id}/turns",
+    responses=raises(IdempotencyConflict, TurnsOutOfOrder, UnknownReference, SecretInName, PayloadTooLarge),
+)
 async def tell_turns(
     session_id: SessionId, draft: TurnsDraft, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None
 ) -> TurnsAppendedOut:

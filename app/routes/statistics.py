@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.statistics import CaseNumbers, ProcedureNumbers, RetrievalNumbers, ReuseNumbers, StatisticsOut
 from retrieval import statistics
 from retrieval.database.rows import AnyRow
@@ -19,7 +19,7 @@ from writer.run import AgentKey
 router = APIRouter(prefix="/v1", tags=["bank"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.get("/profiles/{agent:path}/statistics")
+@router.get("/profiles/{agent:path}/statistics", responses=raises(NotFound))
 async def get_statistics(agent: Annotated[AgentKey, Path()], parts: Parts, caller: Caller) -> StatisticsOut:
     """Returns what a profile's bank holds, how often it is asked, and what came of that."""
     whose = caller.user_sub, agent

@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.problems import DOCUMENTED, raises
 from app.schemas.tools import FixOut, FormOut, ToolFailureOut, ToolMemoryOut, ToolOut, ToolsOut
 from policy.rate import wilson
 from retrieval import tools
@@ -34,7 +34,7 @@ async def list_tools(agent: Agent, parts: Parts, caller: Caller, limit: Limit = 
     return ToolsOut(tools=[ToolOut.model_validate(_counted(row)) for row in rows])
 
 
-@router.get("/{name:path}/memory")
+@router.get("/{name:path}/memory", responses=raises(NotFound))
 async def get_tool_memory(name: Name, agent: Agent, parts: Parts, caller: Caller) -> ToolMemoryOut:
     """Returns the tool's calls, error rate, typical arguments, common failures and the fixes that followed."""
     tool = tool_name(redact_text(name)[0])  # as the worker wrote it

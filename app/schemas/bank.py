@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, RrfK, Share, Similarity, Tokens, Weight
 from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, SummaryChoice, ToolKind
@@ -45,10 +45,10 @@ class CaseOut(BaseModel):
 class WholeCaseOut(CaseOut):
     """A case with what was sealed."""
 
-    prompt_snapshot: object
-    tool_traces: list[dict[str, object]]
-    turns: list[dict[str, object]]
-    procedure: dict[str, object] | None = Field(
+    prompt_snapshot: JsonValue
+    tool_traces: list[dict[str, JsonValue]]
+    turns: list[dict[str, JsonValue]]
+    procedure: dict[str, JsonValue] | None = Field(
         description="`status`: `procedure_learned` or `failure_lesson` with the record as `data`, or "
         "`no_failure_detected`; null: not analysed yet, or what was learned is gone"
     )
@@ -163,7 +163,7 @@ class AuditEntry(BaseModel):
     actor: str
     action: str
     subject_id: UUID | None
-    payload: dict[str, object]
+    payload: dict[str, JsonValue]
     created_at: datetime
 
 

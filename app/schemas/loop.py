@@ -1,10 +1,10 @@
 """The bodies of the loop: retain, retrieve, feedback; each with an example for the documentation."""
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
 from app.schemas.recall import RecallOut
@@ -260,7 +260,7 @@ class LessonOut(BaseModel):
         description="failure_lesson: a failure that was never put right; null: calls failed, and nobody knows why, or "
         "what was learned is out of use"
     )
-    data: dict[str, Any] | None = Field(description="the record; null where there is none")
+    data: dict[str, JsonValue] | None = Field(description="the record; null where there is none")
 
 
 class Memory(BaseModel):

@@ -4,7 +4,7 @@ A model reads names and descriptions, so both are short: `app.memory_tools.defin
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -110,4 +110,4 @@ class ToolTextOut(BaseModel):
 class ToolDefinitionsOut(BaseModel):
     """The definitions, to be handed to a model as they are."""
 
-    tools: list[dict[str, Any]]
+    tools: list[dict[str, JsonValue]]

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.schemas.fields import Real
 from retrieval.kinds import PolicyStatus
@@ -42,8 +42,8 @@ class PolicyOut(BaseModel):
     feature_version: int
     blend: Real = Field(description="weight of the learned part in the order: n / (n + n0)")
     decisions: int = Field(description="rewarded decisions that it was trained on")
-    metrics: dict[str, object]
-    verdict: dict[str, object] | None = Field(description="of the gate: every number and every reason")
+    metrics: dict[str, JsonValue]
+    verdict: dict[str, JsonValue] | None = Field(description="of the gate: every number and every reason")
     trial: TrialOut | None = Field(default=None, description="null before the first night of its trial")
     prior_version: int | None
     created_at: datetime

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from sqlalchemy import RowMapping
 
 from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
@@ -97,7 +97,7 @@ class ProcedureOut(BaseModel):
     query_kind: QueryKind | None = Field(description="what kind of thing its run was asked for; null: not known")
     success_score: Real | None = Field(description="of its run, 0 to 1; null: not known")
     duration_ms: Real | None = Field(description="of the calls of its run together; null: not known")
-    record: dict[str, object] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
+    record: dict[str, JsonValue] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
     case_id: UUID | None = Field(description="the run whose words it is made of; null once that was pruned")
     source_case_ids: list[UUID]
     occurrences: int
@@ -139,8 +139,8 @@ class FieldChangeOut(BaseModel):
     """A field that differs between two versions."""
 
     field: str
-    before: object
-    after: object
+    before: JsonValue
+    after: JsonValue
 
 
 class StepChangeOut(BaseModel):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from app.schemas.loop import RedactionOut
 from retrieval.kinds import RunStatus
@@ -36,7 +36,7 @@ class RunOut(BaseModel):
 class WholeRunOut(RunOut):
     """A run with its steps, in their order; those of one that was retained are in its case."""
 
-    steps: list[dict[str, object]]
+    steps: list[dict[str, JsonValue]]
 
 
 class RunsOut(BaseModel):

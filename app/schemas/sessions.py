@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from app.schemas.loop import RedactionOut
 from retrieval.kinds import SummaryChoice
@@ -25,11 +25,11 @@ class TurnOut(BaseModel):
     number: int
     time: datetime
     role: str
-    content: object = None
+    content: JsonValue = None
     name: str | None = None
-    tool_calls: list[dict[str, object]] | None = None
+    tool_calls: list[dict[str, JsonValue]] | None = None
     tool_call_id: str | None = None
-    refusal: object = None
+    refusal: JsonValue = None
 
 
 class SummaryItemOut(BaseModel):

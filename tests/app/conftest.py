@@ -19,6 +19,7 @@ from app.auth import ACT_AS, issue_token
 from app.main import create_app
 from app.runtime import Runtime
 from app.settings import Settings
+from tests.app.documented import errors_are_documented
 from writer.privacy.words import Words
 
 SETTLES_WITHIN_S = 30
@@ -27,7 +28,10 @@ AGENT = "operator"
 
 @dataclass(frozen=True)
 class Service:
-    """The running service; every client calls it with all that HTTP would add, but for the socket."""
+    """The running service; every client calls it with all that HTTP would add, but for the socket.
+
+    An error that the OpenAPI document does not tell of the operation fails the test that meets it.
+    """
 
     app: FastAPI
     settings: Settings
@@ -50,9 +54,10 @@ class Service:
         )
 
     async def http(self, token: str | None) -> httpx.AsyncClient:
+        hooks = {"response": [errors_are_documented(self.app)]}
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        client = httpx.AsyncClient(transport=transport, base_url="http://casebank", headers=headers)
+        client = httpx.AsyncClient(transport=transport, base_url="http://casebank", headers=headers, event_hooks=hooks)
         return await self.stack.enter_async_context(client)
 
     async def user(self, name: str = "") -> "User":

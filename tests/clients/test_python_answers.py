@@ -62,7 +62,8 @@ def form(wanted: Any) -> Any:
 
 def form_in_openapi(field: dict[str, Any]) -> set[str]:
     if "$ref" in field:
-        return {field["$ref"].rpartition("/")[2]}
+        name = field["$ref"].rpartition("/")[2]
+        return {"anything" if name == "JsonValue" else name}
     if "anyOf" in field:
         return set().union(*(form_in_openapi(each) for each in field["anyOf"]))
     if "type" not in field:

@@ -59,7 +59,9 @@ def _read(stored: Mapping[str, Any]) -> Verdict | None:
 def _learning(policies: Sequence[PolicyOut]) -> tuple[Chart | None, list[dict[str, Any]]]:
     """Returns the learning curve of the newest policy that has one, drawn and in numbers."""
     points = next((each.metrics["learning_curve"] for each in policies if each.metrics.get("learning_curve")), [])
-    numbers = [dict(point) for point in points] if isinstance(points, list) else []
+    numbers: list[dict[str, Any]] = (
+        [each for each in points if isinstance(each, dict)] if isinstance(points, list) else []
+    )
     line = [Point(point["decisions"], point["log_loss_gain"]) for point in numbers]
     said = "How much better the policy foresees rewards that it has not seen, by how many decisions it learned from."
     labels = [(point.along, f"{point.along:.0f}") for point in line]

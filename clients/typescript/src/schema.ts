@@ -312,6 +312,7 @@ export interface components {
              */
             arguments?: string;
         };
+        /** @description any JSON */
         JsonValue: unknown;
         /**
          * LearnedProcedure
@@ -370,6 +371,46 @@ export interface components {
              * @description those of them that there was no room for
              */
             left_out: number;
+        };
+        /**
+         * Problem
+         * @description What every answer that is not a success looks like.
+         */
+        Problem: {
+            /**
+             * Type
+             * @example urn:casebank:problem:not-found
+             */
+            type: string;
+            /**
+             * Title
+             * @example Not Found
+             */
+            title: string;
+            /**
+             * Status
+             * @example 404
+             */
+            status: number;
+            /**
+             * Detail
+             * @example no such case
+             */
+            detail: string;
+            /**
+             * Retry At
+             * @description of a request that was not let in: when a try may succeed
+             * @default
+             */
+            retry_at?: string;
+            /**
+             * Errors
+             * @description of an invalid request: each field and its fault
+             * @default []
+             */
+            errors?: {
+                [key: string]: string;
+            }[];
         };
         /**
          * ProcedureData
@@ -894,18 +935,16 @@ export interface components {
             time: string;
             /** Role */
             role: string;
-            /** Content */
-            content?: unknown;
+            content?: components["schemas"]["JsonValue"];
             /** Name */
             name?: string | null;
             /** Tool Calls */
             tool_calls?: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["JsonValue"];
             }[] | null;
             /** Tool Call Id */
             tool_call_id?: string | null;
-            /** Refusal */
-            refusal?: unknown;
+            refusal?: components["schemas"]["JsonValue"];
         };
         /**
          * TurnTold
@@ -1070,48 +1109,67 @@ export interface operations {
                     "application/json": components["schemas"]["RetrieveOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1126,42 +1184,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1170,42 +1202,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1239,48 +1236,76 @@ export interface operations {
                     "application/json": components["schemas"]["RetainOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1295,42 +1320,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1339,42 +1338,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1406,48 +1370,85 @@ export interface operations {
                     "application/json": components["schemas"]["FeedbackOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1462,42 +1463,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1506,42 +1481,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1574,6 +1514,60 @@ export interface operations {
                     "application/json": components["schemas"]["WholeSessionOut"];
                 };
             };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
             429: {
                 headers: {
@@ -1586,42 +1580,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1630,42 +1598,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1694,6 +1627,60 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
             429: {
                 headers: {
@@ -1706,42 +1693,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1750,42 +1711,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1822,48 +1748,85 @@ export interface operations {
                     "application/json": components["schemas"]["TurnsAppendedOut"];
                 };
             };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
             413: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
@@ -1878,42 +1841,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description A problem document (RFC 9457) */
@@ -1922,42 +1859,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": {
-                        /**
-                         * Type
-                         * @example urn:casebank:problem:not-found
-                         */
-                        type: string;
-                        /**
-                         * Title
-                         * @example Not Found
-                         */
-                        title: string;
-                        /**
-                         * Status
-                         * @example 404
-                         */
-                        status: number;
-                        /**
-                         * Detail
-                         * @example no such case
-                         */
-                        detail: string;
-                        /**
-                         * Retry At
-                         * @description of a request that was not let in: when a try may succeed
-                         * @default
-                         */
-                        retry_at?: string;
-                        /**
-                         * Errors
-                         * @description of an invalid request: each field and its fault
-                         * @default []
-                         */
-                        errors?: {
-                            [key: string]: string;
-                        }[];
-                    };
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };

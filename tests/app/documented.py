@@ -1,0 +1,39 @@
+"""Holds every error that a test meets against the OpenAPI document: an operation that answers another fails."""
+
+import re
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+ANYWHERE = (405, 500, 501)
+"""Of a method that the path does not have, and of what must not happen: the document says ``default``."""
+
+
+def errors_are_documented(app: FastAPI) -> Callable[[httpx.Response], Awaitable[None]]:
+    """Returns the check of a response, for the event hooks of a client."""
+
+    async def check(response: httpx.Response) -> None:
+        operation = _operation(app, response.request)
+        if response.status_code < 400 or response.status_code in ANYWHERE or "security" not in operation:
+            return
+        told = operation["responses"].get(str(response.status_code), {})
+        await response.aread()
+        kind = response.json()["type"].rpartition(":")[2]
+        known = told.get("x-problems", [kind] if response.status_code == 429 else [])
+        assert kind in known, f"{response.request.method} {response.url.path} answers {response.status_code} {kind}"
+
+    return check
+
+
+def _operation(app: FastAPI, request: httpx.Request) -> dict[str, Any]:
+    fitting = [path for path in app.openapi()["paths"] if _pattern(path).fullmatch(request.url.path)]
+    nearest = max(fitting, key=lambda path: (path.count("{") == 0, len(re.sub(r"\{.*?\}", "", path))), default=None)
+    return app.openapi()["paths"][nearest].get(request.method.lower(), {}) if nearest else {}
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{.*?\\\}", ".+", re.escape(path)))

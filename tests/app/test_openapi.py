@@ -1,0 +1,78 @@
+"""The OpenAPI document is worth generating a client from: every error of an operation, and a type for every field."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.app.conftest import Service
+
+JSON = "JsonValue"
+
+
+def document(service: Service) -> dict[str, Any]:
+    return service.app.openapi()
+
+
+def operations(service: Service) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in document(service)["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method} {path}", operation
+
+
+def vague(schema: dict[str, Any], where: str) -> Iterator[str]:
+    """Yields where a schema lets through what it does not describe."""
+    told = {"type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"} & set(schema)
+    if not told or schema.get("additionalProperties") is True:
+        yield where
+    if schema.get("type") == "object" and not {"properties", "additionalProperties"} & set(schema):
+        yield where
+    for name, inner in schema.get("properties", {}).items():
+        yield from vague(inner, f"{where}.{name}")
+    for many in ("anyOf", "oneOf", "allOf"):
+        for inner in schema.get(many, []):
+            yield from vague(inner, where)
+    for one in ("items", "additionalProperties"):
+        if isinstance(schema.get(one), dict):
+            yield from vague(schema[one], f"{where}[]")
+
+
+def test_no_field_takes_or_answers_what_the_document_does_not_describe(service: Service):
+    found = [
+        each for name, schema in document(service)["components"]["schemas"].items() for each in vague(schema, name)
+    ]
+    for name, operation in operations(service):
+        for each in operation.get("parameters", []):
+            found += vague(each["schema"], f"{name} {each['name']}")
+        for status, told in operation["responses"].items():
+            for media in told.get("content", {}).values():
+                found += vague(media["schema"], f"{name} {status}")
+    assert found == []
+
+
+def test_any_json_is_a_type_by_name(service: Service):
+    schema = document(service)["components"]["schemas"][JSON]
+    kinds = {each["type"] for each in schema["anyOf"]}
+    assert kinds == {"string", "number", "boolean", "null", "array", "object"}
+
+
+def test_every_error_is_a_problem_by_name_with_its_types(service: Service):
+    for name, operation in operations(service):
+        for status, told in operation["responses"].items():
+            if status.startswith(("4", "5")) and "/v1/" in name:
+                (media,) = told["content"].items()
+                assert media == ("application/problem+json", {"schema": {"$ref": "#/components/schemas/Problem"}}), name
+                assert told["description"], (name, status)
+
+
+def test_an_operation_tells_the_errors_of_its_form_and_its_own(service: Service):
+    told = {name: set(operation["responses"]) for name, operation in operations(service)}
+    assert told["post /v1/retain"] >= {"400", "401", "403", "409", "410", "413", "415", "422", "429", "503"}
+    assert told["get /v1/cases/{case_id}"] >= {"401", "403", "404", "410", "422", "503"}
+    assert told["get /v1/profiles"] >= {"401", "403", "410", "503"}
+    assert not told["get /v1/profiles"] & {"404", "409", "413", "415"}
+    assert told["get /healthz"] == {"200"}
+
+
+def test_a_status_names_its_types_of_problem(service: Service):
+    (turns,) = (operation for name, operation in operations(service) if name == "post /v1/sessions/{session_id}/turns")
+    assert turns["responses"]["409"]["x-problems"] == ["idempotency-conflict", "turns-out-of-order"]
+    assert "payload-too-large" in turns["responses"]["413"]["x-problems"]
