@@ -36,6 +36,7 @@ from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
+from writer.worker.summarist import Summarist
 from writer.worker.worker import Pace, Worker
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             async with database.as_worker() as connection:
                 await agree(connection, keyring.masters)
         database = await _signed_at_last(database, keyring.masters, stack)
-        rewriting, teachers = Rewriting(database), None
+        rewriting, teachers, summarist = Rewriting(database), None, None
         if settings.llm == "openai":
             patient, quick = make_model(settings), make_model(settings, settings.llm_rewrite_budget_s)
             stack.push_async_callback(patient.aclose)
@@ -118,6 +119,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             account = Account(database, settings.llm_tokens_per_day)
             rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
             teachers = LlmLearners(patient, account, rule_learners())
+            summarist = Summarist(database, keyring, patient, account)
         pgvector = await has_pgvector(database)
         yield Runtime(
             settings=settings,
@@ -126,7 +128,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             keyring=keyring,
             rewriting=rewriting,
             reader=Reader(database, embedder, pgvector, settings.explore, rewriting, WordSeals(keyring)),
-            worker=Worker(database, embedder, keyring, pgvector, _pace(settings), llm=teachers),
+            worker=Worker(database, embedder, keyring, pgvector, _pace(settings), llm=teachers, summarist=summarist),
             admission=make_admission(settings, database),
         )
 

@@ -1,8 +1,10 @@
 """The one MetaData of all tables, and the columns and checks that many of them share."""
 
-from typing import get_args
+from typing import Any, get_args
 
-from sqlalchemy import CheckConstraint, Column, DateTime, MetaData, Text, func
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import CheckConstraint, Column, DateTime, Integer, MetaData, Text, func, text
+from sqlalchemy.dialects.postgresql import TSVECTOR
 
 metadata = MetaData(
     naming_convention={
@@ -23,6 +25,29 @@ def user() -> Column[str]:
 def created() -> Column[object]:
     """Returns the column that says since when there is the row."""
     return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
+
+
+def search_columns() -> tuple[Column[Any], ...]:
+    """Returns the columns by which a text is found: the index of its stemmed words, and its vector."""
+    return (
+        Column(
+            "search_text",
+            Text,
+            nullable=False,
+            server_default=text("''"),
+            comment="to be indexed; a trigger empties it",
+        ),
+        Column("search_vector", TSVECTOR, comment="of search_text, by a trigger"),
+        Column(
+            "word_count",
+            Integer,
+            nullable=False,
+            server_default=text("0"),
+            comment="of search_text without stop words, by a trigger",
+        ),
+        Column("model", Text, comment="of the vector; null: it has none yet, or none can be made"),
+        Column("embedding", Vector(), comment="real[] where pgvector is missing"),
+    )
 
 
 def one_of(column: str, kind: object) -> CheckConstraint:

@@ -63,7 +63,9 @@ AnalystChoice = Literal["rules", "llm"]
 """Who explains the failures of a profile's runs."""
 Abstraction = Literal["off", "concrete", "abstract", "hybrid"]
 """How abstract a profile wants its scripts; ``off``: it wants none."""
-LlmPurpose = Literal["rewrite", "analyse", "abstract", "revise"]
+SummaryChoice = Literal["rules", "llm"]
+"""Who tells of a session's turns that no longer fit."""
+LlmPurpose = Literal["rewrite", "analyse", "abstract", "revise", "summarise"]
 """What a language model was asked for, in the account of a profile's tokens."""
 
 MasterKeyStatus = Literal["current", "retiring", "retired"]

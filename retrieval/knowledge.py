@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Table, select
 
 from retrieval.database.rows import Rows
 from retrieval.knowledge_schema import knowledge, shared_knowledge
@@ -38,22 +38,21 @@ def one_entry(user_sub: str, entry_id: UUID) -> Rows:
 
 def page_of_knowledge(user_sub: str, page: KnowledgePage) -> Rows:
     """Returns the statement for a page of entries, the newest first; ids rise with time (UUIDv7)."""
-    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type, "said": page.said}
-    wanted = [knowledge.c[name] == value for name, value in only.items() if value is not None]
-    statement = _entries().where(knowledge.c.user_sub == user_sub, *wanted)
-    if page.before is not None:
-        statement = statement.where(knowledge.c.id < page.before)
-    return statement.order_by(knowledge.c.id.desc()).limit(page.limit)
+    return _paged(_entries().where(knowledge.c.user_sub == user_sub), knowledge, page)
 
 
 def page_of_shared(page: KnowledgePage) -> Rows:
-    """Returns the statement for a page of shared entries, the newest first."""
-    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type}
-    wanted = [shared_knowledge.c[name] == value for name, value in only.items() if value is not None]
-    if page.before is not None:
-        wanted.append(shared_knowledge.c.id < page.before)
+    """Returns the statement for a page of shared entries, likewise."""
     shown = [shared_knowledge.c[name] for name in ("id", "category", "entry_type", "title", "text")]
-    return select(*shown).where(*wanted).order_by(shared_knowledge.c.id.desc()).limit(page.limit)
+    return _paged(select(*shown), shared_knowledge, page)
+
+
+def _paged(entries: Rows, table: Table, page: KnowledgePage) -> Rows:
+    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type, "said": page.said}
+    wanted = [table.c[name] == value for name, value in only.items() if value is not None]
+    if page.before is not None:
+        wanted.append(table.c.id < page.before)
+    return entries.where(*wanted).order_by(table.c.id.desc()).limit(page.limit)
 
 
 def _entries() -> Rows:

@@ -4,25 +4,21 @@ What a user's entry says is sealed; beside it stands a keyed hash, by which the 
 and what finds them, hold nothing of any user, and belong to none: the operator writes them, and the service reads them.
 """
 
-from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
     ForeignKeyConstraint,
     Index,
-    Integer,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
     Text,
     Uuid,
     func,
-    text,
 )
-from sqlalchemy.dialects.postgresql import TSVECTOR
 
-from retrieval.columns import created, metadata, user
+from retrieval.columns import created, metadata, search_columns, user
 
 knowledge = Table(
     "knowledge",
@@ -67,19 +63,7 @@ shared_memories = Table(
     Column("id", Uuid, nullable=False),
     Column("agent_key", Text, nullable=False),
     Column("knowledge_id", Uuid, nullable=False),
-    Column(
-        "search_text", Text, nullable=False, server_default=text("''"), comment="to be indexed; a trigger empties it"
-    ),
-    Column("search_vector", TSVECTOR, comment="of search_text, by a trigger"),
-    Column(
-        "word_count",
-        Integer,
-        nullable=False,
-        server_default=text("0"),
-        comment="of search_text without stop words, by a trigger",
-    ),
-    Column("model", Text, comment="of the vector; null: it has none yet, or none can be made"),
-    Column("embedding", Vector(), comment="real[] where pgvector is missing"),
+    *search_columns(),
     PrimaryKeyConstraint("id"),
     ForeignKeyConstraint(["knowledge_id"], ["shared_knowledge.id"], ondelete="CASCADE"),
     CheckConstraint("(model IS NULL) = (embedding IS NULL)", name="vector"),

@@ -3,7 +3,6 @@
 What they say is sealed in their own rows; these go with them.
 """
 
-from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CheckConstraint,
     Column,
@@ -19,9 +18,8 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import TSVECTOR
 
-from retrieval.columns import created, metadata, one_of, user
+from retrieval.columns import created, metadata, one_of, search_columns, user
 from retrieval.kinds import MemoryKind, MemoryStatus
 
 memories = Table(
@@ -35,19 +33,7 @@ memories = Table(
     Column("turn_number", Integer, comment="of a turn"),
     Column("fact_id", Uuid, comment="of a fact"),
     Column("knowledge_id", Uuid, comment="of an entry of knowledge"),
-    Column(
-        "search_text", Text, nullable=False, server_default=text("''"), comment="to be indexed; a trigger empties it"
-    ),
-    Column("search_vector", TSVECTOR, comment="of search_text, by a trigger"),
-    Column(
-        "word_count",
-        Integer,
-        nullable=False,
-        server_default=text("0"),
-        comment="of search_text without stop words, by a trigger",
-    ),
-    Column("model", Text, comment="of the vector; null: it has none yet, or none can be made"),
-    Column("embedding", Vector(), comment="real[] where pgvector is missing"),
+    *search_columns(),
     Column(
         "status", Text, nullable=False, server_default=text("'pending'"), comment="pending: it waits for its vector"
     ),

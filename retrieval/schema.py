@@ -58,10 +58,11 @@ from retrieval.kinds import (
     Rewrite,
     RunOutcome,
     RunStatus,
+    SummaryChoice,
 )
 from retrieval.knowledge_schema import knowledge
 from retrieval.memory_schema import memories
-from retrieval.session_schema import sessions, turns
+from retrieval.session_schema import session_summaries, sessions, turns
 
 SEARCH_CONFIGURATION = "english"
 """The text search configuration of stored vectors and of queries; both must agree."""
@@ -122,6 +123,7 @@ profiles = Table(
         "tool_kinds", JSONB, nullable=False, server_default=text("'{}'"), comment="of tools whose names do not tell"
     ),
     Column("session_ttl_days", Integer, comment="since its last turn; null: a session stays"),
+    Column("session_summary", Text, nullable=False, server_default=text("'rules'"), comment="who tells of older turns"),
     Column("session_share", REAL, nullable=False, server_default=text("0.4"), comment="of a context's tokens, at most"),
     Column("facts_share", REAL, nullable=False, server_default=text("0.2"), comment="likewise"),
     Column("procedures_share", REAL, nullable=False, server_default=text("0.33333334"), comment="likewise"),
@@ -134,6 +136,7 @@ profiles = Table(
     _one_of("rewrite", Rewrite),
     _one_of("analyst", AnalystChoice),
     _one_of("abstraction", Abstraction),
+    _one_of("session_summary", SummaryChoice),
     _unit_interval("least_success"),
     CheckConstraint("procedures BETWEEN 0 AND 10", name="procedures"),
     _unit_interval("session_share"),
@@ -702,6 +705,7 @@ USER_TABLES = (
     facts,
     cases,
     turns,
+    session_summaries,
     sessions,
     decision_slots,
     decisions,

@@ -36,6 +36,9 @@ class UserSeal(Protocol):
     def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
         """Returns the message of a session's turn."""
 
+    def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
+        """Returns what a model tells of a session's turns up to that number, line by line."""
+
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
         """Returns what a fact says: text, subject, attribute, value, unit."""
 

@@ -58,6 +58,20 @@ sessions = Table(
     comment="conversations of a user with an agent",
 )
 
+session_summaries = Table(
+    "session_summaries",
+    metadata,
+    user(),
+    Column("session_id", Uuid, nullable=False),
+    Column("last_turn", Integer, nullable=False, comment="it tells of the turns up to that number"),
+    Column("payload", LargeBinary, nullable=False, comment="sealed: what a language model tells of them, line by line"),
+    created(),
+    PrimaryKeyConstraint("user_sub", "session_id", "last_turn"),
+    ForeignKeyConstraint(["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"], ondelete="CASCADE"),
+    CheckConstraint("last_turn > 0", name="last_turn"),
+    comment="what language models told of sessions as they grew; a newer one leaves the older ones as they are",
+)
+
 turns = Table(
     "turns",
     metadata,

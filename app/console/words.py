@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from policy.reasons import Reason
-from retrieval.kinds import Abstraction, AnalystChoice, Rewrite
+from retrieval.kinds import Abstraction, AnalystChoice, Rewrite, SummaryChoice
 
 REASONS: dict[Reason, str] = {
     "chosen": "Chosen: it stands by the order and the rules.",
@@ -145,6 +145,13 @@ SETTINGS: dict[str, list[Setting]] = {
             may_be_empty=True,
         ),
         Setting("procedures_share", "Share for procedures", "Of the text's tokens, 0 to 1, beside cases.", "part"),
+        Setting(
+            "session_summary",
+            "Who tells of a session's older turns",
+            "rules: as it was said. llm: a language model, where the service has one.",
+            "choice",
+            choices=get_args(SummaryChoice),
+        ),
         Setting(
             "session_share", "Share for the session", "Of the text's tokens, 0 to 1; the rest is for others.", "part"
         ),

@@ -82,7 +82,7 @@ async def get_session(
     caller: Caller,
     token_budget: Annotated[int, Query(ge=0, le=100_000)] = 2_000,
 ) -> WholeSessionOut:
-    """Returns the newest turns that fit the budget, and by rule what was said before them."""
+    """Returns the newest turns that fit the budget, and what was said before them, by rule or by a model."""
     view = await parts.reader.session(caller.user_sub, caller.authorised_at, session_id, token_budget)
     if view is None:
         raise NotFound("no such session")
@@ -96,8 +96,10 @@ async def get_session(
             TurnOut.model_validate({**turn.message, "number": turn.number, "time": turn.said_at}) for turn in view.turns
         ],
         summary=[
-            SummaryItemOut(turn=item.number, kind=item.kind, role=item.role, text=item.text) for item in view.items
+            SummaryItemOut(turn=item.number, kind=item.kind, role=item.role, text=item.text, by=item.by)
+            for item in view.items
         ],
+        summary_by=view.summary_by,
         left_out=view.left_out,
         tokens=sum(count_tokens(turn.text) for turn in view.turns)
         + sum(count_tokens(item.line) for item in view.items),

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, RrfK, Share, Similarity, Tokens, Weight
-from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, ToolKind
+from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, SummaryChoice, ToolKind
 from writer.run import Strict
 
 
@@ -102,6 +102,9 @@ class ProfilePatch(Strict):
     session_ttl_days: int | None = Field(
         default=None, ge=1, le=36_500, description="how long a session stays after its last turn; null: for good"
     )
+    session_summary: SummaryChoice | None = Field(
+        default=None, description="who tells of a session's turns that no longer fit: rules, or a language model"
+    )
     session_share: Share | None = Field(
         default=None,
         description="which part of a context's tokens the session may have; what it leaves is for the rest",
@@ -136,6 +139,7 @@ class ProfileOut(BaseModel):
     llm_tokens_per_day: int | None
     tool_kinds: dict[str, ToolKind]
     session_ttl_days: int | None
+    session_summary: SummaryChoice
     session_share: Real
     facts_share: Real
     procedures_share: Real

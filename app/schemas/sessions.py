@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel, Field, JsonValue
 
 from app.schemas.loop import RedactionOut
+from retrieval.kinds import SummaryChoice
 from retrieval.sessions.summary import ItemKind
 
 
@@ -32,12 +33,13 @@ class TurnOut(BaseModel):
 
 
 class SummaryItemOut(BaseModel):
-    """Something that was said in a turn that is not shown, as it was said."""
+    """Something that was said in a turn that is not shown: as it was said, or in a language model's words."""
 
     turn: int
     kind: ItemKind
     role: str
     text: str
+    by: SummaryChoice = Field(description="rules: as it was said; llm: as a model tells it")
 
 
 class SessionOut(BaseModel):
@@ -55,8 +57,11 @@ class WholeSessionOut(SessionOut):
 
     turns: list[TurnOut] = Field(description="the newest ones that fit the budget, oldest first")
     summary: list[SummaryItemOut] = Field(
-        description="of the turns before those, by rule: what was asked, decided and named, commands and values, each "
-        "as it was said; at most a quarter of the budget, and what the turns leave of it"
+        description="of the turns before those: what was asked, decided and named, commands and values; at most a "
+        "quarter of the budget, and what the turns leave of it"
+    )
+    summary_by: SummaryChoice = Field(
+        description="llm: where the profile asks for it, a model told of some of those turns; rules: nobody but them"
     )
     left_out: int = Field(description="how many turns are not among `turns`")
     tokens: int = Field(description="of turns and summary together, as estimated")

@@ -14,7 +14,7 @@ see docs/decisions/0016; all others are 1.
 
 Once Postgres plans for any user, after five executions, it cannot know how many rows the parts have, and would compare
 each with each: 5 s for 10,000 turns. So what is large is joined in full, which takes a hash or a merge; no row is on
-the right alone.
+the right alone. Means and deviations are summed up, for a window over all would sort all.
 """
 
 from datetime import datetime
@@ -72,13 +72,18 @@ class MemoryRow(Protocol):
 
 
 _BY_VECTOR = """CASE WHEN m.model = :model AND vector_dims(m.embedding) = cardinality(:vector)
-             THEN 1 - (m.embedding <=> CAST(:vector AS vector)) END"""
+             THEN 1 - (m.embedding <=> (SELECT CAST(:vector AS vector))) END"""
 _UNKNOWN = "CAST(NULL AS float)"
 
 
-def _z(measure: str, among: str) -> str:
+def _z(measure: str, mean: str, deviation: str) -> str:
     """Returns by how many standard deviations the measure is above the mean; 0 where all are alike."""
-    return f"coalesce(({measure} - avg({measure}) OVER {among}) / nullif(stddev_pop({measure}) OVER {among}, 0), 0)"
+    return f"coalesce(({measure} - {mean}) / nullif({deviation}, 0), 0)"
+
+
+def _z_of_all(measure: str) -> str:
+    """Returns the same for a column among all rows, for there are few."""
+    return _z(measure, f"avg({measure}) OVER ()", f"stddev_pop({measure}) OVER ()")
 
 
 def _sql(similarity: str) -> str:
@@ -119,13 +124,18 @@ talks AS MATERIALIZED (
     SELECT session_id, sum(word_count) AS word_count FROM entries WHERE kind = 'turn' GROUP BY session_id
 ),
 sizes AS MATERIALIZED (
-    SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean FROM entries GROUP BY kind
+    SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean,
+        avg(similarity) AS similarity, stddev_pop(similarity) AS similarity_sd
+    FROM entries GROUP BY kind
     UNION ALL
-    SELECT 'session', count(*), greatest(avg(word_count), 1) FROM talks
+    SELECT 'session', count(*), greatest(avg(word_count), 1), NULL, NULL FROM talks
 ),
 hits AS MATERIALIZED (
-    SELECT e.kind, e.id, e.session_id, e.word_count, u.lexeme, cardinality(u.positions) AS times
-    FROM entries e CROSS JOIN LATERAL unnest(e.matching) AS u JOIN words ON words.lexeme = u.lexeme
+    SELECT e.kind, e.id, e.session_id, e.word_count, (e.word).lexeme, cardinality((e.word).positions) AS times
+    FROM (
+        SELECT kind, id, session_id, word_count, unnest(matching) AS word FROM entries WHERE matching IS NOT NULL
+    ) e
+        JOIN words ON words.lexeme = (e.word).lexeme
 ),
 all_hits AS MATERIALIZED (
     SELECT kind, id, word_count, lexeme, times FROM hits
@@ -145,14 +155,22 @@ keywords AS MATERIALIZED (
     FROM all_hits h JOIN rare r ON r.kind = h.kind AND r.lexeme = h.lexeme
     GROUP BY h.kind, h.id
 ),
-both_halves AS (
-    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
-        coalesce(k.bm25, 0) AS bm25, k.bm25 IS NOT NULL AS has_word
-    FROM entries e FULL JOIN (SELECT * FROM keywords WHERE kind <> 'session') k ON k.id = e.id
+spreads AS MATERIALIZED (
+    SELECT s.kind, s.similarity, s.similarity_sd, coalesce(k.sum, 0) / s.texts AS bm25,
+        sqrt(greatest(coalesce(k.squares, 0) / s.texts - power(coalesce(k.sum, 0) / s.texts, 2), 0)) AS bm25_sd
+    FROM sizes s
+        LEFT JOIN (SELECT kind, sum(bm25) AS sum, sum(bm25 * bm25) AS squares FROM keywords GROUP BY kind) k
+            ON k.kind = s.kind
+    WHERE s.kind <> 'session'
 ),
 owned AS MATERIALIZED (
-    SELECT *, {_z("bm25", "of_kind")} + {VECTOR_WEIGHT} * {_z("similarity", "of_kind")} AS own
-    FROM both_halves WINDOW of_kind AS (PARTITION BY kind)
+    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
+        k.bm25 IS NOT NULL AS has_word,
+        {_z("coalesce(k.bm25, 0)", "s.bm25", "s.bm25_sd")}
+            + {VECTOR_WEIGHT} * {_z("e.similarity", "s.similarity", "s.similarity_sd")} AS own
+    FROM entries e
+        FULL JOIN (SELECT * FROM keywords WHERE kind <> 'session') k ON k.id = e.id
+        FULL JOIN spreads s ON s.kind = e.kind
 ),
 conversations AS (
     SELECT o.session_id, coalesce(k.bm25, 0) AS bm25, o.best
@@ -160,14 +178,17 @@ conversations AS (
         FULL JOIN (SELECT id, bm25 FROM keywords WHERE kind = 'session') k ON k.id = o.session_id
 ),
 shares AS MATERIALIZED (
-    SELECT session_id, {_z("bm25", "w")} AS share, {_z("bm25", "w")} + {_z("best", "w")} AS session_relevance
-    FROM conversations WINDOW w AS ()
+    SELECT session_id, {_z_of_all("bm25")} AS share, {_z_of_all("bm25")} + {_z_of_all("best")} AS session_relevance
+    FROM conversations
 ),
-summed AS (
+summed AS MATERIALIZED (
     SELECT o.*, o.own + coalesce(s.share, 0) AS total, s.session_relevance
     FROM owned o FULL JOIN shares s ON s.session_id = o.session_id
 ),
-standing AS (SELECT *, {_z("total", "of_kind")} AS relevance FROM summed WINDOW of_kind AS (PARTITION BY kind)),
+totals AS MATERIALIZED (SELECT kind, avg(total) AS mean, stddev_pop(total) AS sd FROM summed GROUP BY kind),
+standing AS (
+    SELECT s.*, {_z("s.total", "t.mean", "t.sd")} AS relevance FROM summed s JOIN totals t ON t.kind = s.kind
+),
 placed AS (
     SELECT *,
         row_number() OVER (ORDER BY relevance DESC, total DESC, id DESC) AS place,

@@ -11,10 +11,12 @@ from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_
 from retrieval.context import Quoted, conversation_line, count_tokens
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.kinds import SummaryChoice
+from retrieval.schema import profiles
 from retrieval.sealed import UserSeal
-from retrieval.session_schema import sessions, turns
+from retrieval.session_schema import session_summaries, sessions, turns
 from retrieval.sessions.messages import Turn
-from retrieval.sessions.summary import Item, chosen
+from retrieval.sessions.summary import Item, Written, chosen
 
 PAGE = 100
 MOST_SUMMARISED = 1_000
@@ -34,6 +36,15 @@ class SessionRow(Protocol):
     created_at: datetime
     number: int
     said_at: datetime
+    payload: bytes
+
+
+class SummaryRow(Protocol):
+    """What a language model told of a session up to a turn."""
+
+    id: UUID
+    key_id: UUID
+    last_turn: int
     payload: bytes
 
 
@@ -57,6 +68,11 @@ class View:
     def left_out(self) -> int:
         """How many turns are not among those shown; the summary tells of them what it can."""
         return self.turn_count - len(self.turns)
+
+    @property
+    def summary_by(self) -> SummaryChoice:
+        """Who told of them: a language model, where one told of some of them, or the rules alone."""
+        return "llm" if any(item.by == "llm" for item in self.items) else "rules"
 
 
 @dataclass(slots=True)
@@ -116,7 +132,16 @@ class Reading:
                 break
             older.append(turn)
         first = older[-1] if older[-1].number == 1 else await self._first()
-        return chosen(older, first, budget, self.cost_of_line)
+        return chosen(older, first, budget, self.cost_of_line, await self._written(older[0].number))
+
+    async def _written(self, last: int) -> Written:
+        """Returns what a model told of the turns up to that number, or of the most of them; nothing without one."""
+        rows = await self.connection.all(_WRITTEN, {"name": self.name, "last": last})
+        if not rows or self._seal is None:
+            return Written()
+        row = rows[0]
+        lines = self._seal.open_summary(row.id, row.last_turn, row.payload)
+        return Written(row.last_turn, [Item(**line, by="llm") for line in lines])
 
     async def _backwards(self) -> AsyncIterator[Turn]:
         before: int | None = None
@@ -183,4 +208,27 @@ def _page() -> FastStatement[SessionRow]:
     return FastStatement.of(statement)
 
 
+def _newest_summary() -> FastStatement[SummaryRow]:
+    """Returns the statement for the newest summary of a session up to a turn, where the profile wants a model's."""
+    summary = and_(session_summaries.c.user_sub == sessions.c.user_sub, session_summaries.c.session_id == sessions.c.id)
+    profile = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
+    columns = session_summaries.c.last_turn, session_summaries.c.payload
+    statement = (
+        select(sessions.c.id, sessions.c.key_id, *columns)
+        .join(session_summaries, summary)
+        .join(profiles, profile)
+        .where(
+            may_enter(),
+            sessions.c.user_sub == USER_SUB,
+            sessions.c.name == bindparam("name", type_=Text),
+            profiles.c.session_summary == literal_column("'llm'"),
+            session_summaries.c.last_turn <= bindparam("last", type_=Integer),
+        )
+        .order_by(session_summaries.c.last_turn.desc())
+        .limit(literal_column("1"))
+    )
+    return FastStatement.of(statement)
+
+
 _PAGE = _page()
+_WRITTEN = _newest_summary()

@@ -1,14 +1,16 @@
-"""What is told of turns that no longer fit, by rule: who asked, decided and named what, with commands and values.
+"""What is told of turns that no longer fit: who asked, decided and named what, with commands and values.
 
-Every item is quoted as it was said, whole, so that no value changes on the way; which sentences are worth it, the rules
-say. The newest come first until the budget is spent; the first thing that was asked is told in any case that fits.
+By rule every item is quoted as it was said, whole, so that no value changes on the way; which sentences are worth it,
+the rules say. The newest come first until the budget is spent; the first thing that was asked is told in any case that
+fits. Where a language model told of the turns up to some number, its lines stand in the rules' place for those.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from retrieval.kinds import SummaryChoice
 from retrieval.sessions.messages import Turn
 from retrieval.text import shortened
 
@@ -40,17 +42,19 @@ _VALUE = re.compile(r"\d|https?://|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|js|ts|json|ya
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that is told of a turn, as it was said there."""
+    """One thing that is told of a turn: as it was said there, or in a language model's words."""
 
     number: int
     kind: ItemKind
     role: str
     text: str
+    by: SummaryChoice = "rules"
 
     @property
     def line(self) -> str:
         """The item in a line."""
-        return f"{self.kind} (turn {self.number}, {self.role}): {' '.join(self.text.split())}"
+        by = ", in a model's words" if self.by == "llm" else ""
+        return f"{self.kind} (turn {self.number}, {self.role}{by}): {' '.join(self.text.split())}"
 
 
 def items_of(turn: Turn) -> Iterator[Item]:
@@ -89,7 +93,21 @@ def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
     return "value" if _VALUE.search(sentence) else None
 
 
-def chosen(newest_first: Iterable[Turn], first: Turn | None, budget: int, cost: Callable[[str], int]) -> list[Item]:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a language model told of the turns up to a number, in their order."""
+
+    last_turn: int = 0
+    items: Sequence[Item] = ()
+
+
+def chosen(
+    newest_first: Iterable[Turn],
+    first: Turn | None,
+    budget: int,
+    cost: Callable[[str], int],
+    written: Written = Written(),
+) -> list[Item]:
     """Returns the items that fit the budget, in the order of the conversation.
 
     Args:
@@ -97,14 +115,17 @@ def chosen(newest_first: Iterable[Turn], first: Turn | None, budget: int, cost: 
         first: the session's first turn, whose request is told before all others; None: it is told whole elsewhere.
         budget: what the lines of all items may cost together.
         cost: of a line.
+        written: by a model; its lines go before those of the rules, which tell of later turns alone.
     """
     items: list[Item] = []
     if first is not None:
         opening = Item(first.number, "asked", first.role, shortened(first.said.strip(), LONGEST))
         items = [opening] if first.said.strip() and cost(opening.line) <= budget else []
     left = budget - sum(cost(item.line) for item in items)
+    by_model, left = _fitting(list(reversed(written.items)), left, cost)
+    items += by_model
     for turn in newest_first:
-        if first is not None and turn.number == first.number:
+        if turn.number <= written.last_turn or (first is not None and turn.number == first.number):
             continue
         fitting, left = _fitting(list(items_of(turn)), left, cost)
         items += fitting
@@ -114,7 +135,7 @@ def chosen(newest_first: Iterable[Turn], first: Turn | None, budget: int, cost: 
 
 
 def _fitting(items: list[Item], left: int, cost: Callable[[str], int]) -> tuple[list[Item], int]:
-    """Returns those of a turn that fit, and what is left; nothing, once one does not fit."""
+    """Returns those that fit before the first that does not, and what is left; nothing, once one does not fit."""
     fitting = []
     for item in items:
         left -= cost(item.line)

@@ -26,6 +26,7 @@ COLUMNS = {
     "Rewrite": "profiles.rewrite",
     "AnalystChoice": "profiles.analyst",
     "Abstraction": "profiles.abstraction",
+    "SummaryChoice": "profiles.session_summary",
     "SessionStatus": "sessions.status",
     "FactKind": "facts.kind",
     "FactCategory": "facts.category",

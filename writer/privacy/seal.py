@@ -48,6 +48,7 @@ PAYLOAD, CASE_WORDS = b"case", b"words of case"
 DECISION_WORDS, TOLD = b"words of decision", b"told by decision"
 RUN_WORDS, RUN_STEP = b"words of run", b"step of run"
 FINDING, TURN, FACT = b"finding of run", b"turn of session", b"words of fact"
+SESSION_SUMMARY = b"summary of session"
 KNOWLEDGE = b"words of knowledge"
 """What of a row is sealed: what was sealed as one thing opens as no other."""
 

@@ -24,6 +24,7 @@ from writer.privacy.seal import (
     KNOWLEDGE,
     RUN_STEP,
     RUN_WORDS,
+    SESSION_SUMMARY,
     TOLD,
     TURN,
     Packed,
@@ -174,6 +175,21 @@ class Words:
         of = TURN + b"%d" % number
         message: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
         return message
+
+    def seal_summary(self, session_id: UUID, last: int, lines: Sequence[Mapping[str, object]]) -> bytes:
+        """Returns what a model tells of a session's turns up to that number, sealed for that place."""
+        of = SESSION_SUMMARY + b"%d" % last
+        return seal([dict(line) for line in lines], self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
+
+    def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
+        """Returns what a model tells of a session's turns up to that number, line by line.
+
+        Raises:
+            SealBroken: it belongs to another place, session, user or key, or was changed.
+        """
+        of = SESSION_SUMMARY + b"%d" % last
+        lines: list[dict[str, Any]] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
+        return lines
 
     def seal_fact(self, fact_id: UUID, words: Mapping[str, str]) -> bytes:
         """Returns what a fact says, sealed, whatever the setting."""

@@ -14,7 +14,7 @@ from retrieval.fact_schema import facts
 from retrieval.knowledge_schema import knowledge
 from retrieval.memory_schema import memories
 from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, findings, run_steps, runs
-from retrieval.session_schema import turns
+from retrieval.session_schema import session_summaries, turns
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
 from writer.privacy.words import Words
@@ -101,6 +101,10 @@ def _turn(words: Words, row: RowMapping) -> dict[str, object]:
     return {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])}
 
 
+def _summary(words: Words, row: RowMapping) -> dict[str, object]:
+    return {**row, "payload": words.open_summary(row["session_id"], row["last_turn"], row["payload"])}
+
+
 def _fact(words: Words, row: RowMapping) -> dict[str, object]:
     return {**_without_words(row), **words.open_fact(row["id"], row["words"])}
 
@@ -120,6 +124,7 @@ _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
     run_steps: _step,
     findings: _finding,
     turns: _turn,
+    session_summaries: _summary,
     facts: _fact,
     knowledge: _entry,
 }

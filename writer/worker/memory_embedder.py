@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from uuid import UUID
 
-import uuid_utils.compat as uuids
 from sqlalchemy import Select, Update, and_, func, select, update
 
 from retrieval.database.database import Database
@@ -25,20 +24,10 @@ from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.vectors import stored
 from writer.worker import queue
+from writer.worker.claims import Claims, Leased
 
 BATCH = 256
 """Memories that are embedded at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryClaim:
-    """A memory that is this worker's until the lease ends."""
-
-    user_sub: str
-    row_id: UUID
-    attempts: int
-    lease_token: UUID
-    claimed_at: datetime
 
 
 @dataclass(slots=True)
@@ -53,7 +42,11 @@ class MemoryEmbedder:
     backoff_s: float
     backoff_max_s: float
     rng: random.Random
-    _last_served: str = field(default="", init=False)
+    claims: Claims = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Takes memories off their queue."""
+        self.claims = Claims(self.database, memories, self.lease, self.max_attempts)
 
     async def run_once(self, batch: int = BATCH) -> int:
         """Gives up to so many memories their vectors; returns how many there were, whatever became of them.
@@ -61,23 +54,13 @@ class MemoryEmbedder:
         Raises:
             DatabaseUnavailable: those claimed come back when their lease ends.
         """
-        claims = await self._claim(batch)
+        claims = await self.claims.take(batch)
         by_user = sorted(claims, key=lambda held: held.user_sub)
         for user_sub, held in groupby(by_user, key=lambda held: held.user_sub):
             await self._serve(user_sub, list(held))
         return len(claims)
 
-    async def _claim(self, batch: int) -> list[MemoryClaim]:
-        token = uuids.uuid7()
-        async with self.database.as_worker() as connection:
-            await connection.execute(queue.give_up_on_expired(self.max_attempts, memories))
-            rows = await connection.execute(queue.claim(token, self.lease, batch, self._last_served, memories))
-            claims = [MemoryClaim(r.user_sub, r.id, r.attempts, token, r.claimed_at) for r in rows]
-        full = len(claims) == batch
-        self._last_served = max((each.user_sub for each in claims), default="") if full else ""
-        return claims
-
-    async def _serve(self, user_sub: str, held: Sequence[MemoryClaim]) -> None:
+    async def _serve(self, user_sub: str, held: Sequence[Leased]) -> None:
         """Embeds the memories of one user together, and each by itself where that was refused."""
         try:
             await self._embed(user_sub, held)
@@ -94,7 +77,7 @@ class MemoryEmbedder:
         except Exception as error:  # noqa: BLE001 - one user's memories must not stop those behind them
             await self._hand_back(held, error)
 
-    async def _embed(self, user_sub: str, held: Sequence[MemoryClaim]) -> None:
+    async def _embed(self, user_sub: str, held: Sequence[Leased]) -> None:
         since = held[0].claimed_at
         texts = await self._texts(user_sub, held, since)
         vectors = await embed_each(self.embedder, list(texts.values()))  # outside any transaction: it may take a while
@@ -105,7 +88,7 @@ class MemoryEmbedder:
                 if memory_id in free:
                     await connection.execute(finish(user_sub, memory_id, token, self.embedder.model, vector))
 
-    async def _texts(self, user_sub: str, held: Sequence[MemoryClaim], since: datetime) -> dict[UUID, str]:
+    async def _texts(self, user_sub: str, held: Sequence[Leased], since: datetime) -> dict[UUID, str]:
         async with self.database.as_user(user_sub, since) as connection:
             key = await self.keyring.find(connection, user_sub)
             rows = (await connection.execute(sources(user_sub, [each.row_id for each in held]))).all()
@@ -114,7 +97,7 @@ class MemoryEmbedder:
         words = Words(user_sub, key)
         return {row.id: _text(words, row) for row in rows}
 
-    async def _hand_back(self, held: Sequence[MemoryClaim], error: Exception) -> None:
+    async def _hand_back(self, held: Sequence[Leased], error: Exception) -> None:
         """Queues them again; one that the embedder refuses for good is found by its words alone."""
         name = type(error).__name__  # alone: a message could quote what the user said
         async with self.database.as_worker() as connection:

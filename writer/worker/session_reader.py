@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
-import uuid_utils.compat as uuids
 from prometheus_client import Counter
 from sqlalchemy import Update, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -25,30 +23,15 @@ from writer.facts.store import Provenance, tell
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.words import Words
-from writer.profiles import lock_profile
+from writer.profiles import Profile, lock_profile
 from writer.sessions.locked import turns_after
 from writer.worker import queue
+from writer.worker.claims import Claims, Leased
+from writer.worker.summarist import Summarist
 
 READ = Counter("casebank_sessions_read_total", "Sessions that were read for facts, by how that ended", ["how"])
 MOST_TURNS = 200
 """That are read of a session at a time; of more the rest waits for another turn in the queue."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionClaim:
-    """A session that is this worker's until the lease ends."""
-
-    user_sub: str
-    session_id: UUID
-    agent_key: str
-    attempts: int
-    lease_token: UUID
-    claimed_at: datetime
-
-    @property
-    def row_id(self) -> UUID:
-        """Returns the id of the row in the queue."""
-        return self.session_id
 
 
 @dataclass(slots=True)
@@ -62,7 +45,13 @@ class SessionReader:
     backoff_s: float
     backoff_max_s: float
     rng: random.Random
-    _last_served: str = field(default="", init=False)
+    summarist: Summarist | None = None
+    """Who has sessions summarised by a language model; None where the service has none."""
+    claims: Claims = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Takes sessions off their queue."""
+        self.claims = Claims(self.database, sessions, self.lease, self.max_attempts)
 
     async def run_once(self, batch: int) -> int:
         """Reads up to so many sessions, and returns how many there were, whatever became of them.
@@ -70,22 +59,17 @@ class SessionReader:
         Raises:
             DatabaseUnavailable: those claimed come back when their lease ends.
         """
-        claims = await self._claim(batch)
-        for held in claims:
-            READ.labels(await self._read(held)).inc()
+        claims = await self.claims.take(batch)
+        ended = [await self._read(held) for held in claims]
+        for how in ended:
+            READ.labels(how).inc()
+        if self.summarist is not None:  # last, for a model may be slow
+            for held, how in zip(claims, ended, strict=True):
+                if how == "ready":
+                    await self._summarise(self.summarist, held)
         return len(claims)
 
-    async def _claim(self, batch: int) -> list[SessionClaim]:
-        token = uuids.uuid7()
-        async with self.database.as_worker() as connection:
-            await connection.execute(queue.give_up_on_expired(self.max_attempts, sessions))
-            rows = await connection.execute(queue.claim(token, self.lease, batch, self._last_served, sessions))
-            claims = [SessionClaim(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
-        full = len(claims) == batch
-        self._last_served = max((each.user_sub for each in claims), default="") if full else ""
-        return claims
-
-    async def _read(self, held: SessionClaim) -> str:
+    async def _read(self, held: Leased) -> str:
         """Reads one session, and returns how that ended."""
         try:
             async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
@@ -99,26 +83,35 @@ class SessionReader:
             return "failed"
         return "ready"
 
-    async def _store(self, connection: AsyncConnection, held: SessionClaim) -> None:
+    async def _summarise(self, summarist: Summarist, held: Leased) -> None:
+        """Has the session summarised; whatever fails there costs nobody anything else."""
+        try:
+            await summarist.summarise(Profile(held.user_sub, held.agent_key, held.claimed_at), held.row_id)
+        except (UserErased, DatabaseUnavailable) as error:
+            log.info("sessions.not_summarised", error=type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - one bad session must not stop those behind it
+            log.warning("sessions.summary_failed", error=type(error).__name__)
+
+    async def _store(self, connection: AsyncConnection, held: Leased) -> None:
         key = await self.keyring.find(connection, held.user_sub)
         read = await connection.scalar(read_so_far(held))
         if key is None or read is None:
             raise LeaseLost("the lease ran out, or the session is gone")
         words = Words(held.user_sub, key)
-        rows = (await connection.execute(turns_after(held.user_sub, held.session_id, read).limit(MOST_TURNS))).all()
-        turns = [Turn(r.number, r.said_at, words.open_turn(held.session_id, r.number, r.payload)) for r in rows]
+        rows = (await connection.execute(turns_after(held.user_sub, held.row_id, read).limit(MOST_TURNS))).all()
+        turns = [Turn(r.number, r.said_at, words.open_turn(held.row_id, r.number, r.payload)) for r in rows]
         found = await asyncio.to_thread(facts_in, turns)
         if found:
             await lock_profile(connection, held.user_sub, held.agent_key)
         for turn, told in found:
             source = Provenance(
-                held.agent_key, "worker", "turn", turn.said_at, session_id=held.session_id, turn_number=turn.number
+                held.agent_key, "worker", "turn", turn.said_at, session_id=held.row_id, turn_number=turn.number
             )
             await tell(connection, words, told, source)
         if (await connection.execute(close(held, turns[-1].number if turns else read))).rowcount != 1:
             raise LeaseLost("the lease ran out, or the session is gone")
 
-    async def _hand_back(self, held: SessionClaim, error: Exception) -> None:
+    async def _hand_back(self, held: Leased, error: Exception) -> None:
         # a key that this process was not given is no fault of the session
         dead = held.attempts >= self.max_attempts and not isinstance(error, MasterKeyMismatch)
         delay = queue.backoff(held.attempts, self.backoff_s, self.backoff_max_s, self.rng)
@@ -139,21 +132,21 @@ def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> li
     return [told for _, told in facts_in(turns)]
 
 
-def read_so_far(held: SessionClaim) -> Rows:
+def read_so_far(held: Leased) -> Rows:
     """Returns the statement for the number of the last turn that was read; no row where the lease is lost."""
     return select(sessions.c.read_turns).where(
         sessions.c.user_sub == held.user_sub,
-        sessions.c.id == held.session_id,
+        sessions.c.id == held.row_id,
         sessions.c.lease_token == held.lease_token,
         sessions.c.status == "pending",
     )
 
 
-def close(held: SessionClaim, last: int) -> Update:
+def close(held: Leased, last: int) -> Update:
     """Returns the statement that takes the session off the queue, unless more was said since."""
     done = update(sessions).where(
         sessions.c.user_sub == held.user_sub,
-        sessions.c.id == held.session_id,
+        sessions.c.id == held.row_id,
         sessions.c.lease_token == held.lease_token,
         sessions.c.status == "pending",
     )

@@ -55,6 +55,7 @@ from writer.worker.dedupe import count_again, twin
 from writer.worker.memory_embedder import MemoryEmbedder
 from writer.worker.queue import Claim
 from writer.worker.session_reader import SessionReader, facts_in_run
+from writer.worker.summarist import Summarist
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -85,6 +86,8 @@ class Worker:
     rules: Learners = field(default_factory=rule_learners)
     llm: Callable[[Profile], Learners] | None = None
     """Whoever teaches the profiles that want a language model for it; None where the service has none."""
+    summarist: Summarist | None = None
+    """Who summarises sessions by a language model; None likewise."""
     looked_at: float | None = None
     """When it last began to look at the queue, by the monotonic clock; None: it was never run."""
     _sessions: SessionReader = field(init=False)
@@ -99,7 +102,14 @@ class Worker:
         """Reads sessions, and embeds memories, at the same pace."""
         pace = self.pace
         self._sessions = SessionReader(
-            self.database, self.keyring, pace.lease, pace.max_attempts, pace.backoff_s, pace.backoff_max_s, self.rng
+            self.database,
+            self.keyring,
+            pace.lease,
+            pace.max_attempts,
+            pace.backoff_s,
+            pace.backoff_max_s,
+            self.rng,
+            self.summarist,
         )
         self._memories = MemoryEmbedder(
             self.database,

@@ -78,7 +78,7 @@ export interface paths {
         };
         /**
          * Get Session
-         * @description Returns the newest turns that fit the budget, and by rule what was said before them.
+         * @description Returns the newest turns that fit the budget, and what was said before them, by rule or by a model.
          */
         get: operations["get_session"];
         put?: never;
@@ -765,7 +765,7 @@ export interface components {
         };
         /**
          * SummaryItemOut
-         * @description Something that was said in a turn that is not shown, as it was said.
+         * @description Something that was said in a turn that is not shown: as it was said, or in a language model's words.
          */
         SummaryItemOut: {
             /** Turn */
@@ -779,6 +779,12 @@ export interface components {
             role: string;
             /** Text */
             text: string;
+            /**
+             * By
+             * @description rules: as it was said; llm: as a model tells it
+             * @enum {string}
+             */
+            by: "rules" | "llm";
         };
         /**
          * ThresholdOut
@@ -1047,9 +1053,15 @@ export interface components {
             turns: components["schemas"]["TurnOut"][];
             /**
              * Summary
-             * @description of the turns before those, by rule: what was asked, decided and named, commands and values, each as it was said; at most a quarter of the budget, and what the turns leave of it
+             * @description of the turns before those: what was asked, decided and named, commands and values; at most a quarter of the budget, and what the turns leave of it
              */
             summary: components["schemas"]["SummaryItemOut"][];
+            /**
+             * Summary By
+             * @description llm: where the profile asks for it, a model told of some of those turns; rules: nobody but them
+             * @enum {string}
+             */
+            summary_by: "rules" | "llm";
             /**
              * Left Out
              * @description how many turns are not among `turns`

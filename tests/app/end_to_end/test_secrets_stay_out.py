@@ -104,6 +104,8 @@ COLUMNS = {
     "profiles.analyst": FIXED,
     "profiles.embedding_model": FIXED,
     "profiles.rewrite": FIXED,
+    "profiles.session_summary": FIXED,
+    "session_summaries.user_sub": NAME,
     "profiles.tool_kinds": TEXT,
     "run_steps.user_sub": NAME,
     "facts.agent_key": NAME,

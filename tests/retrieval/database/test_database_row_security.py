@@ -49,7 +49,7 @@ from retrieval.schema import (
     user_keys,
 )
 from retrieval.search.candidates import Search
-from retrieval.session_schema import sessions, turns
+from retrieval.session_schema import session_summaries, sessions, turns
 from tests.conftest import new_database
 from tests.policies import stored
 from writer.author import Author
@@ -78,6 +78,8 @@ SHARED = {"shared_knowledge", "shared_memories"}
 """What an operator writes for all users of an agent: content of nobody's."""
 APPENDED = {"audit", "audit_links", "audit_heads"}
 """What the service adds to, at most, and never changes."""
+WRITTEN_ONCE = {"session_summaries"}
+"""What the service adds and deletes, and may never change."""
 TABLES = [table for table in metadata.tables.values() if table.name not in SERVICE_TABLES | SHARED]
 NAMES = [table.name for table in TABLES]
 EVERY_NAME = {*NAMES, *SERVICE_TABLES, *SHARED, "alembic_version"}
@@ -158,6 +160,8 @@ async def _fill(database: Database) -> None:
             entry = {name: known[name] for name in ("user_sub", "id", "agent_key", "key_id", "words", "said")}
             more[knowledge] = entry | {"category": "c", "entry_type": "t"}
             more |= {sessions: session, turns: turn, facts: known, memories: told}
+            summary = {"user_sub": user, "session_id": kept.case_id, "last_turn": 1, "payload": b"s"}
+            more |= {session_summaries: summary}
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean
@@ -257,7 +261,7 @@ async def test_a_user_can_neither_change_nor_delete_nor_give_away_across_users(t
     await bank.become(A)
     assert await bank.service.execute(f"DELETE FROM {table} WHERE user_sub = $1", B) == "DELETE 0"  # noqa: S608
     same = f"UPDATE {table} SET user_sub = user_sub WHERE user_sub = $1"  # noqa: S608
-    if table not in APPENDED:
+    if table not in APPENDED | WRITTEN_ONCE:
         assert await bank.service.execute(same, B) == "UPDATE 0"
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match=r"row-level security|permission denied"):
         await bank.service.execute(f"UPDATE {table} SET user_sub = $1", B)  # noqa: S608
@@ -583,6 +587,7 @@ async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgr
         "facts",
         "knowledge",
         "memories",
+        "session_summaries",
         "sessions",
         "turns",
         "case_tools",

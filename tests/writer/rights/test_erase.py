@@ -39,7 +39,7 @@ from retrieval.schema import (
     runs,
     user_keys,
 )
-from retrieval.session_schema import sessions, turns
+from retrieval.session_schema import session_summaries, sessions, turns
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.memories import remember_fact
@@ -118,6 +118,8 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(sessions).values({**mine, **session}))
         turn = {"user_sub": user, "session_id": run_id, "number": 1, "payload": b"sealed", "said_at": datetime.now(UTC)}
         await connection.execute(insert(turns).values(turn))
+        summary = {"user_sub": user, "session_id": run_id, "last_turn": 1, "payload": b"sealed"}
+        await connection.execute(insert(session_summaries).values(summary))
         known = {"id": run_id, "key_id": key_id, "kind": "fact", "words": b"sealed", "said": b"s", "origin": "hand"}
         await connection.execute(insert(facts).values({**mine, **known, "valid_from": datetime.now(UTC)}))
         await remember_fact(connection, user, AGENT, run_id, "a fact")

@@ -94,7 +94,7 @@ async def test_a_worker_that_comes_too_late_stores_nothing(
 ):
     await say(bank, user, "chat", "I live in York.")
     worker = worker_on(server)
-    (held,) = [each for each in await worker._sessions._claim(16) if each.user_sub == user]  # noqa: SLF001 - half of it
+    (held,) = [each for each in await worker._sessions.claims.take(16) if each.user_sub == user]  # noqa: SLF001 - half of it
     await owner.execute("UPDATE sessions SET available_at = now() WHERE user_sub = $1", user)
     await drain(worker_on(server))
     assert await worker._sessions._read(held) == "LeaseLost"  # noqa: SLF001 - the other half

@@ -1,0 +1,34 @@
+"""Whoever takes rows off a queue gets all that are due, users taking turns."""
+
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from retrieval.session_schema import sessions
+from tests.writer.conftest import AGENT, Bank
+from writer.sessions.append import append_turns
+from writer.sessions.told import TurnsTold, draft_of_turns
+from writer.worker.claims import Claims
+
+
+@pytest.fixture(autouse=True)
+async def emptied(owner: asyncpg.Connection) -> None:
+    await owner.execute("UPDATE sessions SET status = 'ready' WHERE status <> 'ready'")
+
+
+async def say(bank: Bank, user: str, name: str) -> None:
+    told = TurnsTold.model_validate({"agent": AGENT, "turns": [{"role": "user", "content": "I live in York."}]})
+    await append_turns(bank.database, bank.keyring, name, draft_of_turns(told), bank.author(user))
+
+
+async def test_after_the_last_user_the_first_ones_begin_again_at_once(bank: Bank, user: str):
+    users = [f"{user}-{name}" for name in "abc"]
+    for each in users:
+        for number in range(3):
+            await say(bank, each, f"chat {number}")
+    claims = Claims(bank.database, sessions, timedelta(seconds=60), 3)
+    batches = [[held.user_sub for held in await claims.take(4)] for _ in range(4)]
+    assert list(map(len, batches)) == [4, 4, 1, 0]
+    assert sorted(each for batch in batches for each in batch) == sorted(users * 3)
+    assert set(batches[0]) == set(users)

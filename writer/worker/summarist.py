@@ -1,0 +1,213 @@
+"""A language model tells of a session's older turns, where the profile asks for it; what it tells is checked.
+
+It may only add: each summary is a row of its own, and those before it stay as they are. Where there is none, for the
+model is down, its answer is of no use, or the day's tokens are used up, the rules tell of the turns by themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field, JsonValue, ValidationError
+from sqlalchemy import Integer, LargeBinary, Text, Uuid, and_, func, literal, select
+from sqlalchemy.dialects.postgresql import Insert, insert
+
+from retrieval.context import count_tokens
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.errors import ModelError
+from retrieval.kinds import SummaryChoice
+from retrieval.ports import Model
+from retrieval.schema import profiles
+from retrieval.session_schema import session_summaries, sessions
+from retrieval.sessions.messages import Turn
+from retrieval.sessions.summary import LONGEST, ItemKind
+from writer.analysis.error_output import beginning
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
+from writer.procedures.llm.answers import storable
+from writer.procedures.llm.injection import follows_injection, injected_words
+from writer.procedures.llm.learners import FALLBACKS
+from writer.procedures.llm.prompts import SUMMARISE
+from writer.procedures.llm.run_digest import DigestTurn, RunDigest
+from writer.procedures.llm.token_budget import Account
+from writer.profiles import Profile
+from writer.run import Strict
+from writer.sessions.locked import turns_after
+
+LEAST_TOKENS = 1_000
+"""Of the turns that no summary tells of: with fewer it is too early for another one."""
+MOST_TOKENS = 6_000
+"""Of the turns that one summary adds; the rest waits for the next."""
+MOST_TURNS = 200
+TURN_CHARS = 2_000
+MOST_LINES = 40
+VERBATIM: tuple[ItemKind, ...] = ("command", "value")
+"""What must stand in the turn as the model tells it."""
+
+
+class Line(Strict):
+    """One thing that was said in a turn."""
+
+    turn: int = Field(ge=1)
+    kind: ItemKind
+    text: str = Field(min_length=1, max_length=LONGEST)
+
+
+class SessionSummary(Strict):
+    """The model's answer: what is to be known of all turns so far, in their order."""
+
+    lines: list[Line] = Field(max_length=MOST_LINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a model reads of a session.
+
+    Attributes:
+        before: the lines of the newest summary, as they are stored.
+        turns: those that it does not tell of, rising; at least one.
+    """
+
+    before: Sequence[Mapping[str, Any]]
+    turns: Sequence[Turn]
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Returns it as JSON."""
+        return {
+            "before": [{"turn": line["number"], "kind": line["kind"], "text": line["text"]} for line in self.before],
+            "turns": [{"turn": turn.number, "role": turn.role, "said": _said(turn)} for turn in self.turns],
+        }
+
+    def digest(self) -> RunDigest:
+        """Returns the turns as instructions are looked for in them."""
+        said = [DigestTurn("user" if turn.is_the_users else turn.role, _said(turn)) for turn in self.turns]
+        return RunDigest("", "", [], [], said)
+
+
+@dataclass(frozen=True, slots=True)
+class Summarist:
+    """Has sessions summarised by a model, on each profile's token budget."""
+
+    database: Database
+    keyring: Keyring
+    model: Model
+    account: Account
+
+    async def summarise(self, profile: Profile, session_id: UUID) -> None:
+        """Adds a summary of the session, once enough was said since the last one and its profile wants a model's.
+
+        Raises:
+            UserErased: the user was erased meanwhile.
+            SealBroken: a turn was sealed with another key, or was changed.
+            DatabaseUnavailable: nothing was added.
+        """
+        material = await self._material(profile, session_id)
+        if material is None:
+            return
+        lines = await self._told(profile, material)
+        if lines is None:
+            return
+        last = material.turns[-1].number
+        async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
+            key = await self.keyring.find(connection, profile.user_sub)
+            if key is not None:
+                payload = Words(profile.user_sub, key).seal_summary(session_id, last, lines)
+                await connection.execute(add_summary(profile.user_sub, session_id, last, payload))
+
+    async def _material(self, profile: Profile, session_id: UUID) -> Material | None:
+        """Returns what a model is to read; None where nobody wants one, or there is too little yet."""
+        async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
+            newest = (await connection.execute(newest_summary(profile, session_id))).one_or_none()
+            key = await self.keyring.find(connection, profile.user_sub)
+            if newest is None or key is None:
+                return None
+            words, last = Words(profile.user_sub, key), newest.last_turn or 0
+            wanted = turns_after(profile.user_sub, session_id, last).limit(MOST_TURNS)
+            rows = (await connection.execute(wanted)).all()
+            turns = [Turn(r.number, r.said_at, words.open_turn(session_id, r.number, r.payload)) for r in rows]
+            before = words.open_summary(session_id, last, newest.payload) if last else []
+        costs = [count_tokens(_said(turn)) for turn in turns]
+        if sum(costs) < LEAST_TOKENS:
+            return None
+        read = max(1, sum(sum(costs[: number + 1]) <= MOST_TOKENS for number in range(len(costs))))
+        return Material(before, turns[:read])
+
+    async def _told(self, profile: Profile, material: Material) -> list[dict[str, object]] | None:
+        """Returns the lines that may be stored; None where the model has no answer of use."""
+        model = self.account.model(self.model, profile, "summarise")
+        try:
+            answer = (await model.ask(SUMMARISE, material.as_json(), SessionSummary)).answer
+        except ModelError as error:
+            FALLBACKS.labels("summarise", error.why).inc()
+            return None
+        injected = injected_words(material.digest(), [str(line["text"]) for line in material.before])
+        orders = [line.text for line in answer.lines if line.kind in {"asked", "decided", "command"}]
+        if follows_injection(injected, orders, [line.text for line in answer.lines]):
+            FALLBACKS.labels("summarise", "planted").inc()
+            return None
+        try:
+            clean = SessionSummary.model_validate(storable(answer.model_dump(mode="json")))
+        except ValidationError:  # a text is empty now that what must not be stored is taken out
+            FALLBACKS.labels("summarise", "empty").inc()
+            return None
+        return _borne_out(clean.lines, material) or None
+
+
+def _said(turn: Turn) -> str:
+    return beginning(turn.text, TURN_CHARS)
+
+
+def _borne_out(lines: Sequence[Line], material: Material) -> list[dict[str, object]]:
+    """Returns the lines about turns that were read, commands and values as they stand there, by the turns' order."""
+    roles = {line["number"]: str(line["role"]) for line in material.before}
+    roles |= {turn.number: turn.role for turn in material.turns}
+    texts = {turn.number: _in_line(turn.text) for turn in material.turns}
+    for line in material.before:
+        texts[line["number"]] = f"{texts.get(line['number'], '')}\n{_in_line(str(line['text']))}"
+    kept: list[dict[str, object]] = [
+        {"number": line.turn, "kind": line.kind, "role": roles[line.turn], "text": line.text}
+        for line in lines
+        if line.turn in roles and (line.kind not in VERBATIM or _in_line(line.text) in texts[line.turn])
+    ]
+    return sorted(kept, key=lambda line: int(str(line["number"])))
+
+
+def _in_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def newest_summary(profile: Profile, session_id: UUID) -> Rows:
+    """Returns the statement for a session's newest summary, NULL where it has none; no row where rules are wanted."""
+    summary = and_(session_summaries.c.user_sub == sessions.c.user_sub, session_summaries.c.session_id == sessions.c.id)
+    owner = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
+    wanted: SummaryChoice = "llm"
+    return (
+        select(session_summaries.c.last_turn, session_summaries.c.payload)
+        .select_from(sessions.join(profiles, owner).outerjoin(session_summaries, summary))
+        .where(
+            sessions.c.user_sub == profile.user_sub,
+            sessions.c.id == session_id,
+            profiles.c.session_summary == wanted,
+        )
+        .order_by(session_summaries.c.last_turn.desc())
+        .limit(1)
+    )
+
+
+def add_summary(user_sub: str, session_id: UUID, last: int, payload: bytes) -> Insert:
+    """Returns the statement that adds a summary up to that turn, unless there is one, or the session is gone."""
+    there = (
+        select(
+            literal(user_sub, Text),
+            literal(session_id, Uuid),
+            literal(last, Integer),
+            literal(payload, LargeBinary),
+            func.now(),
+        )
+        .where(sessions.c.user_sub == user_sub, sessions.c.id == session_id)
+        .with_for_update(key_share=True, read=True)
+    )
+    columns = ["user_sub", "session_id", "last_turn", "payload", "created_at"]
+    return insert(session_summaries).from_select(columns, there).on_conflict_do_nothing()
