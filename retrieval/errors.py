@@ -4,6 +4,7 @@ CasebankError
 ├── NotFound               the user has no such thing (nor does the answer tell whether somebody else has)
 ├── UserErased             the caller's right to act for the user ended with the user's erasure
 ├── DatabaseUnavailable    Postgres did not answer, or went away half-way
+│   ├── Deadlocked            it ended the transaction, which waited for another that waited for it
 │   └── SchemaOutdated        its schema is not the one of this version
 ├── EmbedderError
 │   ├── EmbedderUnavailable   no answer, or one that has nothing to do with the texts; trying again later may help
@@ -43,6 +44,10 @@ class UserErased(CasebankError):
 
 class DatabaseUnavailable(CasebankError):
     """Postgres did not answer in time, or the connection broke."""
+
+
+class Deadlocked(DatabaseUnavailable):
+    """Postgres ended the transaction, which waited for another that waited for it; nothing of it was kept."""
 
 
 class SchemaOutdated(DatabaseUnavailable):

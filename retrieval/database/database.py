@@ -12,7 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from retrieval.database.fast_path import FastConnection
-from retrieval.errors import DatabaseUnavailable, SchemaOutdated, UserErased
+from retrieval.errors import DatabaseUnavailable, Deadlocked, SchemaOutdated, UserErased
 from retrieval.telemetry import Outage
 
 _ERASED = (
@@ -166,6 +166,7 @@ _REFUSED = {
     "3D": "there is no such database: check its name in DATABASE_URL",
 }
 """Classes of SQLSTATE that only whoever set the URL can mend."""
+_DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a table, a column and a function that are not there."""
 
@@ -189,6 +190,8 @@ class _TranslatedErrors:
             return
         try:
             _raise_own(error)
+        except Deadlocked:
+            raise  # it answers
         except DatabaseUnavailable:
             self._outage.goes_on(error)
             raise
@@ -219,6 +222,8 @@ def _translate(error: Exception, state: str) -> None:
             "a pooler before the database refuses what casebank asks of a session: if it pools transactions, add"
             " pgbouncer=true to DATABASE_URL"
         ) from error
+    if state == _DEADLOCK:
+        raise Deadlocked("the database ended this, for it and another waited for each other: try again") from error
     if _is_going_away(state):
         raise DatabaseUnavailable("the database connection broke") from error
 
