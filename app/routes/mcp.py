@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from app.auth import NotAllowed, NotAuthenticated
 from app.deps import Caller, Parts
 from app.intake.counts import check_counts
+from app.intake.errors import BodyIncomplete, BodyTooComplex, BodyTooLarge, Busy
 from app.intake.route import BodyRoute, Intake
 from app.mcp.installed import McpNotInstalled, McpWhenAsked
 from app.memory_tools.asking import Asking
@@ -58,7 +59,14 @@ Agent = Annotated[AgentKey | None, Query(description="whose memory; unset: as CA
 @router.post(
     PATH,
     response_class=Response,
-    responses=raises(McpNotInstalled) | {202: {"description": "a notification, which has no answer"}},
+    responses={
+        **raises(McpNotInstalled, BodyTooLarge, BodyTooComplex, Busy),
+        202: {"description": "a notification, which has no answer"},
+        400: {
+            **raises(BodyIncomplete)[400],
+            "description": "the body is not whole; or, as an error of JSON-RPC, it is no message of the protocol",
+        },
+    },
 )
 async def speak_mcp(
     request: Request, response: Response, parts: Parts, caller: Caller, agent: Agent = None

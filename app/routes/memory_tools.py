@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
+from app.admission.errors import QueueFull
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.memory_tools.asking import Asking
@@ -14,8 +15,9 @@ from app.memory_tools.run import run_tool
 from app.problems import DOCUMENTED, raises
 from app.schemas.memory_tools import Format, ToolDefinitionsOut, ToolTextOut
 from retrieval.errors import NotFound
-from writer.errors import SecretInName
+from writer.errors import SecretInName, UnknownReference
 from writer.privacy.names import nameable
+from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/memory-tools", tags=["memory as tools"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -28,6 +30,10 @@ Style = Annotated[Format, Query(alias="format", description="of OpenAI's functio
 async def list_memory_tools(_caller: Caller, style: Style = "openai") -> ToolDefinitionsOut:
     """Returns the definitions of the memory tools, to be handed to a model among its other tools."""
     return ToolDefinitionsOut(tools=definitions(style))
+
+
+_OWN_ERRORS = {"remember": (UnknownReference, PayloadTooLarge, QueueFull)}
+"""What a tool raises besides what all of them may."""
 
 
 def _route_of(tool: Definition) -> Callable[..., Awaitable[ToolTextOut]]:
@@ -46,5 +52,5 @@ for _tool in TOOLS.values():
         _route_of(_tool),
         methods=["POST"],
         name=f"call_{_tool.name}",
-        responses=raises(NotFound, SecretInName),
+        responses=raises(NotFound, SecretInName, *_OWN_ERRORS.get(_tool.name, ())),
     )

@@ -21,6 +21,9 @@ def errors_are_documented(app: FastAPI) -> Callable[[httpx.Response], Awaitable[
             return
         told = operation["responses"].get(str(response.status_code), {})
         await response.aread()
+        if not response.headers["content-type"].startswith("application/problem+json"):
+            assert told, f"{response.request.method} {response.url.path} answers {response.status_code}"
+            return
         kind = response.json()["type"].rpartition(":")[2]
         known = told.get("x-problems", [kind] if response.status_code == 429 else [])
         assert kind in known, f"{response.request.method} {response.url.path} answers {response.status_code} {kind}"

@@ -198,6 +198,7 @@ class SummaryItem(TypedDict):
     kind: str
     role: str
     text: str
+    by: str
 
 
 class Session(TypedDict):
@@ -210,5 +211,6 @@ class Session(TypedDict):
     created_at: str
     turns: list[Turn]
     summary: list[SummaryItem]
+    summary_by: str
     left_out: int
     tokens: int

@@ -6,6 +6,8 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+import httpx
+
 from policy.gate import Settings, judge
 from tests.app.conftest import User
 from tests.policies import stored
@@ -45,10 +47,18 @@ class Furnished:
         return [
             *(f"/console{path}" for path in plain),
             "/console/bank?q=restart",
+            *self.named(),
+            f"/console/procedures/{self.procedure_id}?before=1&after=2",
+        ]
+
+    def named(self) -> list[str]:
+        """The address of every page about one of the things."""
+        return [
             f"/console/decisions/{self.retrieval_id}",
             f"/console/cases/{self.case_id}",
             f"/console/procedures/{self.procedure_id}",
-            f"/console/procedures/{self.procedure_id}?before=1&after=2",
+            str(httpx.URL("/console/session", params={"name": self.session})),
+            str(httpx.URL("/console/tool", params={"name": self.tool})),
         ]
 
 

@@ -102,7 +102,7 @@ async def test_what_is_another_users_answers_like_what_nobody_has(service: Servi
     await bob.retain("tune a piano")
     await bob.settle()
     http = await sign_in(service, service.token(bob.name))
-    for theirs, unknown in zip(_named(hers), _named(nothing), strict=True):
+    for theirs, unknown in zip(hers.named(), nothing.named(), strict=True):
         pair = [await http.get(address) for address in (theirs, unknown)]
         assert [each.status_code for each in pair] == [404, 404], theirs
         assert pair[0].text == pair[1].text
@@ -112,16 +112,6 @@ async def test_what_is_another_users_answers_like_what_nobody_has(service: Servi
         answer = await http.post(theirs, data={"form_token": token, **fields}, headers={"Origin": HERE})
         assert answer.status_code == 404, theirs
     assert (await alice.case(hers.case_id))["status"] == "ready"
-
-
-def _named(things: Furnished) -> list[str]:
-    return [
-        f"/console/decisions/{things.retrieval_id}",
-        f"/console/cases/{things.case_id}",
-        f"/console/procedures/{things.procedure_id}",
-        httpx.URL("/console/session", params={"name": things.session}).__str__(),
-        httpx.URL("/console/tool", params={"name": things.tool}).__str__(),
-    ]
 
 
 def _forms(things: Furnished) -> list[tuple[str, dict[str, str]]]:
@@ -295,7 +285,7 @@ async def test_the_operator_sees_the_numbers_of_all_and_no_word_of_anybody(alice
         assert told in answer.text
     for word in ("xylophone", alice.name, "secret-agent", things.case_id, things.procedure_id):
         assert word not in answer.text
-    for address in _named(things):
+    for address in things.named():
         assert (await operator.get(address)).status_code == 404
     assert (await operator.get("/console")).headers["location"] == "/console/installation"
 
