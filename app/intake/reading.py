@@ -33,19 +33,30 @@ def take(kind: Any, body: bytes, named: Mapping[str, str]) -> Taken:
     Raises:
         BodyTooComplex: it holds more than is read; it was not parsed.
     """
+    parsed = parse(body)
+    if parsed.faults:
+        return parsed
+    try:
+        with on_behalf_of(named):
+            return Taken(_adapter(kind).validate_python(parsed.value))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_FAULTS]
+        return Taken(faults=[_fault(each["type"], ("body", *each["loc"]), each["msg"]) for each in wrong])
+
+
+def parse(body: bytes) -> Taken:
+    """Returns the JSON of a body, not validated, or the fault that it is none.
+
+    Raises:
+        BodyTooComplex: it holds more than is read; it was not parsed.
+    """
     check_counts(body)
     try:
-        value = json.loads(body)
+        return Taken(json.loads(body))
     except json.JSONDecodeError as error:
         return Taken(faults=[_fault("json_invalid", ("body", error.pos), "JSON decode error")])
     except (ValueError, RecursionError):  # no UTF-8, or an integer of thousands of digits
         return Taken(faults=[_fault("json_invalid", ("body",), "JSON decode error")])
-    try:
-        with on_behalf_of(named):
-            return Taken(_adapter(kind).validate_python(value))
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_FAULTS]
-        return Taken(faults=[_fault(each["type"], ("body", *each["loc"]), each["msg"]) for each in wrong])
 
 
 def _fault(kind: str, place: tuple[int | str, ...], message: str) -> Fault:

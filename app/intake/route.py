@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from json import JSONDecodeError
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -15,9 +14,9 @@ from fastapi.routing import APIRoute
 from app import deps
 from app.intake.aside import Aside
 from app.intake.body import announced, read_body
-from app.intake.counts import DOCUMENTED, check_counts
+from app.intake.counts import DOCUMENTED
 from app.intake.errors import BodyNotJson
-from app.intake.reading import take
+from app.intake.reading import parse, take
 from app.intake.room import Room
 from app.settings import Settings
 from retrieval.telemetry import origin
@@ -69,27 +68,13 @@ class Intake:
 
 
 class _Whole(Request):
-    """A request whose body was read, and perhaps validated already."""
+    """A request whose body was read, and perhaps parsed and validated already."""
 
     def __init__(self, request: Request, body: bytes) -> None:
         super().__init__(request.scope, request.receive)
         self._body = body
 
-    async def json(self) -> Any:
-        """Returns the parsed body.
-
-        Raises:
-            JSONDecodeError: it is no JSON, no UTF-8, or holds an integer of thousands of digits, which FastAPI would
-                otherwise answer in another form than a large body of the kind is.
-        """
-        try:
-            return await super().json()
-        except JSONDecodeError:
-            raise
-        except (ValueError, RecursionError) as error:
-            raise JSONDecodeError(type(error).__name__, "", 0) from error
-
-    def validated_as(self, value: object) -> None:
+    def taken_as(self, value: object) -> None:
         """Makes FastAPI find this where it looks for the parsed JSON; a model's own instance is not validated again."""
         self._json = value
 
@@ -149,22 +134,21 @@ def include(app: FastAPI, router: APIRouter, dependencies: Sequence[Depends] = (
 
 
 async def _checked(aside: Aside, user_sub: str, kind: type[Any], request: _Whole, body: bytes) -> _Whole:
-    """Returns the request, its body within the limits of counts; a large one is parsed and validated.
+    """Returns the request, its body within the limits of counts and parsed; a large one is validated as well.
 
     Raises:
-        RequestValidationError: the large one is not what the route takes.
+        RequestValidationError: it is no JSON, or the large one is not what the route takes.
         BodyNotJson: it does not say that it is JSON.
         BodyTooComplex, BodyTooCostly, Busy: see ``take`` and ``Aside``.
     """
     if body and not _says_json(request.headers.get("content-type", "")):
         raise BodyNotJson("send the body as JSON, with the header Content-Type: application/json")
-    if len(body) <= INLINE_BYTES:
-        check_counts(body)
-    else:
-        taken = await aside.run(user_sub, take, kind, body, origin())
+    if body:
+        large = len(body) > INLINE_BYTES
+        taken = await aside.run(user_sub, take, kind, body, origin()) if large else parse(body)
         if taken.faults:
             raise RequestValidationError(taken.faults)
-        request.validated_as(taken.value)
+        request.taken_as(taken.value)
     return request
 
 
