@@ -41,9 +41,9 @@ def panels(rows: Sequence[Measurement]) -> Mapping[str, Panel]:
 def plot(rows: Sequence[Measurement], path: Path) -> None:
     """Writes the curves to ``path``; its suffix chooses the format."""
     found = panels(rows)
-    height = -(-len(found) // _COLUMNS)
-    figure = Figure(figsize=(13, 0.6 + 2.6 * max(height, 1)), dpi=120)
-    grid = list(figure.subplots(max(height, 1), _COLUMNS, squeeze=False).flat)
+    height = max(1, -(-len(found) // _COLUMNS))
+    figure = Figure(figsize=(13, 0.6 + 2.6 * height), dpi=120)
+    grid = list(figure.subplots(height, _COLUMNS, squeeze=False).flat)
     for axes, (what, panel) in zip(grid, found.items(), strict=False):
         _draw(axes, what, panel)
     for axes in grid[len(found) :]:
