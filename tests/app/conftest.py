@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -128,6 +128,31 @@ class User:
         database = self.service.runtime.database
         async with database.as_user(self.name, datetime.now(UTC)) as connection:
             return list((await connection.execute(text(statement), {"user_sub": self.name, **parameters})).all())
+
+
+@asynccontextmanager
+async def with_model(home: Path, database_url: str, model_url: str, **more: Any) -> AsyncIterator[Service]:
+    """The running service with a language model, for which it has time enough."""
+    settings = Settings(
+        home=home,
+        database_url=database_url,
+        jwt_secret="a secret of at least thirty-two bytes",
+        master_key="5" * 64,
+        worker_poll_s=0.02,
+        worker_backoff_s=0.01,
+        explore=False,
+        llm="openai",
+        llm_base_url=model_url,
+        llm_model="made-up",
+        llm_timeout_s=30,
+        llm_budget_s=30,
+        llm_rewrite_budget_s=30,
+        turn_wait_s=60,
+        **more,
+    )
+    app = create_app(settings)
+    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
+        yield Service(app, settings, clients)
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import exists, select, text
 
-from app.main import create_app
-from app.settings import Settings
 from retrieval.schema import USER_TABLES
-from tests.app.conftest import AGENT, Service, User
+from tests.app.conftest import AGENT, Service, User, with_model
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 from tests.lessons import FIXED, LEARNED, RECORD
@@ -44,26 +40,9 @@ def server(running_server: ChatServer) -> Iterator[ChatServer]:
 async def service(
     database_url: str, tmp_path_factory: pytest.TempPathFactory, running_server: ChatServer
 ) -> AsyncIterator[Service]:
-    settings = Settings(
-        home=Path(tmp_path_factory.mktemp("home")),
-        database_url=database_url,
-        jwt_secret="a secret of at least thirty-two bytes",
-        master_key="5" * 64,
-        worker_poll_s=0.02,
-        worker_backoff_s=0.01,
-        explore=False,
-        llm="openai",
-        llm_base_url=running_server.base_url,
-        llm_model="made-up",
-        llm_timeout_s=30,
-        llm_budget_s=30,
-        llm_rewrite_budget_s=30,
-        llm_tokens_per_day=PER_DAY,
-        turn_wait_s=60,
-    )
-    app = create_app(settings)
-    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
-        yield Service(app, settings, clients)
+    home = tmp_path_factory.mktemp("home")
+    async with with_model(home, database_url, running_server.base_url, llm_tokens_per_day=PER_DAY) as service:
+        yield service
 
 
 async def wish(user: User, **settings: Any) -> None:

@@ -2,16 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from app.main import create_app
-from app.settings import Settings
-from tests.app.conftest import AGENT, Service, User
+from tests.app.conftest import AGENT, Service, User, with_model
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 from writer.rights.export import export
@@ -40,25 +36,9 @@ def server(running_server: ChatServer) -> Iterator[ChatServer]:
 async def service(
     database_url: str, tmp_path_factory: pytest.TempPathFactory, running_server: ChatServer
 ) -> AsyncIterator[Service]:
-    settings = Settings(
-        home=Path(tmp_path_factory.mktemp("home")),
-        database_url=database_url,
-        jwt_secret="a secret of at least thirty-two bytes",
-        master_key="5" * 64,
-        worker_poll_s=0.02,
-        worker_backoff_s=0.01,
-        explore=False,
-        llm="openai",
-        llm_base_url=running_server.base_url,
-        llm_model="made-up",
-        llm_timeout_s=30,
-        llm_budget_s=30,
-        llm_rewrite_budget_s=30,
-        turn_wait_s=60,
-    )
-    app = create_app(settings)
-    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
-        yield Service(app, settings, clients)
+    home = tmp_path_factory.mktemp("home")
+    async with with_model(home, database_url, running_server.base_url) as service:
+        yield service
 
 
 def summary(*lines: tuple[int, str, str]) -> dict[str, Any]:
