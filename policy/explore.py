@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from policy.slate import Field, Slate, contenders, waiting
 
 NULL_SHARE = 0.1
-"""Share of the exploration budget that returns nothing, so that the worth of memory itself is seen."""
+"""Share of the exploration budget that asks whether to tell at all: it returns nothing where a policy would serve a
+slate, and its slate where it would serve nothing; so that the worth of memory itself is seen."""
 DOUBTED_SHARE = 2.0
 """Share of slates in doubt that are left empty besides, in exploration budgets: 10 % where that is 5 %."""
 MOST_DOUBTED = 0.5
@@ -86,11 +87,12 @@ def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) ->
 
 
 def unless_empty(slate: Slate, budget: float) -> Lottery:
-    """Returns the lottery of a policy that would serve nothing: with chance ``budget`` it gives this slate instead.
+    """Returns the lottery of a policy that would serve nothing: by a part of the budget it gives this slate instead.
 
-    Else nobody would ever see that memory has begun to help.
+    Few are enough: the decisions that stay with the default show as well that memory has begun to help.
     """
-    return mixture([1 - budget, budget], [certain(()), certain(slate)])
+    share = budget * NULL_SHARE
+    return mixture([1 - share, share], [certain(()), certain(slate)])
 
 
 def mixture(shares: Sequence[float], lotteries: Sequence[Lottery]) -> Lottery:
