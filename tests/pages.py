@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.postgres import program
@@ -35,7 +36,7 @@ def shell(home: Path, commands: str, url: str = ADDRESS, **variables: str) -> st
     return done.stdout
 
 
-def python(home: Path, program_text: str, url: str, **variables: str) -> str:
-    """Runs a program of a page as ``shell`` does, with the Python client installed."""
-    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program_text)}"
+def python(home: Path, program_text: str, url: str = ADDRESS, *, given: Sequence[str] = (), **variables: str) -> str:
+    """Runs a program of a page as ``shell`` does, with the Python client installed, and with these arguments."""
+    command = shlex.join([sys.executable, "-c", program_text, *given])
     return shell(home, command, url, PYTHONPATH=f"{ROOT}:{ROOT / 'clients' / 'python'}", **variables)

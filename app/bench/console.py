@@ -88,6 +88,9 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
             await _post(http, "/v1/facts", {"agent": AGENT, "kind": "fact", "text": f"plays instrument {number}"})
             entry = {"agent": AGENT, "category": "music", "type": "term", "text": f"instrument {number} has strings"}
             await _post(http, "/v1/knowledge", entry)
+        run_id = str(uuid4())
+        steps = [_looked_up(number) for number in range(1, RUNS + 1)]
+        await _post(http, f"/v1/runs/{run_id}/steps", {"agent": AGENT, "task": "look things up", "steps": steps})
         while (await http.get("/v1/cases", params={"status": "pending", "limit": 1})).json()["cases"]:
             pass
         procedures = (await http.get("/v1/procedures", params={"agent": AGENT})).json()["procedures"]
@@ -107,6 +110,9 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
         "a session": f"/console/session?{here}&name=a+chat",
         "facts": f"/console/facts?{here}",
         "knowledge": f"/console/knowledge?{here}",
+        "shared knowledge": f"/console/shared-knowledge?{here}",
+        "runs": f"/console/runs?{here}",
+        "a run": f"/console/runs/{run_id}?{here}",
         "policy": f"/console/policy?{here}",
         "user": f"/console/user?{here}",
         "installation": f"/console/installation?{here}",
@@ -119,6 +125,10 @@ async def _retain(http: httpx.AsyncClient, task: str, retrieval_id: str) -> str:
     run = {"agent": AGENT, "task": task, "outcome": "success", "plan": ["look", "change"], "reward": 1}
     more = {"reward_source": "metric", "retrieval_id": retrieval_id, "tool_traces": [failed, worked]}
     return str((await _post(http, "/v1/retain", run | more))["case_id"])
+
+
+def _looked_up(number: int) -> dict[str, object]:
+    return {"number": number, "tool": "read_file", "input": {"path": f"notes/{number}.txt"}, "output": f"note {number}"}
 
 
 async def _post(http: httpx.AsyncClient, path: str, body: Mapping[str, object]) -> dict[str, Any]:

@@ -71,9 +71,7 @@ def so_far(known: Sequence[tuple[datetime, RangeOut]]) -> Chart | None:
     labels = [(at, f"{starts:%d %b}") for at, (starts, _) in zip(along, known, strict=True)]
     newest = known[-1][1]
     said = f"{CHANGED}: {newest.estimate:+.2f} by now, 95 % from {newest.low:+.2f} to {newest.high:+.2f}."
-    return chart(
-        CHANGED, f"{said} The table below has every number.", [Series(CHANGED, points)], Axes(labels, (-1.0, 1.0))
-    )
+    return chart(CHANGED, f"{said} The table below has every number.", [Series(CHANGED, points)], Axes(labels))
 
 
 def curves(weeks: Sequence[datetime], rows: Sequence[AnyRow]) -> list[Curve]:

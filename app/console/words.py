@@ -55,6 +55,9 @@ LABELS: dict[str, str] = {
     "futile": "not to be won",
 }
 
+FINDING_KINDS = {"read": "a file", "search": "a search", "answer": "an answer", "write": "a change", "other": "a call"}
+STANDINGS = {"holds": "holds", "changed": "a later step may have changed it", "found_again": "found again since"}
+
 TERMS = {
     "found": "Search",
     "record": "Record",
@@ -225,10 +228,12 @@ MENU: list[tuple[str, str, tuple[str, ...]]] = [
             "/console/bank",
             "/console/cases",
             "/console/procedures",
+            "/console/runs",
             "/console/tool",
             "/console/session",
             "/console/facts",
             "/console/knowledge",
+            "/console/shared-knowledge",
         ),
     ),
     ("/console/policy", "Policy", ("/console/policy",)),
@@ -239,10 +244,12 @@ MENU: list[tuple[str, str, tuple[str, ...]]] = [
 BANK_MENU: list[tuple[str, str, tuple[str, ...]]] = [
     ("/console/bank", "Search and cases", ("/console/bank", "/console/cases")),
     ("/console/procedures", "Procedures", ("/console/procedures",)),
+    ("/console/runs", "Runs", ("/console/runs",)),
     ("/console/tools", "Tools", ("/console/tool",)),
     ("/console/sessions", "Sessions", ("/console/session",)),
     ("/console/facts", "Facts", ("/console/facts",)),
     ("/console/knowledge", "Knowledge", ("/console/knowledge",)),
+    ("/console/shared-knowledge", "Shared knowledge", ("/console/shared-knowledge",)),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Query
 
@@ -9,11 +10,13 @@ from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED
 from app.routes.runs import RunId
+from app.runtime import Runtime
 from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import Finding, summary
+from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import CallAsked, FindingTold, is_known
 from writer.findings.record import clear_findings
@@ -50,18 +53,28 @@ async def get_summary(
     token_budget: Annotated[int, Query(ge=0, le=100_000, description="of the text")] = 1_000,
 ) -> SummaryOut:
     """Returns what the run found out and still holds, as a block for the system prompt."""
+    made = summary(await findings_in(run_id, parts, caller), token_budget)
+    return SummaryOut(run_id=run_id, text=made.text, tokens=made.tokens, findings=made.shown, left_out=made.left_out)
+
+
+async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Finding]:
+    """Returns the newest findings of a run, the newest first.
+
+    Raises:
+        NotFound: the user has no such run.
+    """
     words: Words | None = None
     found: Sequence[AnyRow] = ()
-    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        agent_key = await connection.scalar(run_named(caller.user_sub, run_id))
-        key = await parts.keyring.find(connection, caller.user_sub)
+    async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        agent_key = await connection.scalar(run_named(author.user_sub, run_id))
+        key = await parts.keyring.find(connection, author.user_sub)
         if key is not None:
-            words = Words(caller.user_sub, key)
+            words = Words(author.user_sub, key)
             folder = words.number_of("place", SHELL_FOLDER)
-            found = (await connection.execute(findings_of(caller.user_sub, run_id, folder))).all()
+            found = (await connection.execute(findings_of(author.user_sub, run_id, folder))).all()
     if agent_key is None or words is None:
         raise NotFound("no such run")
-    opened = [
+    return [
         Finding(
             row.step,
             row.kind,
@@ -72,8 +85,6 @@ async def get_summary(
         )
         for row in found
     ]
-    made = summary(opened, token_budget)
-    return SummaryOut(run_id=run_id, text=made.text, tokens=made.tokens, findings=made.shown, left_out=made.left_out)
 
 
 @router.delete("/{run_id}/summary", status_code=204)

@@ -6,7 +6,7 @@ Whatever a tool said stands in it on one line, in characters that can leave neit
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 from retrieval.context import count_tokens
 from retrieval.kinds import FindingKind
@@ -17,6 +17,8 @@ TITLE = "# Execution Memory"
 FILES, SEARCHES, OTHERS = "**Files Already Read:**", "**Previous Search Results:**", "**Other Findings:**"
 _GROUPS = (FILES, SEARCHES, OTHERS)
 _GROUP_OF: dict[FindingKind, str] = {"read": FILES, "search": SEARCHES}
+Standing = Literal["holds", "changed", "found_again"]
+"""Of a finding: it holds; a later step may have changed what it is about; a later step found the same thing out."""
 LONGEST_LINE = 300
 """Characters of what one finding may say."""
 
@@ -76,18 +78,26 @@ def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
     return Summary(text, count_tokens(text), len(chosen), {name: count for name, count in left.items() if count})
 
 
-def _newest(findings: Sequence[Finding]) -> list[Finding]:
-    """Returns the newest finding about each thing, if it holds."""
+def standings(findings: Sequence[Finding]) -> list[Standing]:
+    """Returns how each of a run's findings stands, the newest first as they are given; a change always holds."""
     seen: set[tuple[FindingKind, int]] = set()
-    kept = []
+    standing: list[Standing] = []
     for each in findings:
         about = each.kind, each.same
-        if each.kind != "write" and about in seen:
-            continue
+        if each.kind == "write":
+            standing.append("holds")
+        elif about in seen:
+            standing.append("found_again")
+        else:
+            standing.append("changed" if each.changed else "holds")
         seen.add(about)
-        if each.kind == "write" or not each.changed:
-            kept.append(each)
-    return [each for each in kept if each.said.get("query") or each.said.get("path")]
+    return standing
+
+
+def _newest(findings: Sequence[Finding]) -> list[Finding]:
+    """Returns the newest finding about each thing, if it holds."""
+    holding = [each for each, stands in zip(findings, standings(findings), strict=True) if stands == "holds"]
+    return [each for each in holding if each.said.get("query") or each.said.get("path")]
 
 
 def _block(chosen: Sequence[Finding]) -> str:

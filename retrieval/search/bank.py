@@ -68,7 +68,7 @@ class Nearness(Enum):
 def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
     """Returns the ready cases that pass the filters, each with its distance and its keyword relevance."""
     words = _words()
-    near = _NEAR[nearness](profile, scope)
+    near = _NEAR[nearness](profile, scope).prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
     return (
         select(cases.c.id, proven().label("proven"), _relevance(words).label("relevance"), near.c.distance)
         .select_from(cases.join(words, true()).outerjoin(near, near.c.case_id == cases.c.id))

@@ -14,11 +14,17 @@ from app.db import service_database
 from app.postgres import running
 from retrieval.schema import metadata
 from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
+from tests.pages import blocks, python, shell
 from tests.policies import stored
 from writer.rights.signature import read, verified
 from writer.training import lifecycle
 
 Rows = dict[str, list[str]]
+
+AS_TOLD = blocks("backup.md", "sh")
+"""The commands of the page."""
+FOLDER = "/backups/2026-11-22"
+"""Where the page keeps a backup."""
 
 
 def refused(home: Path, *words: str, **settings: str) -> str:
@@ -141,8 +147,14 @@ async def test_on_a_new_machine_receipts_say_who_was_erased(tmp_path: Path):
         (tmp_path / "stranger.json").write_text(json.dumps(stranger))
         other.mkdir()
         (other / "secrets.json").write_bytes((home / "secrets.json").read_bytes())
-        receipts = ("--receipt", str(receipt), "--receipt", str(tmp_path / "stranger.json"))
-        casebank(other, "restore", str(tmp_path / "one"), *receipts)
+        (verify,) = blocks("operating.md", "python")
+        python(home, verify, given=[str(receipt)])
+        files = {FOLDER: "one", "receipt-1.json": receipt.name, "receipt-2.json": "stranger.json"}
+        restore = AS_TOLD[1]
+        for told, name in files.items():
+            assert told in restore
+            restore = restore.replace(told, str(tmp_path / name))
+        shell(other, restore)
         rows = await everything(other)
         assert of(rows, "alice") == 0
         assert of(rows, "bob") > 0

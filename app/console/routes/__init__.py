@@ -2,10 +2,21 @@
 
 from fastapi import FastAPI
 
-from app.console.routes import bank, decisions, installation, memories, overview, policy, procedures, sign_in, user
+from app.console.routes import (
+    bank,
+    decisions,
+    installation,
+    memories,
+    overview,
+    policy,
+    procedures,
+    runs,
+    sign_in,
+    user,
+)
 
 
 def add(app: FastAPI) -> None:
     """Adds the pages to the service; they are no part of the API, and its documentation does not list them."""
-    for pages in (overview, decisions, bank, procedures, memories, policy, user, sign_in, installation):
+    for pages in (overview, decisions, bank, procedures, runs, memories, policy, user, sign_in, installation):
         app.include_router(pages.router)

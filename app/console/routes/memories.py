@@ -11,7 +11,9 @@ from app.routes.facts import list_facts, remove_fact
 from app.routes.knowledge import list_knowledge, remove_knowledge
 from app.routes.sessions import get_session, list_sessions, remove_session
 from app.routes.tools import get_tool_memory, list_tools
+from retrieval.database.rows import AnyRow
 from retrieval.kinds import FactKind
+from retrieval.knowledge import KnowledgePage, page_of_shared
 from writer.run import SessionName
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
@@ -102,6 +104,18 @@ async def knowledge_page(request: Request, looking: Looking, cursor: Cursor = No
     """Returns a page of what the user keeps of a domain for the agent."""
     page = await list_knowledge(looking.parts, looking.author, agent=looking.agent, limit=PER_PAGE, cursor=cursor)
     return show(request, "knowledge.html", looking, page=page)
+
+
+@router.get("/shared-knowledge")
+async def shared_knowledge_page(request: Request, looking: Looking, cursor: Cursor = None) -> Response:
+    """Returns a page of what an operator keeps of a domain for all users of the agent: to read, and no more."""
+    author, entries = looking.author, list[AnyRow]()
+    if looking.agent is not None:
+        wanted = page_of_shared(KnowledgePage(looking.agent, None, None, cursor, PER_PAGE))
+        async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+            entries = list((await connection.execute(wanted)).all())
+    more = str(entries[-1].id) if len(entries) == PER_PAGE else None
+    return show(request, "shared_knowledge.html", looking, entries=entries, next_cursor=more)
 
 
 @router.post("/knowledge/{knowledge_id}/delete")

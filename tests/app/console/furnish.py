@@ -29,6 +29,7 @@ class Furnished:
     tool: str
     fact_id: str
     knowledge_id: str
+    run_id: str
 
     def pages(self) -> list[str]:
         """The address of every page that a user may look at."""
@@ -41,6 +42,8 @@ class Furnished:
             "/sessions",
             "/facts",
             "/knowledge",
+            "/shared-knowledge",
+            "/runs",
             "/policy",
             "/user",
         )
@@ -57,6 +60,7 @@ class Furnished:
             f"/console/decisions/{self.retrieval_id}",
             f"/console/cases/{self.case_id}",
             f"/console/procedures/{self.procedure_id}",
+            f"/console/runs/{self.run_id}",
             str(httpx.URL("/console/session", params={"name": self.session})),
             str(httpx.URL("/console/tool", params={"name": self.tool})),
         ]
@@ -93,8 +97,27 @@ async def furnish(user: User, words: str = "restart the web server", agent: str 
     assert kept.status_code == 201, kept.text
     await _policies(user, agent)
     tool = (await _get(user, "/v1/tools", agent=agent))["tools"][0]["tool"]
-    ids = known.json()["fact_id"], kept.json()["knowledge_id"]
+    ids = known.json()["fact_id"], kept.json()["knowledge_id"], await _run(user, agent, words)
     return Furnished(agent, first, found["retrieval_id"], learned["id"], session, tool, *ids)
+
+
+async def _run(user: User, agent: str, words: str) -> str:
+    """A run under way: it read a file, which it changed then, and looked something up."""
+    run_id, path = str(uuid4()), f"notes/{words[:60]}.txt"
+    steps: list[dict[str, Any]] = [
+        {"number": 1, "tool": "read_file", "input": {"path": path}, "output": words},
+        {"number": 2, "tool": "write_file", "input": {"path": path, "content": words}, "output": "written"},
+        {
+            "number": 3,
+            "tool": "grep",
+            "input": {"pattern": words[:60], "path": "logs"},
+            "output": f"logs/a.txt:1:{words}",
+        },
+    ]
+    body = {"agent": agent, "task": words, "steps": steps}
+    answer = await user.http.post(f"/v1/runs/{run_id}/steps", json=body)
+    assert answer.status_code == 200, answer.text
+    return run_id
 
 
 async def _retain(user: User, agent: str, words: str, tool: str) -> str:
@@ -137,5 +160,5 @@ async def _get(user: User, path: str, **query: Any) -> dict[str, Any]:
 
 def nobodys() -> Furnished:
     """Things that nobody has."""
-    ids = [str(uuid4()) for _ in range(5)]
+    ids = [str(uuid4()) for _ in range(6)]
     return Furnished("operator", *ids[:3], "no session", "no tool", *ids[3:])

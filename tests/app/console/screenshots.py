@@ -2,8 +2,8 @@
 
 With ``whole`` behind it each picture goes down to the foot of its page, to look at.
 
-They show the bank of a demo whose runs were spread over ten weeks, so that there is a curve to see; the verdict on the
-policy page is of a made-up world.
+They show the bank of a demo whose runs were spread over ten weeks, so that there is a curve to see; what memory added,
+and the verdict on the policy page, are of made-up worlds.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import httpx
@@ -29,11 +30,16 @@ from app.runtime import owner_url, running
 from app.settings import Settings
 from policy.gate import Settings as Gate
 from policy.gate import judge
+from tests.app.console.weeks import add_weeks
 from tests.policies import stored
 from tests.policy.worlds import two_arms
+from writer.author import Author
+from writer.knowledge.entry import KnowledgeWritten
+from writer.knowledge.shared import write_shared
 from writer.training import lifecycle
 
 USER, TASKS, WEEKS = "alice", 80, 10
+RUN = uuid4()
 SIZE: Any = {"width": 1180, "height": 820}
 COLOURS = 96
 CURVE = [{"decisions": n, "log_loss_gain": gain} for n, gain in ((60, 0.011), (120, 0.024), (240, 0.031))]
@@ -46,6 +52,32 @@ KNOWN = [
         "text": "An invoice is never deleted: it is cancelled.",
     },
     {"category": "billing", "type": "term", "title": "Dunning", "text": "Reminding of an invoice that is due."},
+]
+
+SHARED = [
+    {
+        "category": "migrations",
+        "type": "rule",
+        "title": "Columns",
+        "text": "A column is dropped two releases after its last use.",
+    },
+    {"category": "migrations", "type": "term", "title": "Backfill", "text": "Filling a new column for old rows."},
+]
+FILE = {"path": "billing/invoices.py"}
+STEPS: list[dict[str, Any]] = [
+    {"tool": "read_file", "input": FILE, "output": "RETRIES = 3\n\nclass Invoices:\n    ...\n"},
+    {
+        "tool": "grep",
+        "input": {"pattern": "RETRIES", "path": "billing"},
+        "output": "billing/invoices.py:1:RETRIES = 3\n",
+    },
+    {
+        "tool": "read_file",
+        "input": {"path": "docs/dunning.md"},
+        "output": "# Dunning\n\nThree letters, a week apart.\n",
+    },
+    {"tool": "write_file", "input": FILE | {"content": "RETRIES = 5\n"}, "output": "written"},
+    {"tool": "grep", "input": {"pattern": "dunning", "path": "docs"}, "output": "docs/dunning.md:1:# Dunning\n"},
 ]
 
 _SPREAD = f"""
@@ -71,6 +103,9 @@ async def _fill(settings: Settings, service: OwnService) -> None:
         (await http.post("/v1/sessions/monday/turns", json={"agent": AGENT, "turns": turns})).raise_for_status()
         for entry in KNOWN:
             (await http.post("/v1/knowledge", json={"agent": AGENT, **entry})).raise_for_status()
+        steps = [{"number": number, **step} for number, step in enumerate(STEPS, 1)]
+        run = {"agent": AGENT, "task": "Try five times to send an invoice", "steps": steps}
+        (await http.post(f"/v1/runs/{RUN}/steps", json=run)).raise_for_status()
         while (await http.get("/v1/cases", params={"status": "pending", "limit": 1})).json()["cases"]:
             pass
         owner = await asyncpg.connect(url.replace("+asyncpg", ""))
@@ -82,6 +117,13 @@ async def _fill(settings: Settings, service: OwnService) -> None:
         verdict = judge(*two_arms(uplift=0.01), Gate(resamples=400)).as_json()
         for row in (await connection.execute(lifecycle.live(USER, AGENT))).all():
             await lifecycle.set_columns(connection, row, verdict=verdict)
+        await add_weeks(connection, USER, AGENT, datetime.now(UTC))
+        await write_shared(
+            runtime.database,
+            AGENT,
+            [KnowledgeWritten.model_validate({"agent": AGENT, **each}) for each in SHARED],
+            Author("operator", "operator", datetime.now(UTC)),
+        )
 
 
 async def _pages(service: OwnService) -> dict[str, str]:
@@ -104,6 +146,9 @@ async def _pages(service: OwnService) -> dict[str, str]:
         "sessions": "/console/sessions",
         "facts": "/console/facts",
         "knowledge": "/console/knowledge",
+        "shared-knowledge": "/console/shared-knowledge",
+        "runs": "/console/runs",
+        "run": f"/console/runs/{RUN}",
         "policy": "/console/policy",
         "user": "/console/user",
         "installation": "/console/installation",

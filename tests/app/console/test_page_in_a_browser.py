@@ -198,7 +198,7 @@ async def test_an_entry_of_knowledge_is_read_and_deleted(
     page: "Page", service: Service, alice: User, things: Furnished
 ):
     await sign_in(page, service.token(alice.name), "/console/facts")
-    await page.get_by_role("link", name="Knowledge").click()
+    await page.get_by_role("link", name="Knowledge", exact=True).click()
     await page.get_by_text("restart the web server").first.wait_for()
     await page.get_by_label("It goes for good").check()
     await page.get_by_role("button", name="Delete", exact=True).click()

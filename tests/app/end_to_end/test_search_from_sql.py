@@ -15,6 +15,7 @@ from app.migrate import migrate
 from app.postgres import EmbeddedPostgres
 from tests.app.conftest import AGENT, Service, User
 from tests.conftest import new_database
+from tests.pages import blocks
 
 SEARCH = "hybrid_search_context_eng_memories"
 FAILED_ONCE = [
@@ -71,6 +72,21 @@ async def test_it_has_the_name_the_arguments_and_the_columns_that_flows_know(ser
         " semantic_rank bigint, rrf double precision)"
     )
     assert not row.prosecdef
+
+
+async def test_the_statements_of_the_page_answer_the_users_own_memories(service: Service, alice: User, bob: User):
+    (page,) = blocks("n8n.md", "sql")
+    (mine,) = await filled(alice, "add a column to the users table")
+    await filled(bob, "add a column to the orders table")
+    statements = page.replace("'alice'", f"'{alice.name}'").replace(
+        "[0.01, …]", await vector_of(service, "add a column")
+    )
+    connection = await asyncpg.connect(dsn(str(service.settings.database_url)))
+    try:
+        answers = [await connection.fetch(each) for each in statements.split(";") if each.strip()]
+    finally:
+        await connection.close()
+    assert [[row["id"] for row in rows] for rows in answers if rows and "rrf" in rows[0]] == [[mine]]
 
 
 async def test_it_ranks_as_the_service_does(plain: Service):

@@ -1,9 +1,12 @@
 """The overview shows what the bank honestly has."""
 
+from datetime import UTC, datetime
+
 import httpx
 
 from tests.app.conftest import AGENT, User
 from tests.app.console.pages import Page
+from tests.app.console.weeks import WEEKS, add_weeks
 
 
 async def test_who_has_no_agent_yet_is_told_how_to_begin(console: httpx.AsyncClient):
@@ -32,20 +35,18 @@ async def test_runs_that_were_shown_a_case_stand_beside_those_that_were_not(alic
 async def test_what_memory_added_is_drawn_with_its_interval_and_told_in_a_table(
     alice: User, console: httpx.AsyncClient
 ):
-    await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.5})
     await alice.retain("water the garden")
     await alice.settle()
-    for number in range(20):
-        found = await alice.retrieve(f"water garden number {number}")
-        await alice.feedback(retrieval_id=found["retrieval_id"], reward=number % 2)
-    await alice.rows(
-        "DELETE FROM decision_slots WHERE user_sub = :user_sub AND decision_id IN"
-        " (SELECT id FROM decisions WHERE user_sub = :user_sub ORDER BY id LIMIT 10) RETURNING place"
-    )
-    await alice.rows("UPDATE decisions SET slate_propensity = 0.5 WHERE user_sub = :user_sub RETURNING id")
+    await alice.retrieve("water the garden")
+    now = datetime.now(UTC)
+    async with alice.service.runtime.database.as_user(alice.name, now) as connection:
+        await add_weeks(connection, alice.name, AGENT, now)
     text = (await console.get("/console", params={"agent": AGENT})).text
-    assert "Reward that memory added per decision, so far" in text
-    assert "The numbers: what memory added, so far" in text
+    drawn = text[text.index("<h3>What it added, so far</h3>") : text.index("<h3>What was seen</h3>")]
+    assert "Reward that memory added per decision, so far" in drawn
+    assert drawn.count('class="dot dot-1"') == drawn.count('class="bar bar-1"') == drawn.count('<th scope="row">')
+    assert drawn.count('<th scope="row">') >= WEEKS
+    assert drawn.count('class="grid zero"') == 1
     assert "for one look" in text
 
 
