@@ -35,6 +35,19 @@ class RecallQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class Large:
+    """When a bank is too large to be weighed text by text.
+
+    Attributes:
+        texts: above so many of a profile, what is found is an approximation, but within one session.
+        sample: by so many of them it is weighed, as drawn by a hash of their ids; some more or fewer.
+    """
+
+    texts: int = 20_000
+    sample: int = 2_000
+
+
+@dataclass(frozen=True, slots=True)
 class TurnSource:
     """Where a turn was said: the session by its backend's name, the place in it (1-based), by whom, and when."""
 

@@ -1,4 +1,4 @@
-"""Finds what a question is about among an agent's memories, in one statement, and opens what is shown."""
+"""Finds what a question is about among an agent's memories, counted and then searched, and opens what is shown."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from retrieval.knowledge import text_of
 from retrieval.recall.memory import (
     FactSource,
     KnowledgeSource,
+    Large,
     Memory,
     Recalled,
     RecallQuestion,
@@ -17,7 +18,15 @@ from retrieval.recall.memory import (
     Source,
     TurnSource,
 )
-from retrieval.recall.statement import BY_VECTORS, BY_WORDS, SESSIONS, MemoryRow
+from retrieval.recall.statement import (
+    BY_VECTORS,
+    BY_WORDS,
+    SAMPLED_BY_VECTORS,
+    SAMPLED_BY_WORDS,
+    SESSIONS,
+    TEXTS,
+    MemoryRow,
+)
 from retrieval.sealed import UserSeal
 from retrieval.sessions.messages import Turn
 
@@ -39,17 +48,22 @@ SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
 
 
 async def recall(
-    connection: FastConnection, question: RecallQuestion, meaning: Meaning | None, seal_of: SealOf
+    connection: FastConnection,
+    question: RecallQuestion,
+    meaning: Meaning | None,
+    seal_of: SealOf,
+    large: Large,
 ) -> Recalled:
     """Returns the memories that the question is about, the best first, and the sessions.
 
     Without a meaning they are found by their words alone. A memory that neither shares a word with the question nor is
-    related to it by the model's own calibration is not found.
+    related to it by the model's own calibration is not found. In a large bank what is found is an approximation, see
+    ``statement``.
 
     Raises:
         SealBroken: a memory was sealed with another key, or was changed.
     """
-    parameters = {
+    parameters: dict[str, object] = {
         "agent_key": question.agent_key,
         "query": question.query,
         "kinds": list(question.kinds),
@@ -58,12 +72,17 @@ async def recall(
         "least": UNRELATED,
         "top_k": question.top_k,
     }
+    by_vectors, by_words = BY_VECTORS, BY_WORDS
+    texts = 0 if question.session is not None else await connection.value(TEXTS, parameters) or 0
+    if texts > large.texts:
+        by_vectors, by_words = SAMPLED_BY_VECTORS, SAMPLED_BY_WORDS
+        parameters |= {"texts": texts, "sample": min(large.sample, texts)}
     if meaning is None:
-        rows = await connection.all(BY_WORDS, parameters)
+        rows = await connection.all(by_words, parameters)
     else:
         least = UNRELATED if meaning.least is None else meaning.least
         meant = {"vector": list(meaning.vector), "model": meaning.model, "least": least}
-        rows = await connection.all(BY_VECTORS, {**parameters, **meant})
+        rows = await connection.all(by_vectors, {**parameters, **meant})
     if not rows:
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
