@@ -15,7 +15,7 @@ from app.bench.measure import Measurement, interleaved, p50
 from retrieval.database.fast_path import FastStatement
 from retrieval.ports import Embedder
 from retrieval.recall.memory import Large
-from retrieval.recall.statement import BY_VECTORS, SAMPLED_BY_VECTORS, TEXTS, MemoryRow
+from retrieval.recall.statement import BY_VECTORS, SAMPLED_BY_VECTORS, MemoryRow
 
 SIZES = (10_000, 50_000, 100_000)
 ROUNDS, WARM_UP = 15, 2
@@ -78,8 +78,10 @@ class LargeBank:
             ],
         )
 
-    async def rows(self, statement: FastStatement[MemoryRow], query: str, vector: list[float]) -> Sequence[Any]:
-        """Returns what a statement answers; the sampled one counts the texts before, as the service does."""
+    async def rows(
+        self, statement: FastStatement[MemoryRow], query: str, vector: list[float], size: int
+    ) -> Sequence[Any]:
+        """Returns what a statement answers; the sampled one knows the bank's size, as the service does."""
         parameters: dict[str, object] = {
             "user_sub": self.user,
             "authorised_at": datetime.now(UTC),
@@ -94,8 +96,7 @@ class LargeBank:
             "model": self.embedder.model,
         }
         if statement is SAMPLED_BY_VECTORS:
-            texts = await self.bare.fetchval(TEXTS.sql, *TEXTS.arguments(parameters))
-            parameters |= {"texts": texts, "sample": Large().sample}
+            parameters |= {"texts": size, "sample": Large().sample}
         rows: Sequence[Any] = await self.bare.fetch(statement.sql, *statement.arguments(parameters))
         return rows
 
@@ -114,11 +115,11 @@ async def large(
     for size in SIZES:
         await bank.grow(size, others, rng)
 
-        async def exact(number: int) -> None:
-            await bank.rows(BY_VECTORS, asked[number][0], vectors[number])
+        async def exact(number: int, size: int = size) -> None:
+            await bank.rows(BY_VECTORS, asked[number][0], vectors[number], size)
 
-        async def sampled(number: int) -> None:
-            await bank.rows(SAMPLED_BY_VECTORS, asked[number][0], vectors[number])
+        async def sampled(number: int, size: int = size) -> None:
+            await bank.rows(SAMPLED_BY_VECTORS, asked[number][0], vectors[number], size)
 
         await interleaved(WARM_UP, exact, sampled)
         whole, some = await interleaved(ROUNDS, exact, sampled)
@@ -135,8 +136,8 @@ async def _likeness(
 ) -> list[Measurement]:
     shared, evidence, sessions = [], [], []
     for (query, said), vector in zip(asked, vectors, strict=True):
-        exact = await bank.rows(BY_VECTORS, query, vector)
-        sampled = await bank.rows(SAMPLED_BY_VECTORS, query, vector)
+        exact = await bank.rows(BY_VECTORS, query, vector, SIZES[-1])
+        sampled = await bank.rows(SAMPLED_BY_VECTORS, query, vector, SIZES[-1])
         one, other = _turns(exact), _turns(sampled)
         shared.append(len(one & other) / max(len(one), 1))
         evidence.append([len(said & found) / len(said) for found in (one, other)])

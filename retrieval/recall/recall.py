@@ -1,4 +1,4 @@
-"""Finds what a question is about among an agent's memories, counted and then searched, and opens what is shown."""
+"""Finds what a question is about among an agent's memories, in one statement, and opens what is shown."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from retrieval.knowledge import text_of
 from retrieval.recall.memory import (
     FactSource,
     KnowledgeSource,
-    Large,
     Memory,
     Recalled,
     RecallQuestion,
@@ -24,7 +23,6 @@ from retrieval.recall.statement import (
     SAMPLED_BY_VECTORS,
     SAMPLED_BY_WORDS,
     SESSIONS,
-    TEXTS,
     MemoryRow,
 )
 from retrieval.sealed import UserSeal
@@ -52,13 +50,13 @@ async def recall(
     question: RecallQuestion,
     meaning: Meaning | None,
     seal_of: SealOf,
-    large: Large,
+    size: tuple[int, int] | None = None,
 ) -> Recalled:
     """Returns the memories that the question is about, the best first, and the sessions.
 
     Without a meaning they are found by their words alone. A memory that neither shares a word with the question nor is
-    related to it by the model's own calibration is not found. In a large bank what is found is an approximation, see
-    ``statement``.
+    related to it by the model's own calibration is not found. With the ``size`` of a large bank, its texts and
+    how many of them are drawn as a sample, what is found is an approximation, see ``statement``.
 
     Raises:
         SealBroken: a memory was sealed with another key, or was changed.
@@ -73,10 +71,9 @@ async def recall(
         "top_k": question.top_k,
     }
     by_vectors, by_words = BY_VECTORS, BY_WORDS
-    texts = 0 if question.session is not None else await connection.value(TEXTS, parameters) or 0
-    if texts > large.texts:
+    if size is not None and question.session is None:
         by_vectors, by_words = SAMPLED_BY_VECTORS, SAMPLED_BY_WORDS
-        parameters |= {"texts": texts, "sample": min(large.sample, texts)}
+        parameters |= dict(zip(("texts", "sample"), size, strict=True))
     if meaning is None:
         rows = await connection.all(by_words, parameters)
     else:
@@ -89,7 +86,7 @@ async def recall(
     seal = await seal_of(connection, key_ids[0]) if key_ids else None
     memories, tokens = _within([_opened(row, seal) for row in rows if row.place <= question.top_k], question)
     found = sum(row.place <= question.top_k for row in rows)
-    return Recalled(memories, tokens, found - len(memories), _sessions(rows))
+    return Recalled(memories, tokens, found - len(memories), _sessions(rows), texts=rows[0].texts)
 
 
 def _within(memories: Sequence[Memory], question: RecallQuestion) -> tuple[list[Memory], int]:

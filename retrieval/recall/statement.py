@@ -50,6 +50,7 @@ class MemoryRow(Protocol):
         place: 1-based, of those found; beyond ``top_k`` it is there as the best turn of its session.
         session_place: of its session, 1-based.
         best_of_session: whether the session is named by this row.
+        texts: of the kinds that were asked for, all that were looked at; estimated in a large bank.
         key_id: of what its words are sealed with; None of a shared entry, whose words stand in ``title`` and ``text``.
     """
 
@@ -79,6 +80,7 @@ class MemoryRow(Protocol):
     text: str
     category: str
     entry_type: str
+    texts: int
 
 
 _BY_VECTOR = """CASE WHEN m.model = :model AND vector_dims(m.embedding) = cardinality(:vector)
@@ -349,7 +351,8 @@ SELECT p.kind, p.place, p.relevance, p.similarity, p.session_place, p.session_re
     t.number, t.said_at, t.payload,
     f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to,
     coalesce(n.id, h.id) AS knowledge_id, n.words AS entry_words, p.shared, h.title, h.text,
-    coalesce(n.category, h.category) AS category, coalesce(n.entry_type, h.entry_type) AS entry_type
+    coalesce(n.category, h.category) AS category, coalesce(n.entry_type, h.entry_type) AS entry_type,
+    (SELECT CAST(sum(texts) AS integer) FROM sizes WHERE kind <> 'session') AS texts
 FROM shown p
     LEFT JOIN sessions s ON s.user_sub = :user_sub AND s.id = p.session_id
     LEFT JOIN LATERAL (
@@ -390,14 +393,3 @@ BY_WORDS = _statement(_all(_UNKNOWN))
 SAMPLED_BY_VECTORS = _statement(_sampled(_BY_VECTOR))
 """With the parameters ``texts`` and ``sample`` as well: how many texts the profile has, and how many stand for them."""
 SAMPLED_BY_WORDS = _statement(_sampled(_UNKNOWN))
-
-
-def _texts() -> FastStatement[int]:
-    sql = """SELECT count(*) FROM memories
-WHERE (SELECT casebank_enter(:user_sub, :authorised_at)) AND user_sub = :user_sub AND agent_key = :agent_key"""
-    types = {"user_sub": Text(), "authorised_at": DateTime(timezone=True), "agent_key": Text()}
-    return FastStatement.of(text(sql).bindparams(*(bindparam(name, type_=type_) for name, type_ in types.items())))
-
-
-TEXTS = _texts()
-"""How many texts the profile has."""

@@ -48,7 +48,10 @@ async def filled(user: User, needles: Sequence[str]) -> None:
 
 
 async def ask(reader: Reader, user: User, query: str) -> Recalled:
-    return await reader.recall(user.name, datetime.now(UTC), RecallQuestion(AGENT, query, top_k=5, kinds=KINDS))
+    """Asks twice: only then does a reader know how large the bank is."""
+    question = RecallQuestion(AGENT, query, top_k=5, kinds=KINDS)
+    await reader.recall(user.name, datetime.now(UTC), question)
+    return await reader.recall(user.name, datetime.now(UTC), question)
 
 
 def places(found: Recalled) -> list[tuple[str, int]]:
