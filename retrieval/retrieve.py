@@ -26,7 +26,7 @@ from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
 from retrieval.ranking.slate import Question, Retrieved, SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
-from retrieval.recall.memory import Recalled, RecallQuestion
+from retrieval.recall.memory import Large, Recalled, RecallQuestion
 from retrieval.recall.recall import Meaning, recall
 from retrieval.recall.told import Telling
 from retrieval.rewriting.choice import Asker, Rewriting
@@ -91,9 +91,13 @@ class Reader:
     """Whether queries may be rewritten; if not, what is searched for is always the query."""
     seals: Seals | None = None
     """Who opens the words of cases, and seals those of queries; without it there must be none that are sealed."""
+    large: Large = field(default_factory=Large)
+    """From how many texts on a recall is an approximation."""
     _approximate: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
     """The profiles last seen in the HNSW index, learnt from each answer: only the first retrieve of one is exact, and
     slow."""
+    _texts: LRUCache[tuple[str, str, frozenset[str]], int] = field(default_factory=lambda: LRUCache(10_000))
+    """How many texts of those kinds there are, learnt from each recall: only the first one of a large bank is exact."""
     _policies: Policies = field(default_factory=Policies)
     _tools: ToolVectors = field(default_factory=ToolVectors)
     _calibrations: Calibrations = field(default_factory=Calibrations)
@@ -180,7 +184,7 @@ class Reader:
             if search.vector is not None and not self.pgvector:
                 degraded.append("pgvector")
             async with self.database.fast(user_sub, authorised_at) as connection:
-                found = await recall(connection, question, self._meaning(search), self._seal_with)
+                found = await self._found_again(connection, question, search)
                 return replace(found, degraded=degraded)
 
     async def _recalled(
@@ -192,8 +196,19 @@ class Reader:
         search = question.search
         asked = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)
         with stage("retrieve.recall"):
-            found = await recall(connection, asked, self._meaning(search), self._seal_with)
+            found = await self._found_again(connection, asked, search)
         return replace(found, degraded=[each for each in degraded if each != "rewriter"])
+
+    async def _found_again(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
+        """Returns what is recalled, and remembers how large the bank is."""
+        bank = connection.user_sub, question.agent_key, frozenset[str](question.kinds)
+        texts = self._texts.get(bank, 0)
+        sample = self.large.sample_of(texts)
+        size = None if sample is None else (texts, sample)
+        found = await recall(connection, question, self._meaning(search), self._seal_with, size)
+        if found.texts and question.session is None and question.as_of is None:
+            self._texts[bank] = found.texts
+        return found
 
     def _meaning(self, search: Search) -> Meaning | None:
         """Returns what the query means; None where nobody could embed it, or the database compares no vectors."""

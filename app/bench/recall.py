@@ -14,6 +14,7 @@ import numpy as np
 
 from app.bench.bank import empty
 from app.bench.measure import Measurement, interleaved, p50
+from app.bench.recall_large import LargeBank, large
 from app.db import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.recall.memory import KINDS, Recalled, RecallQuestion, TurnSource
@@ -106,7 +107,8 @@ async def recall(home: Path, data: Path | None) -> list[Measurement]:
             reader = Reader(database, embedder, seals=WordSeals(keyring))
             bank = Bank(reader, Worker(database, embedder, keyring), keyring, bare, datetime.now(UTC))
             quality = await _quality(bank, conversations)
-            return [*quality, await _speed(bank, conversations)]
+            speed = await _speed(bank, conversations)
+            return [*quality, speed, *await _large(bank, conversations)]
     finally:
         await bare.close()
 
@@ -172,6 +174,14 @@ async def _speed(bank: Bank, conversations: Sequence[dict[str, Any]]) -> Measure
     ours, bare = await interleaved(ROUNDS, whole, bare_statement)
     detail = f"p50 {p50(ours):.1f} ms against {p50(bare):.1f} ms, {LARGE:,} turns of one profile"
     return Measurement("recall in-process / bare statement", p50(ours) / p50(bare), "x", detail, aim=SPEED)
+
+
+async def _large(bank: Bank, conversations: Sequence[dict[str, Any]]) -> list[Measurement]:
+    """Measures the first conversation within ever more turns, made of the others'."""
+    first, *rest = conversations
+    others = [turn["content"] for each in rest for session in each["sessions"] for turn in turns_of(session)]
+    asked = [(each.text, each.evidence) for each in questions_of(first)]
+    return await large(LargeBank(bank.bare, bank.reader.embedder, first["conversation"], AGENT), others, asked)
 
 
 def turns_of(session: dict[str, Any]) -> list[dict[str, Any]]:

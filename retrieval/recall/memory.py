@@ -35,6 +35,24 @@ class RecallQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class Large:
+    """When a bank is too large to be weighed text by text.
+
+    Attributes:
+        texts: above so many of a profile, as its last recall had them, what is found is an approximation; not within
+            one session.
+        sample: by so many of them it is weighed, as drawn by a hash of their ids; some more or fewer.
+    """
+
+    texts: int = 20_000
+    sample: int = 2_000
+
+    def sample_of(self, texts: int) -> int | None:
+        """Returns how many are drawn from so many texts; None: all are weighed."""
+        return min(self.sample, texts) if texts > self.texts else None
+
+
+@dataclass(frozen=True, slots=True)
 class TurnSource:
     """Where a turn was said: the session by its backend's name, the place in it (1-based), by whom, and when."""
 
@@ -103,6 +121,7 @@ class Recalled:
         left_out: those that the budget had no room for.
         sessions: the best five whose turns were looked at, the best first.
         degraded: what was missing: ``embedder``, ``query_not_embeddable``, ``pgvector``.
+        texts: all that were looked at, estimated in a large bank; 0 where nothing was found.
     """
 
     memories: Sequence[Memory] = ()
@@ -110,3 +129,4 @@ class Recalled:
     left_out: int = 0
     sessions: Sequence[SessionFound] = ()
     degraded: Sequence[str] = field(default_factory=list)
+    texts: int = field(default=0, compare=False)

@@ -17,7 +17,14 @@ from retrieval.recall.memory import (
     Source,
     TurnSource,
 )
-from retrieval.recall.statement import BY_VECTORS, BY_WORDS, SESSIONS, MemoryRow
+from retrieval.recall.statement import (
+    BY_VECTORS,
+    BY_WORDS,
+    SAMPLED_BY_VECTORS,
+    SAMPLED_BY_WORDS,
+    SESSIONS,
+    MemoryRow,
+)
 from retrieval.sealed import UserSeal
 from retrieval.sessions.messages import Turn
 
@@ -39,17 +46,22 @@ SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
 
 
 async def recall(
-    connection: FastConnection, question: RecallQuestion, meaning: Meaning | None, seal_of: SealOf
+    connection: FastConnection,
+    question: RecallQuestion,
+    meaning: Meaning | None,
+    seal_of: SealOf,
+    size: tuple[int, int] | None = None,
 ) -> Recalled:
     """Returns the memories that the question is about, the best first, and the sessions.
 
     Without a meaning they are found by their words alone. A memory that neither shares a word with the question nor is
-    related to it by the model's own calibration is not found.
+    related to it by the model's own calibration is not found. With the ``size`` of a large bank, its texts and
+    how many of them are drawn as a sample, what is found is an approximation, see ``statement``.
 
     Raises:
         SealBroken: a memory was sealed with another key, or was changed.
     """
-    parameters = {
+    parameters: dict[str, object] = {
         "agent_key": question.agent_key,
         "query": question.query,
         "kinds": list(question.kinds),
@@ -58,19 +70,23 @@ async def recall(
         "least": UNRELATED,
         "top_k": question.top_k,
     }
+    by_vectors, by_words = BY_VECTORS, BY_WORDS
+    if size is not None and question.session is None:
+        by_vectors, by_words = SAMPLED_BY_VECTORS, SAMPLED_BY_WORDS
+        parameters |= dict(zip(("texts", "sample"), size, strict=True))
     if meaning is None:
-        rows = await connection.all(BY_WORDS, parameters)
+        rows = await connection.all(by_words, parameters)
     else:
         least = UNRELATED if meaning.least is None else meaning.least
         meant = {"vector": list(meaning.vector), "model": meaning.model, "least": least}
-        rows = await connection.all(BY_VECTORS, {**parameters, **meant})
+        rows = await connection.all(by_vectors, {**parameters, **meant})
     if not rows:
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
     seal = await seal_of(connection, key_ids[0]) if key_ids else None
     memories, tokens = _within([_opened(row, seal) for row in rows if row.place <= question.top_k], question)
     found = sum(row.place <= question.top_k for row in rows)
-    return Recalled(memories, tokens, found - len(memories), _sessions(rows))
+    return Recalled(memories, tokens, found - len(memories), _sessions(rows), texts=rows[0].texts)
 
 
 def _within(memories: Sequence[Memory], question: RecallQuestion) -> tuple[list[Memory], int]:

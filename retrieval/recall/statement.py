@@ -12,11 +12,17 @@ its kind, so that it is known by how much one is better, and then added:
 Kinds meet by how much a memory stands out among its own. The weight of vectors is what they are worth beside keywords,
 see docs/decisions/0016; all others are 1.
 
+A large bank is weighed by a sample, drawn by a hash of the memories' ids, the same one each time: each text of it
+stands for as many as it was drawn from (Horvitz, Thompson 1952). Beside it are looked at, in full, all texts with a
+word of the query that is rare in the sample, those that are far more similar than its mean, and all that are no turns.
+Of sessions the rare words alone count.
+
 Once Postgres plans for any user, after five executions, it cannot know how many rows the parts have, and would compare
 each with each: 5 s for 10,000 turns. So what is large is joined in full, which takes a hash or a merge; no row is on
 the right alone. Means and deviations are summed up, for a window over all would sort all.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -31,6 +37,10 @@ from retrieval.kinds import FactKind, MemoryKind, Speaker
 VECTOR_WEIGHT = 0.5
 SESSIONS = 5
 """How many of the best sessions are named."""
+MOST_WITH_WORD = 3_000
+"""Texts of a large bank, as the sample has it, with any of the words that are rare; one word is rare in any case."""
+NEAR_SD = 2.5
+"""Standard deviations above the mean similarity from which on a text of a large bank is looked at; 1 in 160 or so."""
 
 
 class MemoryRow(Protocol):
@@ -40,6 +50,7 @@ class MemoryRow(Protocol):
         place: 1-based, of those found; beyond ``top_k`` it is there as the best turn of its session.
         session_place: of its session, 1-based.
         best_of_session: whether the session is named by this row.
+        texts: of the kinds that were asked for, all that were looked at; estimated in a large bank.
         key_id: of what its words are sealed with; None of a shared entry, whose words stand in ``title`` and ``text``.
     """
 
@@ -69,6 +80,7 @@ class MemoryRow(Protocol):
     text: str
     category: str
     entry_type: str
+    texts: int
 
 
 _BY_VECTOR = """CASE WHEN m.model = :model AND vector_dims(m.embedding) = cardinality(:vector)
@@ -86,19 +98,13 @@ def _z_of_all(measure: str) -> str:
     return _z(measure, f"avg({measure}) OVER ()", f"stddev_pop({measure}) OVER ()")
 
 
-def _sql(similarity: str) -> str:
-    return f"""
+_ENTERED = """
 WITH entered AS MATERIALIZED (SELECT casebank_enter(:user_sub, :authorised_at) AS entered),
 words AS MATERIALIZED (SELECT lexeme FROM unnest(to_tsvector('english', :query))),
 any_word AS MATERIALIZED (
     SELECT CAST(replace(CAST(plainto_tsquery('english', :query) AS text), '&', '|') AS tsquery) AS words
-),
-entries AS MATERIALIZED (
-    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, false AS shared, m.word_count,
-        CASE WHEN m.search_vector @@ w.words THEN m.search_vector END AS matching,
-        CAST({similarity} AS float) AS similarity
-    FROM memories m CROSS JOIN any_word w
-    WHERE (SELECT entered FROM entered)
+),"""
+_OF_PROFILE = """(SELECT entered FROM entered)
         AND m.user_sub = :user_sub AND m.agent_key = :agent_key AND m.kind = ANY (:kinds)
         AND EXISTS (SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND p.enabled)
         AND (m.kind <> 'fact' OR m.fact_id IN (
@@ -110,48 +116,182 @@ entries AS MATERIALIZED (
         AND (:as_of IS NULL OR m.kind <> 'turn' OR EXISTS (
             SELECT FROM turns t
             WHERE t.user_sub = m.user_sub AND t.session_id = m.session_id AND t.number = m.turn_number
-                AND t.said_at <= :as_of))
+                AND t.said_at <= :as_of))"""
+
+
+def _quoted(lexeme: str) -> str:
+    """Returns the lexeme as it stands in the text of a tsquery."""
+    return f"chr(39) || replace(replace({lexeme}, chr(92), repeat(chr(92), 2)), chr(39), repeat(chr(39), 2)) || chr(39)"
+
+
+_DRAWN = "(uuid_hash(id) & 65535) < 65536 * CAST(:sample AS float) / :texts"
+"""By a hash of the id, the same for each recall."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the texts of a bank are read, in SQL.
+
+    Attributes:
+        entries: the parts of the statement that read the texts, and the lengths of sessions as ``talks``.
+        stands_for: of how many texts a row of ``entries`` tells; empty: of itself.
+        in_sessions: which hits are counted for sessions.
+    """
+
+    entries: str
+    stands_for: str
+    in_sessions: str
+
+    def count(self) -> str:
+        """Returns how many texts there are."""
+        return f"sum({self.stands_for})" if self.stands_for else "count(*)"
+
+    def mean(self, measure: str) -> str:
+        """Returns the mean of a measure over all texts that have it."""
+        if not self.stands_for:
+            return f"avg({measure})"
+        return f"sum({self.stands_for} * {measure}) / sum({self.stands_for}) FILTER (WHERE {measure} IS NOT NULL)"
+
+    def deviation(self, measure: str) -> str:
+        """Returns the standard deviation of a measure over all texts that have it."""
+        if not self.stands_for:
+            return f"stddev_pop({measure})"
+        squares = self.mean(f"power({measure}, 2)")
+        return f"sqrt(greatest({squares} - power({self.mean(measure)}, 2), 0))"
+
+    def sum(self, measure: str) -> str:
+        """Returns the sum of a measure over all texts."""
+        return f"sum({self.stands_for} * {measure})" if self.stands_for else f"sum({measure})"
+
+
+def _all(similarity: str) -> _Reading:
+    """Returns how every text is read."""
+    entries = f"""
+entries AS MATERIALIZED (
+    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, false AS shared, m.word_count,
+        CASE WHEN m.search_vector @@ w.words THEN m.search_vector END AS matching,
+        CAST({similarity} AS float) AS similarity
+    FROM memories m CROSS JOIN any_word w
+    WHERE {_OF_PROFILE}
     UNION ALL
-    SELECT m.id, 'knowledge', NULL, NULL, NULL, m.knowledge_id, true, m.word_count,
-        CASE WHEN m.search_vector @@ w.words THEN m.search_vector END,
+    {_shared(similarity)}
+),
+talks AS MATERIALIZED (
+    SELECT session_id, sum(word_count) AS word_count FROM entries WHERE kind = 'turn' GROUP BY session_id
+),"""  # noqa: S608 - its parts are our own
+    return _Reading(entries, "", "")
+
+
+def _sampled(similarity: str) -> _Reading:
+    """Returns how a large bank is read: what may be on top, and a sample that stands for the rest."""
+    entries = f"""
+drawn AS MATERIALIZED (
+    SELECT id FROM memories WHERE (SELECT entered FROM entered) AND user_sub = :user_sub AND {_DRAWN}
+),
+sample AS MATERIALIZED (
+    SELECT m.* FROM drawn d CROSS JOIN LATERAL (
+        SELECT m.search_vector, CAST({similarity} AS float) AS similarity FROM memories m
+        WHERE m.user_sub = :user_sub AND m.id = d.id AND m.agent_key = :agent_key AND m.kind = ANY (:kinds)
+        LIMIT 1) m
+),
+frequencies AS MATERIALIZED (
+    SELECT words.lexeme, count(h.lexeme) AS texts
+    FROM words LEFT JOIN (
+        SELECT (unnest(s.search_vector)).lexeme FROM sample s CROSS JOIN any_word w WHERE s.search_vector @@ w.words
+    ) h ON h.lexeme = words.lexeme
+    GROUP BY words.lexeme
+),
+rare_words AS MATERIALIZED (
+    SELECT lexeme FROM (
+        SELECT lexeme, sum(texts) OVER (ORDER BY texts, lexeme) AS so_far,
+            row_number() OVER (ORDER BY texts, lexeme) AS place
+        FROM frequencies) f
+    WHERE place = 1 OR so_far * :texts <= {MOST_WITH_WORD} * CAST(:sample AS bigint)
+),
+outstanding AS MATERIALIZED (
+    SELECT (SELECT avg(similarity) + {NEAR_SD} * stddev_pop(similarity) FROM sample) AS similarity,
+        CAST(string_agg({_quoted("lexeme")}, '|') AS tsquery) AS words
+    FROM rare_words
+),
+entries AS MATERIALIZED (
+    SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, false AS shared, m.word_count,
+        CASE WHEN m.search_vector @@ w.words THEN m.search_vector END AS matching,
+        m.similarity, CASE WHEN m.certain THEN 1 ELSE CAST(:texts AS float) / :sample END AS stands_for
+    FROM (
+        SELECT m.*, m.kind <> 'turn' OR coalesce(m.search_vector @@ o.words, false)
+            OR coalesce(m.similarity >= o.similarity, false) AS certain
+        FROM (
+            SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, m.word_count,
+                m.search_vector, CAST({similarity} AS float) AS similarity
+            FROM memories m WHERE {_OF_PROFILE}
+            OFFSET 0) m
+            CROSS JOIN outstanding o
+        OFFSET 0) m
+        CROSS JOIN any_word w
+    WHERE m.certain OR {_DRAWN}
+    UNION ALL
+    SELECT *, 1 FROM ({_shared(similarity)}) s
+),
+talks AS MATERIALIZED (
+    SELECT s.id AS session_id,
+        s.turn_count * (
+            SELECT sum(stands_for * word_count) / sum(stands_for) FROM entries WHERE kind = 'turn') AS word_count
+    FROM sessions s
+    WHERE s.user_sub = :user_sub AND s.agent_key = :agent_key AND 'turn' = ANY (:kinds)
+),"""  # noqa: S608 - its parts are our own
+    return _Reading(entries, "stands_for", "AND lexeme IN (SELECT lexeme FROM rare_words)")
+
+
+def _shared(similarity: str) -> str:
+    """Returns what reads the shared knowledge of the agent."""
+    return f"""SELECT m.id, 'knowledge', CAST(NULL AS uuid), CAST(NULL AS int), CAST(NULL AS uuid), m.knowledge_id,
+        true, m.word_count, CASE WHEN m.search_vector @@ w.words THEN m.search_vector END,
         CAST({similarity} AS float)
     FROM shared_memories m CROSS JOIN any_word w
     WHERE (SELECT entered FROM entered) AND m.agent_key = :agent_key AND 'knowledge' = ANY (:kinds)
         AND NOT EXISTS (
-            SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND NOT p.enabled)
-),
-talks AS MATERIALIZED (
-    SELECT session_id, sum(word_count) AS word_count FROM entries WHERE kind = 'turn' GROUP BY session_id
-),
+            SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND NOT p.enabled)"""  # noqa: S608 - its parts are our own
+
+
+def _sql(reading: _Reading) -> str:
+    stands_for = f", {reading.stands_for}" if reading.stands_for else ""
+    of = "talks" if stands_for else "o"
+    return f"""{_ENTERED}{reading.entries}
 sizes AS MATERIALIZED (
-    SELECT kind, count(*) AS texts, greatest(avg(word_count), 1) AS mean,
-        avg(similarity) AS similarity, stddev_pop(similarity) AS similarity_sd
+    SELECT kind, {reading.count()} AS texts, greatest({reading.mean("word_count")}, 1) AS mean,
+        {reading.mean("similarity")} AS similarity, {reading.deviation("similarity")} AS similarity_sd
     FROM entries GROUP BY kind
     UNION ALL
     SELECT 'session', count(*), greatest(avg(word_count), 1), NULL, NULL FROM talks
 ),
 hits AS MATERIALIZED (
-    SELECT e.kind, e.id, e.session_id, e.word_count, (e.word).lexeme, cardinality((e.word).positions) AS times
+    SELECT e.kind, e.id, e.session_id, e.word_count, (e.word).lexeme,
+        cardinality((e.word).positions) AS times{stands_for}
     FROM (
-        SELECT kind, id, session_id, word_count, unnest(matching) AS word FROM entries WHERE matching IS NOT NULL
+        SELECT kind, id, session_id, word_count, unnest(matching) AS word{stands_for}
+        FROM entries WHERE matching IS NOT NULL
     ) e
         JOIN words ON words.lexeme = (e.word).lexeme
 ),
 all_hits AS MATERIALIZED (
-    SELECT kind, id, word_count, lexeme, times FROM hits
+    SELECT kind, id, word_count, lexeme, times{stands_for} FROM hits
     UNION ALL
-    SELECT 'session', h.session_id, t.word_count, h.lexeme, h.times
-    FROM (SELECT session_id, lexeme, sum(times) AS times FROM hits WHERE kind = 'turn' GROUP BY session_id, lexeme) h
+    SELECT 'session', h.session_id, t.word_count, h.lexeme, h.times{", 1" if stands_for else ""}
+    FROM (
+        SELECT session_id, lexeme, sum(times) AS times FROM hits WHERE kind = 'turn' {reading.in_sessions}
+        GROUP BY session_id, lexeme
+    ) h
         JOIN talks t ON t.session_id = h.session_id
 ),
 rare AS MATERIALIZED (
     SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - h.having + .5) / (h.having + .5)) AS float) AS idf
-    FROM (SELECT kind, lexeme, count(*) AS having FROM all_hits GROUP BY kind, lexeme) h
+    FROM (SELECT kind, lexeme, {reading.count()} AS having FROM all_hits GROUP BY kind, lexeme) h
         JOIN sizes s ON s.kind = h.kind
 ),
 keywords AS MATERIALIZED (
     SELECT h.kind, h.id,
         sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(h.word_count / r.mean AS float)))) AS bm25
+        {", max(h.stands_for) AS stands_for" if stands_for else ""}
     FROM all_hits h JOIN rare r ON r.kind = h.kind AND r.lexeme = h.lexeme
     GROUP BY h.kind, h.id
 ),
@@ -159,12 +299,16 @@ spreads AS MATERIALIZED (
     SELECT s.kind, s.similarity, s.similarity_sd, coalesce(k.sum, 0) / s.texts AS bm25,
         sqrt(greatest(coalesce(k.squares, 0) / s.texts - power(coalesce(k.sum, 0) / s.texts, 2), 0)) AS bm25_sd
     FROM sizes s
-        LEFT JOIN (SELECT kind, sum(bm25) AS sum, sum(bm25 * bm25) AS squares FROM keywords GROUP BY kind) k
+        LEFT JOIN (
+            SELECT kind, {reading.sum("bm25")} AS sum, {reading.sum("bm25 * bm25")} AS squares
+            FROM keywords GROUP BY kind
+        ) k
             ON k.kind = s.kind
     WHERE s.kind <> 'session'
 ),
 owned AS MATERIALIZED (
     SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
+        {"e.stands_for," if stands_for else ""}
         k.bm25 IS NOT NULL AS has_word,
         {_z("coalesce(k.bm25, 0)", "s.bm25", "s.bm25_sd")}
             + {VECTOR_WEIGHT} * {_z("e.similarity", "s.similarity", "s.similarity_sd")} AS own
@@ -173,9 +317,10 @@ owned AS MATERIALIZED (
         FULL JOIN spreads s ON s.kind = e.kind
 ),
 conversations AS (
-    SELECT o.session_id, coalesce(k.bm25, 0) AS bm25, o.best
+    SELECT {of}.session_id, coalesce(k.bm25, 0) AS bm25, o.best
     FROM (SELECT session_id, max(own) AS best FROM owned WHERE kind = 'turn' GROUP BY session_id) o
-        FULL JOIN (SELECT id, bm25 FROM keywords WHERE kind = 'session') k ON k.id = o.session_id
+        {"RIGHT JOIN talks ON talks.session_id = o.session_id" if stands_for else ""}
+        FULL JOIN (SELECT id, bm25 FROM keywords WHERE kind = 'session') k ON k.id = {of}.session_id
 ),
 shares AS MATERIALIZED (
     SELECT session_id, {_z_of_all("bm25")} AS share, {_z_of_all("bm25")} + {_z_of_all("best")} AS session_relevance
@@ -185,7 +330,9 @@ summed AS MATERIALIZED (
     SELECT o.*, o.own + coalesce(s.share, 0) AS total, s.session_relevance
     FROM owned o FULL JOIN shares s ON s.session_id = o.session_id
 ),
-totals AS MATERIALIZED (SELECT kind, avg(total) AS mean, stddev_pop(total) AS sd FROM summed GROUP BY kind),
+totals AS MATERIALIZED (
+    SELECT kind, {reading.mean("total")} AS mean, {reading.deviation("total")} AS sd FROM summed GROUP BY kind
+),
 standing AS (
     SELECT s.*, {_z("s.total", "t.mean", "t.sd")} AS relevance FROM summed s JOIN totals t ON t.kind = s.kind
 ),
@@ -204,10 +351,14 @@ SELECT p.kind, p.place, p.relevance, p.similarity, p.session_place, p.session_re
     t.number, t.said_at, t.payload,
     f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to,
     coalesce(n.id, h.id) AS knowledge_id, n.words AS entry_words, p.shared, h.title, h.text,
-    coalesce(n.category, h.category) AS category, coalesce(n.entry_type, h.entry_type) AS entry_type
+    coalesce(n.category, h.category) AS category, coalesce(n.entry_type, h.entry_type) AS entry_type,
+    (SELECT CAST(sum(texts) AS integer) FROM sizes WHERE kind <> 'session') AS texts
 FROM shown p
     LEFT JOIN sessions s ON s.user_sub = :user_sub AND s.id = p.session_id
-    LEFT JOIN turns t ON t.user_sub = :user_sub AND t.session_id = p.session_id AND t.number = p.turn_number
+    LEFT JOIN LATERAL (
+        SELECT t.number, t.said_at, t.payload FROM turns t
+        WHERE t.user_sub = :user_sub AND t.session_id = p.session_id AND t.number = p.turn_number
+        LIMIT 1) t ON true
     LEFT JOIN facts f ON f.user_sub = :user_sub AND f.id = p.fact_id
     LEFT JOIN knowledge n ON n.user_sub = :user_sub AND n.id = p.knowledge_id AND NOT p.shared
     LEFT JOIN shared_knowledge h ON h.id = p.knowledge_id AND p.shared
@@ -215,8 +366,8 @@ ORDER BY p.place
 """  # noqa: S608 - its parts are our own
 
 
-def _statement(similarity: str) -> FastStatement[MemoryRow]:
-    sql = _sql(similarity)
+def _statement(reading: _Reading) -> FastStatement[MemoryRow]:
+    sql = _sql(reading)
     types: dict[str, TypeEngine[Any]] = {
         "user_sub": Text(),
         "authorised_at": DateTime(timezone=True),
@@ -229,11 +380,16 @@ def _statement(similarity: str) -> FastStatement[MemoryRow]:
         "vector": ARRAY(REAL),
         "least": Float(),
         "top_k": Integer(),
+        "texts": Integer(),
+        "sample": Integer(),
     }
     bound = [bindparam(name, type_=type_) for name, type_ in types.items() if f":{name}" in sql]
     return FastStatement.of(text(sql).bindparams(*bound))
 
 
-BY_VECTORS = _statement(_BY_VECTOR)
+BY_VECTORS = _statement(_all(_BY_VECTOR))
 """With the parameters ``vector`` and ``model``; needs pgvector."""
-BY_WORDS = _statement(_UNKNOWN)
+BY_WORDS = _statement(_all(_UNKNOWN))
+SAMPLED_BY_VECTORS = _statement(_sampled(_BY_VECTOR))
+"""With the parameters ``texts`` and ``sample`` as well: how many texts the profile has, and how many stand for them."""
+SAMPLED_BY_WORDS = _statement(_sampled(_UNKNOWN))

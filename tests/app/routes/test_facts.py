@@ -172,7 +172,9 @@ async def test_facts_that_were_not_told_for_the_profiles_days_go(service: Servic
     ids=str,
 )
 async def test_a_fact_of_another_form_is_refused(more: dict[str, Any], alice: User):
-    assert slug(await write(alice, **{"text": "likes tea", **more})) == (422, "invalid-request")
+    await written(alice, "likes tea")
+    assert slug(await write(alice, **{"text": "drinks coffee", **more})) == (422, "invalid-request")
+    assert [each["text"] for each in await facts(alice, history=True)] == ["likes tea"]
     assert (await alice.http.get("/v1/facts", params={"as_of": "yesterday"})).status_code == 422
 
 
