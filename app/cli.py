@@ -48,6 +48,7 @@ from app.erasure import command as erasure
 from app.erasure.show import check, print_receipt
 from app.experiment.main import ENVIRONMENTS
 from app.experiment.main import experiment as run_experiment
+from app.fleet_command import show_fleets
 from app.impact_command import show_impact
 from app.jobs import beside
 from app.knowledge_commands import commands as knowledge_commands
@@ -76,8 +77,8 @@ from writer.retain.backfill import backfill as backfill_runs
 from writer.rights.elsewhere import digest as name_digest
 from writer.rights.export import export as export_rows
 from writer.rights.signature import SignatureBroken
-from writer.training.candidates import Demand
 from writer.training.decision_log import rewarded
+from writer.training.fit import Demand
 from writer.training.lifecycle import roll_back, versions
 from writer.training.progress import trial_of
 from writer.upkeep.hnsw import index_all
@@ -100,6 +101,7 @@ cli.add_typer(token_commands, name="token")
 cli.add_typer(knowledge_commands, name="knowledge")
 cli.command("mcp")(speak_mcp)
 cli.command("impact")(show_impact)
+cli.command("fleet")(show_fleets)
 out = Console()
 
 

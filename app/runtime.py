@@ -23,6 +23,7 @@ from app.settings import Settings
 from retrieval.database.database import Database
 from retrieval.errors import CasebankError, SchemaOutdated
 from retrieval.ports import Embedder
+from retrieval.ranking.policies import Policies
 from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.rewriting.llm import LlmRewriter
@@ -127,7 +128,15 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             embedder=embedder,
             keyring=keyring,
             rewriting=rewriting,
-            reader=Reader(database, embedder, pgvector, settings.explore, rewriting, WordSeals(keyring)),
+            reader=Reader(
+                database,
+                embedder,
+                pgvector,
+                settings.explore,
+                rewriting,
+                WordSeals(keyring),
+                policies=Policies(settings.fleet),
+            ),
             worker=Worker(database, embedder, keyring, pgvector, _pace(settings), llm=teachers, summarist=summarist),
             admission=make_admission(settings, database),
         )

@@ -15,15 +15,18 @@ from app.training.processes import Trainings
 from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.audit.sealing import seal_all
+from writer.training.shared_prior import emptied
 from writer.upkeep.abandoned import abort_all
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
 from writer.worker.worker import Worker
 
 UPKEEP, TRAINING, POSTGRES, WORKER, AUDIT = "upkeep", "training", "postgres", "worker", "audit"
-NUMBERS, QUEUE = "numbers", "queue"
+NUMBERS, QUEUE, FLEET = "numbers", "queue", "fleet"
 REVIVE_EVERY_S = 1.0
 LOOK_EVERY_S = 1.0
+FLEET_EVERY_S = 5.0
+"""How often a service looks whether an erasure has emptied a fleet's policy."""
 SIGN_EVERY_S = 15.0
 """How often a worker lets the database know that it works."""
 GRACE = timedelta(minutes=10)
@@ -53,6 +56,8 @@ def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     records = JobRecords(runtime.database)
     jobs = [Job(name, every.total_seconds(), work[name], records) for name, every in periods(runtime.settings).items()]
     jobs.append(Job(AUDIT, runtime.settings.seal_every_s, lambda: seal_audit(runtime)))
+    if runtime.settings.train_every_s and runtime.settings.fleet != "off":
+        jobs.append(Job(FLEET, FLEET_EVERY_S, lambda: refill_fleets(runtime, trainings)))
     if runtime.settings.limits:
         jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look))
     return jobs + _postgres_job(runtime)
@@ -89,6 +94,15 @@ async def upkeep(runtime: Runtime) -> None:
     silent_for = timedelta(seconds=runtime.settings.run_silent_s)
     aborted = await abort_all(runtime.database, runtime.keyring, silent_for=silent_for)
     log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard, indexed=moved, runs_aborted=aborted)
+
+
+async def refill_fleets(runtime: Runtime, trainings: Trainings) -> None:
+    """Has trained again what erasures have emptied of fleets' policies, if anything."""
+    async with runtime.database.as_worker() as connection:
+        wanting = await emptied(connection)
+    if wanting:
+        log.info("fleet.emptied", policies=len(wanting))
+        await trainings.train_again()
 
 
 class AuditChanged(Exception):

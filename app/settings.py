@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.auth import OldSecret
+from retrieval.kinds import Fleet
 
 MASTER_KEY_DIGITS = 64
 
@@ -130,6 +131,9 @@ class Settings(BaseSettings):
     """How often the chains of the audit are sealed with the installation's key."""
     train_every_s: float = Field(default=86_400.0, ge=0)
     """How often policies are trained and judged; 0: only by ``casebank train`` and the API."""
+    fleet: Fleet = "choice"
+    """Who takes part in a fleet, whose users share what is learned: ``off``, nobody; ``choice``, the profiles that ask
+    to; ``on``, all that do not ask not to."""
     hidden_units: int = Field(default=0, ge=0, le=64)
     """Of the network that is trained; 0 is logistic regression, which ranked as well on the data it was measured on."""
     limits: bool = True

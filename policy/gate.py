@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policy.course import Course, course_of
+from policy.course import Course, Enough, course_of
 from policy.evaluate import (
     Estimates,
     Missingness,
@@ -177,15 +177,17 @@ def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> di
     return estimate(columns, log.group, plan) if columns else {}
 
 
-def _calibration(log: Logged, candidate: Target, settings: Settings) -> Calibration | None:
-    """Returns how well the candidate's promises held, over the slates that it would serve."""
-    if candidate.predicted is None:
-        return None
-    return calibration(candidate.predicted, log.reward, weights(log, candidate), settings.calibration_bins)
+def worse_than_default(log: Logged, serving: Target, default: Target, settings: Settings) -> bool:
+    """Returns whether a look has found what serves worse than the default, however often one looks.
+
+    The chance that this ever happens where it is no worse is at most ``Spending.error``.
+    """
+    plan = Plan(level=settings.level, resamples=settings.resamples)
+    return course_of(log, (default, serving), settings.spending, plan, _enough(settings)).passing is not None
 
 
-def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
-    """Returns the course of each difference that is tested; where nothing serves but the default, it is one contest."""
+def _enough(settings: Settings) -> Enough:
+    """Returns what a log must say of two policies for a look at their difference."""
 
     def enough(first: Logged, *pair: Target) -> bool:
         each = [weights(first, target) for target in pair]
@@ -195,6 +197,19 @@ def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: S
             for weight in each
         )
 
+    return enough
+
+
+def _calibration(log: Logged, candidate: Target, settings: Settings) -> Calibration | None:
+    """Returns how well the candidate's promises held, over the slates that it would serve."""
+    if candidate.predicted is None:
+        return None
+    return calibration(candidate.predicted, log.reward, weights(log, candidate), settings.calibration_bins)
+
+
+def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
+    """Returns the course of each difference that is tested; where nothing serves but the default, it is one contest."""
+    enough = _enough(settings)
     found: dict[str, Course] = {}
     chances = {name: target.target_probability for name, target in targets.items()}
     alone = len(targets) == len({CANDIDATE, SERVING, DEFAULT}) and np.array_equal(chances[SERVING], chances[DEFAULT])

@@ -64,7 +64,7 @@ class Logged:
         if ((self.logged_propensity <= 0) | (self.logged_propensity > 1)).any():
             raise OutOfRange("the propensity of what was logged lies above 0 and at most at 1")
 
-    def take(self, rows: NDArray[np.bool_]) -> "Logged":
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Logged":
         """Returns the log of these rows only."""
         return replace(
             self,
@@ -107,6 +107,18 @@ class Target:
             None if self.v_target is None else self.v_target[rows],
             None if self.predicted is None else self.predicted[rows],
         )
+
+
+def joined(parts: Sequence[Logged]) -> Logged:
+    """Returns the logs as one; no reward model of a part is one of the whole."""
+    covariates = [part.covariates for part in parts if part.covariates is not None]
+    return Logged(
+        reward=np.concatenate([part.reward for part in parts]),
+        logged_propensity=np.concatenate([part.logged_propensity for part in parts]),
+        group=np.concatenate([part.group for part in parts]),
+        segment=np.concatenate([part.segment for part in parts]),
+        covariates=np.concatenate(covariates) if len(covariates) == len(parts) and parts else None,
+    )
 
 
 def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArray[np.int64] | None) -> None:

@@ -45,6 +45,9 @@ Arm = Literal["default", "serving", "candidate"]
 """Whose order a decision followed: the untrained default's, the promoted policy's, or that of the one on trial."""
 PolicyStatus = Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]
 
+Fleet = Literal["off", "choice", "on"]
+"""Who takes part in a fleet: nobody, the profiles that ask to, or all that do not ask not to."""
+
 ProcedureKind = Literal["script", "failure_lesson", "revision"]
 """A script to follow, a failure to avoid, or a revision of either."""
 ProcedureOrigin = Literal["run", "rules", "llm"]

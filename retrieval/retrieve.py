@@ -93,12 +93,13 @@ class Reader:
     """Who opens the words of cases, and seals those of queries; without it there must be none that are sealed."""
     large: Large = field(default_factory=Large)
     """From how many texts on a recall is an approximation."""
+    policies: Policies = field(default_factory=Policies)
+    """The learned policies that serve."""
     _approximate: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
     """The profiles last seen in the HNSW index, learnt from each answer: only the first retrieve of one is exact, and
     slow."""
     _texts: LRUCache[tuple[str, str, frozenset[str]], int] = field(default_factory=lambda: LRUCache(10_000))
     """How many texts of those kinds there are, learnt from each recall: only the first one of a large bank is exact."""
-    _policies: Policies = field(default_factory=Policies)
     _tools: ToolVectors = field(default_factory=ToolVectors)
     _calibrations: Calibrations = field(default_factory=Calibrations)
 
@@ -124,7 +125,7 @@ class Reader:
                 with stage("retrieve.rank"):
                     found = await self._found(connection, replace(question, search=search), rows, degraded)
                     seen = await self._pool(connection, search, found)
-                    arms = await self._policies.arms(connection, search.agent_key, found.settings)
+                    arms = await self.policies.arms(connection, search.agent_key, found.settings)
                 with stage("reuse"):
                     asked = replace(question, search=search)
                     answered, entry = answer(asked, found, seen, arms, explore=self.explore)

@@ -39,6 +39,7 @@ from retrieval.columns import one_of as _one_of
 from retrieval.columns import unit_interval as _unit_interval
 from retrieval.columns import user as _user
 from retrieval.fact_schema import facts
+from retrieval.fleet_schema import contributions
 from retrieval.kinds import (
     Abstraction,
     AbstractionLevel,
@@ -80,7 +81,7 @@ metadata = columns.metadata
 findings = findings_schema.findings
 
 SHARED = ""
-"""The ``user_sub`` and ``agent_key`` of the shared prior's row in ``policies``; no user is called so."""
+"""The ``user_sub`` of a fleet's policies, and the ``agent_key`` of what all agents share; nobody is called so."""
 
 ALL_AGENTS = ""
 """The ``agent_key`` of a search, and of its row in ``decisions``, that is about all of a user's agents; none is called
@@ -101,7 +102,9 @@ profiles = Table(
     Column("learning", Boolean, nullable=False, server_default=text("true"), comment="whether a policy is trained"),
     Column("explore", REAL, nullable=False, server_default=text("0.05"), comment="share of slates with a drawn place"),
     Column("canary", REAL, nullable=False, server_default=text("0.25"), comment="share of a policy on trial"),
-    Column("share_prior", Boolean, nullable=False, server_default=text("false"), comment="numbers may train the prior"),
+    Column("contribute", Boolean, comment="whether its numbers train the fleet; null: as the service has it"),
+    Column("receive", Boolean, comment="whether the fleet's policy serves it; null: as the service has it"),
+    Column("fleet_left_at", DateTime(timezone=True), comment="of the fleet's policies, those since then serve it"),
     Column("embedding_model", Text, comment="the one vector space that searches of this profile use"),
     Column(
         "approximate",
@@ -710,6 +713,7 @@ USER_TABLES = (
     decision_slots,
     decisions,
     policies,
+    contributions,
     audit_heads,
     audit_links,
     audit,

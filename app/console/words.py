@@ -102,7 +102,7 @@ ESTIMATED: dict[str, str] = {
 }
 """What the gate estimates the reward of."""
 
-Kind = Literal["whole", "part", "switch", "choice", "tools"]
+Kind = Literal["whole", "part", "switch", "wish", "choice", "tools"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class Setting:
     Attributes:
         name: as the API has it.
         says: what it does, in a sentence.
-        kind: a whole number, another number, a switch, one of ``choices``, or names of tools with their kinds.
+        kind: a whole number, another number, a switch, a wish (a switch that may be left to the service), one of
+            ``choices``, or names of tools with their kinds.
         may_be_empty: whether nothing is a value, and which ``says`` explains.
     """
 
@@ -179,10 +180,16 @@ SETTINGS: dict[str, list[Setting]] = {
         ),
         Setting("canary", "Share for a policy on trial", "0 to 0.9. Of the decisions, while there is a trial.", "part"),
         Setting(
-            "share_prior",
-            "Share numbers with others' beginnings",
-            "On: this agent's numbers, without any content, may train what new agents begin from.",
-            "switch",
+            "contribute",
+            "Give numbers to the fleet",
+            "Yes: numbers of this agent's decisions, and no content, train what all its users share.",
+            "wish",
+        ),
+        Setting(
+            "receive",
+            "Be served what the fleet learned",
+            "Yes: until this agent has learned a policy of its own, that of all its users serves, if it proved itself.",
+            "wish",
         ),
     ],
     "What runs teach": [

@@ -128,7 +128,7 @@ async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> Profile
 async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, caller: Caller) -> ProfileOut:
     """Sets what the body names; the rest stays, or takes its default in a new profile."""
     settings = patch.model_dump(exclude_unset=True)
-    nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day"}
+    nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day", "contribute", "receive"}
     settings = {name: value for name, value in settings.items() if value is not None or name in nullable}
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await set_profile(connection, caller, nameable(agent), settings)

@@ -30,8 +30,9 @@ from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.kinds import FAILED, Arm
 from retrieval.ranking import logged
-from retrieval.ranking.policies import LEARNED, policy_of
+from retrieval.ranking.policies import OF_FLEET, name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
+from retrieval.schema import SHARED
 from writer.privacy.words import Words
 from writer.run import AgentKey
 from writer.training.lifecycle import LIVE
@@ -76,7 +77,8 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
         row = (await connection.execute(logged.one_decision(user_sub, retrieval_id))).one_or_none()
         if row is None:
             raise NotFound("no such decision")
-        wanted = logged.policies_for(user_sub, row.agent_key, _number_of(row.policy_version))
+        owner = SHARED if row.policy_version.startswith(OF_FLEET) else user_sub
+        wanted = logged.policies_for(user_sub, row.agent_key, owner, number_of(row.policy_version))
         policies = (await connection.execute(wanted)).all()
         left = (await connection.execute(logged.cases_now(user_sub, row.candidate_ids))).mappings().all()
         runs = (await connection.execute(logged.runs_of(user_sub, retrieval_id))).mappings().all()
@@ -91,7 +93,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
     shown = _shown(row._mapping, words)  # noqa: SLF001 - the public name of the row as a mapping
     live = [
         default.VERSION,
-        *(f"{LEARNED}{each.version}" for each in policies if each.status in LIVE),
+        *(name_of(each.user_sub, each.version) for each in policies if each.status in LIVE),
     ]
     return WholeDecisionOut.model_validate(
         {
@@ -117,10 +119,6 @@ def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
     opened = words.open_query(row)
     slate = {"case_ids": opened["case_ids"] or []}
     return {**opened, **slate, "retrieval_id": opened["id"], "agent": opened["agent_key"]}
-
-
-def _number_of(policy_version: str) -> int | None:
-    return int(policy_version.removeprefix(LEARNED)) if policy_version.startswith(LEARNED) else None
 
 
 def _known(rows: Sequence[AnyRow]) -> dict[str, Policy | None]:

@@ -1,5 +1,6 @@
 """The learned policy: what was trained, with what verdict; start a training; take a policy out of service."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -8,12 +9,24 @@ from fastapi import APIRouter, Query, Request
 from app.deps import Caller, Parts
 from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED, raises
-from app.schemas.policy import AgentIn, LookOut, PoliciesOut, PolicyOut, RollbackOut, TrainingOut, TrialOut
+from app.schemas.policy import (
+    AgentIn,
+    FleetPolicyOut,
+    LookOut,
+    PoliciesOut,
+    PolicyOut,
+    RollbackOut,
+    TrainingOut,
+    TrialOut,
+)
 from app.training.processes import Trainings
 from policy import default
 from retrieval import listing
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
+from retrieval.fleet import followed, takes_part
+from retrieval.ranking.policies import name_of
+from retrieval.schema import SHARED
 from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
 from writer.training.progress import trial_of
@@ -27,9 +40,21 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
+        shared = (await connection.execute(followed(caller.user_sub, agent))).all()
     found = [_shown(row) for row in rows]
-    serving = next((f"q-{row.version}" for row in found if row.status == "serving"), default.VERSION)
-    return PoliciesOut(serving=serving, rewarded_decisions=rewarded, policies=found)
+    own = any(row.status == "serving" for row in rows)
+    receives = bool(shared) and not own and takes_part(parts.settings.fleet, shared[0].receive)
+    fleet = [FleetPolicyOut.model_validate(row, from_attributes=True) for row in shared] if receives else []
+    return PoliciesOut(
+        serving=_serving(caller.user_sub, found) or _serving(SHARED, fleet) or default.VERSION,
+        rewarded_decisions=rewarded,
+        policies=found,
+        fleet=fleet,
+    )
+
+
+def _serving(owner: str, policies: Sequence[PolicyOut] | Sequence[FleetPolicyOut]) -> str | None:
+    return next((name_of(owner, each.version) for each in policies if each.status == "serving"), None)
 
 
 def _shown(row: AnyRow) -> PolicyOut:

@@ -84,7 +84,12 @@ class ProfilePatch(Strict):
     learning: bool | None = Field(default=None, description="whether a policy is trained from this profile's log")
     explore: Share | None = Field(default=None, le=0.5, description="share of slates with a drawn place")
     canary: Share | None = Field(default=None, le=0.9, description="share that follows a policy on trial")
-    share_prior: bool | None = Field(default=None, description="whether its numbers may train the shared prior")
+    contribute: bool | None = Field(
+        default=None, description="whether its numbers, and no content, train its fleet; null: as the service has it"
+    )
+    receive: bool | None = Field(
+        default=None, description="whether it is served what its fleet learned; null: as the service has it"
+    )
     rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
     analyst: AnalystChoice | None = Field(default=None, description="who explains failures and abstracts runs")
     abstraction: Abstraction | None = Field(
@@ -129,7 +134,11 @@ class ProfileOut(BaseModel):
     learning: bool
     explore: Real
     canary: Real
-    share_prior: bool
+    contribute: bool | None
+    receive: bool | None
+    fleet_left_at: datetime | None = Field(
+        description="since when its fleet's policy does not serve it, for it did worse here; null: it did not"
+    )
     rewrite: Rewrite
     analyst: AnalystChoice
     abstraction: Abstraction

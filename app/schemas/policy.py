@@ -51,12 +51,26 @@ class PolicyOut(BaseModel):
     retired_at: datetime | None
 
 
+class FleetPolicyOut(BaseModel):
+    """A policy of the agent's fleet that serves the profile, or is on trial in it."""
+
+    version: int
+    status: PolicyStatus
+    decisions: int = Field(description="rewarded ones that it was trained on, of all users")
+    users: int = Field(description="who contributed to it")
+    created_at: datetime
+    promoted_at: datetime | None
+
+
 class PoliciesOut(BaseModel):
     """The policies of a profile, the newest first; ``serving`` is what most decisions follow."""
 
     serving: str
     rewarded_decisions: int = Field(description="what there is to learn from; a first candidate is trained at 100")
     policies: list[PolicyOut]
+    fleet: list[FleetPolicyOut] = Field(
+        description="those of its fleet that it follows: where it receives, and none of its own serves"
+    )
 
 
 class AgentIn(Strict):

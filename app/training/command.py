@@ -22,8 +22,11 @@ from app.training.report import as_json, draw
 from policy.examples import Examples
 from policy.network import Head
 from policy.train import RIDGES, Plan, train
+from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
-from writer.training.candidates import Demand, Fit
+from writer.training.candidates import Recipe
+from writer.training.fit import Demand, Fit
+from writer.training.fleet import retrain
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
@@ -55,10 +58,18 @@ def engine(name: Engine, device: str) -> Fit:
 
 
 async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
-    """Trains and judges, and returns what became of each profile."""
-    demand = Demand(hidden=settings.hidden_units)
+    """Trains and judges, and returns what became of each profile and each fleet."""
+    demand, fleet = Demand(hidden=settings.hidden_units), settings.fleet
     async with running(settings) as runtime:
-        return [learnt async for learnt in learn(runtime.database, fit, only=only, demand=demand, seed=seed)]
+        night = learn(runtime.database, fit, only=only, demand=demand, seed=seed, fleet=fleet)
+        return [learnt async for learnt in night]
+
+
+async def run_again(settings: Settings, fit: Fit, seed: int) -> list[TrainingResult]:
+    """Trains again what fleets lost by an erasure, and returns it."""
+    recipe = Recipe(fit, Demand(hidden=settings.hidden_units), seed)
+    async with running(settings) as runtime:
+        return await retrain(runtime.database, settings.fleet, recipe)
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
@@ -70,6 +81,9 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     out_dir: Annotated[Path | None, typer.Option(help="write train.json and plots here")] = None,
     outcomes: Annotated[
         bool, typer.Option("--outcomes", help="print, as JSON, who had which outcome in numbers, and what trials need")
+    ] = False,
+    after_erasure: Annotated[
+        bool, typer.Option("--after-erasure", help="only train again what fleets lost by an erasure")
     ] = False,
     profile_from_stdin: Annotated[
         bool, typer.Option("--profile-from-stdin", help='one profile, as {"user": …, "agent": …} on standard input')
@@ -88,7 +102,8 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     if engine_name not in {"local", "ray"}:
         raise typer.BadParameter("local or ray", param_hint="--engine")
     fit = engine("ray" if engine_name == "ray" else "local", device)
-    learnt = run_to_end(run(Settings(), fit, only, seed))
+    settings = Settings()
+    learnt = run_to_end(run_again(settings, fit, seed) if after_erasure else run(settings, fit, only, seed))
     if outcomes:
         sys.stdout.write(json.dumps(_counted(learnt)) + "\n")
     else:
@@ -111,8 +126,10 @@ def as_table(learnt: Sequence[TrainingResult]) -> Table:
     """Returns what became of each profile, with the gate's reasons."""
     table = Table("user", "agent", "policy", "decisions", "outcome", "why")
     for each in learnt:
-        version = "" if each.version is None else f"q-{each.version}"
-        table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, _why(each))
+        version = "" if each.version is None else name_of(each.user_sub, each.version)
+        table.add_row(
+            each.user_sub or "(fleet)", each.agent_key, version, str(each.decisions), each.outcome, _why(each)
+        )
     return table
 
 

@@ -54,6 +54,15 @@ class Trainings:
         if status := await self._run():
             raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
 
+    async def train_again(self) -> None:
+        """Trains again what fleets lost by an erasure.
+
+        Raises:
+            TrainingFailed: the process that trains did not end well.
+        """
+        if status := await self._run("", "--after-erasure"):
+            raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
+
     async def close(self) -> None:
         """Ends every training; what had not been stored is as if it had never begun."""
         for task in list(self._running.values()):

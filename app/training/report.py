@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from policy.verdict import Verdict
+from retrieval.ranking.policies import name_of
 from writer.training.result import TrainingResult
 
 
@@ -23,10 +24,14 @@ def draw(learnt: Sequence[TrainingResult], folder: Path) -> list[Path]:
     files = []
     for place, each in enumerate(learnt):
         if each.learning_curve:
-            files.append(_draw_curve(each, folder / f"curve-{place}-q-{each.version}.png"))
+            files.append(_draw_curve(each, folder / f"curve-{place}-{_name(each)}.png"))
         if each.verdict and each.verdict.estimates:
-            files.append(_draw(each, each.verdict, folder / f"verdict-{place}-q-{each.version}.png"))
+            files.append(_draw(each, each.verdict, folder / f"verdict-{place}-{_name(each)}.png"))
     return files
+
+
+def _name(learnt: TrainingResult) -> str:
+    return "" if learnt.version is None else name_of(learnt.user_sub, learnt.version)
 
 
 def _draw_curve(learnt: TrainingResult, file: Path) -> Path:
@@ -37,7 +42,7 @@ def _draw_curve(learnt: TrainingResult, file: Path) -> Path:
     axes.axhline(0, color="grey", linewidth=0.8)
     axes.set_xlabel("decisions trained on")
     axes.set_ylabel("log loss gained on later ones, nats")
-    axes.set_title(f"q-{learnt.version}: {learnt.outcome}")
+    axes.set_title(f"{_name(learnt)}: {learnt.outcome}")
     figure.savefig(file, dpi=120)
     plt.close(figure)
     return file
@@ -63,7 +68,7 @@ def _draw(learnt: TrainingResult, verdict: Verdict, file: Path) -> Path:
     left.axvline(0, color="grey", linewidth=0.8)
     left.set_yticks(range(len(names)), names)
     left.set_xlabel(f"reward gained, one-sided {verdict.settings.level:.0%} bounds")
-    left.set_title(f"q-{learnt.version}: {verdict.outcome}")
+    left.set_title(f"{_name(learnt)}: {verdict.outcome}")
     if verdict.calibration is not None:
         bins = verdict.calibration.bins
         right.plot([0, 1], [0, 1], color="grey", linewidth=0.8)

@@ -2,6 +2,7 @@
 
 from prometheus_client import Counter
 
+from retrieval.ranking.policies import number_of
 from retrieval.ranking.slate import Retrieved
 from retrieval.telemetry import log
 
@@ -23,7 +24,6 @@ CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to promp
 
 LAST_VERSION = 50
 """The last version with a label of its own: a profile that is trained every night has one more each day."""
-LATER = f"q-{LAST_VERSION + 1}+"
 
 
 def count_answer(answered: Retrieved, arm: str) -> None:
@@ -48,5 +48,5 @@ def count_answer(answered: Retrieved, arm: str) -> None:
 
 def version_label(version: str) -> str:
     """Returns the version as a label, of which there are LAST_VERSION and a few in all."""
-    kind, _, number = version.partition("-")
-    return LATER if kind == "q" and number.isdigit() and int(number) > LAST_VERSION else version
+    number = number_of(version)
+    return version if number is None or number <= LAST_VERSION else f"{version[:2]}{LAST_VERSION + 1}+"

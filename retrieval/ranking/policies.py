@@ -7,7 +7,7 @@ from typing import Protocol
 
 from cachetools import LRUCache
 from prometheus_client import Counter
-from sqlalchemy import Integer, bindparam, cast, select
+from sqlalchemy import Integer, Text, bindparam, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy import features
@@ -15,20 +15,28 @@ from policy.decide import CANDIDATE, DEFAULT, SERVING, Policy
 from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
-from retrieval.schema import policies
+from retrieval.database.parameters import AGENT_KEY, entered
+from retrieval.fleet import takes_part
+from retrieval.kinds import Fleet
+from retrieval.schema import SHARED, policies
 from retrieval.search.profile_settings import ProfileSettings
 from retrieval.telemetry import log
 
 DIFFERS = "differs"
 """Among a policy's metrics: the share of decisions on which it would serve another slate."""
 LEARNED = "q-"
-"""What the names of learned policies' versions begin with; the number follows."""
+"""What the names of a profile's learned policies begin with; the number follows."""
+OF_FLEET = "f-"
+"""What the names of a fleet's policies begin with."""
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
 
 
 class StoredPolicy(Protocol):
     """A row of ``policies``, as far as a decision needs it: the head as ``policy.weights`` packs it, and its blend."""
+
+    @property
+    def user_sub(self) -> str:
+        """Whose it is; SHARED: a fleet's."""
 
     @property
     def version(self) -> int:
@@ -60,19 +68,25 @@ class ServedPolicy(StoredPolicy, Protocol):
 
 
 _Key = tuple[str, str, int, datetime]
-"""User, agent, version, and since when: whoever was erased and begins anew counts versions from 1 again."""
+"""User, or SHARED, agent, version, and since when: whoever was erased and begins anew counts from 1 again."""
 
 
 class Policies:
-    """The heads in memory, at most ``capacity``, the latest used. One that cannot be loaded is left to the default."""
+    """The heads in memory, at most ``capacity``, the latest used. One that cannot be loaded is left to the default.
 
-    def __init__(self, capacity: int = 2_000) -> None:
+    ``fleet`` says who is served by the policy of a fleet.
+    """
+
+    def __init__(self, fleet: Fleet = "choice", capacity: int = 2_000) -> None:
+        self._fleet = fleet
         self._known: LRUCache[_Key, Policy | None] = LRUCache(capacity)
 
     async def arms(
         self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None
     ) -> dict[str, Policy | None]:
         """Returns each live arm's policy: the default's is None.
+
+        A profile that receives, and has none of its own in service, has its fleet's policies in the arms it lacks.
 
         Args:
             connection: of the user whose policies they are.
@@ -81,23 +95,33 @@ class Policies:
         """
         if settings is None or not settings.learning:
             return {DEFAULT: None}
-        live = {
-            SERVING: (settings.serving, settings.serving_since),
-            CANDIDATE: (settings.candidate, settings.candidate_since),
-        }
-        user_sub = connection.user_sub
-        wanted = {arm: (user_sub, agent_key, version, since) for arm, (version, since) in live.items() if version}
+        wanted = self._wanted(connection.user_sub, agent_key, settings)
         found = {key: self._known[key] for key in wanted.values() if key in self._known}
-        if missing := [key[2] for key in wanted.values() if key not in found]:
-            found |= await self._load(connection, agent_key, missing)
+        for owner in {key[0] for key in wanted.values() if key not in found}:
+            missing = [key[2] for key in wanted.values() if key not in found and key[0] == owner]
+            found |= await self._load(connection, owner, agent_key, missing)
         arms = {arm: policy for arm, key in wanted.items() if (policy := found.get(key)) is not None}
         return {DEFAULT: None, **arms}
 
+    def _wanted(self, user_sub: str, agent_key: str, settings: ProfileSettings) -> dict[str, _Key]:
+        """Returns which policy each arm has that is live."""
+        own = {
+            SERVING: (user_sub, settings.serving, settings.serving_since),
+            CANDIDATE: (user_sub, settings.candidate, settings.candidate_since),
+        }
+        fleet = {
+            SERVING: (SHARED, settings.fleet_serving, settings.fleet_serving_since),
+            CANDIDATE: (SHARED, settings.fleet_candidate, settings.fleet_candidate_since),
+        }
+        receives = not settings.serving and takes_part(self._fleet, settings.receive)
+        live = {arm: fleet[arm] if receives and not own[arm][1] else own[arm] for arm in own}
+        return {arm: (owner, agent_key, version, since) for arm, (owner, version, since) in live.items() if version}
+
     async def _load(
-        self, connection: FastConnection, agent_key: str, versions: Sequence[int]
+        self, connection: FastConnection, owner: str, agent_key: str, versions: Sequence[int]
     ) -> dict[_Key, Policy | None]:
-        rows = await connection.all(_WEIGHTS, {"agent_key": agent_key, "versions": list(versions)})
-        loaded = {(connection.user_sub, agent_key, row.version, row.created_at): _accepted(row) for row in rows}
+        rows = await connection.all(_WEIGHTS, {"owner": owner, "agent_key": agent_key, "versions": list(versions)})
+        loaded = {(owner, agent_key, row.version, row.created_at): _accepted(row) for row in rows}
         self._known.update(loaded)
         return loaded
 
@@ -123,17 +147,28 @@ def policy_of(row: StoredPolicy) -> Policy:
         raise WrongFeatureVersion("trained on other inputs")
     if not head.is_finite:
         raise WeightsCorrupt("a weight is no number")
-    return Policy(f"{LEARNED}{row.version}", head, row.blend)
+    return Policy(name_of(row.user_sub, row.version), head, row.blend)
+
+
+def name_of(user_sub: str, version: int) -> str:
+    """Returns the name by which decisions tell a policy: of the user, or of the fleet where that is SHARED."""
+    return f"{OF_FLEET if user_sub == SHARED else LEARNED}{version}"
+
+
+def number_of(name: str) -> int | None:
+    """Returns the version of a learned policy by its name; None of the default's."""
+    kind, number = name[: len(LEARNED)], name[len(LEARNED) :]
+    return int(number) if kind in {LEARNED, OF_FLEET} and number.isdigit() else None
 
 
 _WEIGHTS: FastStatement[ServedPolicy] = FastStatement.of(
     select(
-        *(policies.c[name] for name in ("version", "created_at", "weights", "checksum", "blend")),
+        *(policies.c[name] for name in ("user_sub", "version", "created_at", "weights", "checksum", "blend")),
         policies.c.metrics[DIFFERS].as_float().label(DIFFERS),
     )
     .where(
         select(entered().c.entered).scalar_subquery(),
-        policies.c.user_sub == USER_SUB,
+        policies.c.user_sub == cast(bindparam("owner", type_=Text), Text),
         policies.c.agent_key == AGENT_KEY,
         policies.c.version == cast(bindparam("versions", type_=ARRAY(Integer)), ARRAY(Integer)).any_(),
     )

@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     DefaultClause,
     Float,
+    FromClause,
     ScalarSelect,
     bindparam,
     case,
@@ -38,6 +39,7 @@ SETTINGS = (
     "learning",
     "explore",
     "canary",
+    "receive",
     "rewrite",
     "procedures",
     "procedure_similarity",
@@ -48,9 +50,21 @@ SETTINGS = (
 )
 """Settings of the profile that stand beside each candidate."""
 
-STATE = ("serving", "serving_since", "candidate", "candidate_since", "usual_reward", "has_procedures", "has_facts")
-"""What else stands there: version and time of the live policies, the mean reward of the LATEST decisions, and
-whether there is a procedure or a fact to show.
+STATE = (
+    "serving",
+    "serving_since",
+    "candidate",
+    "candidate_since",
+    "fleet_serving",
+    "fleet_serving_since",
+    "fleet_candidate",
+    "fleet_candidate_since",
+    "usual_reward",
+    "has_procedures",
+    "has_facts",
+)
+"""What else stands there: version and time of the live policies and of its fleet's, the mean reward of the LATEST
+decisions, and whether there is a procedure or a fact to show.
 """
 LATEST = 100
 
@@ -67,6 +81,7 @@ class ProfileSettings(Protocol):
     learning: bool
     explore: float
     canary: float
+    receive: bool | None
     rewrite: Rewrite
     procedures: int
     procedure_similarity: float | None
@@ -80,6 +95,10 @@ class ProfileSettings(Protocol):
     serving_since: datetime
     candidate: int | None
     candidate_since: datetime
+    fleet_serving: int | None
+    fleet_serving_since: datetime
+    fleet_candidate: int | None
+    fleet_candidate_since: datetime
     usual_reward: float | None
     has_procedures: bool
     has_facts: bool
@@ -93,6 +112,10 @@ def profile_settings() -> CTE:
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
+        "fleet_serving": _of_fleet("serving", policies.c.version),
+        "fleet_serving_since": _of_fleet("serving", policies.c.created_at),
+        "fleet_candidate": _of_fleet("candidate", policies.c.version),
+        "fleet_candidate_since": _of_fleet("candidate", policies.c.created_at),
         "usual_reward": _usual_reward(),
         "has_procedures": exists().where(
             procedures.c.user_sub == USER_SUB,
@@ -130,6 +153,7 @@ def settings_of_none() -> CTE:
         "learning": false(),
         "explore": cast(literal_column("0"), Float),
         "canary": cast(literal_column("0"), Float),
+        "receive": false(),
         "has_procedures": false(),
         "has_facts": false(),
     }
@@ -179,6 +203,28 @@ def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
     )
 
 
+def _of_fleet(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
+    """The column of the fleet's policy of this status; none that the profile has left, or that an erasure emptied."""
+    left = func.coalesce(profiles.c.fleet_left_at, literal_column("'-infinity'::timestamptz"))
+    return (
+        select(column)
+        .where(
+            policies.c.user_sub == literal_column(f"'{SHARED}'"),
+            policies.c.agent_key == AGENT_KEY,
+            policies.c.status == literal_column(f"'{status}'"),
+            policies.c.created_at > left,
+            is_filled(policies),
+        )
+        .correlate(profiles)
+        .scalar_subquery()
+    )
+
+
+def is_filled(policy: FromClause) -> ColumnElement[bool]:
+    """Returns whether a policy has its weights: an erasure empties what the user's numbers helped to train."""
+    return policy.c.checksum != literal_column("''::bytea")
+
+
 def prior_stands() -> ColumnElement[bool]:
     """Returns whether the shared prior that a policy began at, if any, is still there.
 
@@ -189,6 +235,7 @@ def prior_stands() -> ColumnElement[bool]:
         prior.c.user_sub == SHARED,
         prior.c.agent_key == SHARED,
         prior.c.version == policies.c.prior_version,
+        is_filled(prior),
         prior.c.created_at <= policies.c.created_at,
     )
     return or_(policies.c.prior_version.is_(None), there)

@@ -19,7 +19,7 @@ from tests.logs import TRUTH, Drawn, draw, put
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.training import lifecycle
-from writer.training.candidates import Demand, Fit
+from writer.training.fit import Demand, Fit
 from writer.training.lifecycle import NewPolicy
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
@@ -66,6 +66,12 @@ async def learnt(
 
 
 async def everybody(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
+    """Trains every profile as each night does, and returns what became of each user's; fleets' results are left out."""
+    return {user: each for user, each in (await night(bank, fit, demand)).items() if user}
+
+
+async def night(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
+    """Does so, and returns the fleet's result as that of nobody."""
     return {each.user_sub: each async for each in learn(bank.database, fit, demand=demand)}
 
 

@@ -68,6 +68,8 @@ async def set_profile(
 ) -> None:
     """Changes the named settings of a profile; a new agent gets a profile with the defaults for the rest."""
     key = {"user_sub": author.user_sub, "agent_key": agent_key}
+    if "receive" in settings:
+        settings = {**settings, "fleet_left_at": None}  # whoever says so again may be served again
     fresh = insert(profiles).values({**key, **settings})
     if settings:
         fresh = fresh.on_conflict_do_update(index_elements=["user_sub", "agent_key"], set_=settings)

@@ -1,10 +1,8 @@
 """Trains candidates: of every profile that is due at once, each measured on its later decisions before it is stored."""
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 from sqlalchemy.exc import IntegrityError
@@ -13,16 +11,16 @@ from policy import features
 from policy.decide import Policy
 from policy.examples import Examples, split
 from policy.held_out import held_out_log_loss
-from policy.inputs import factory
 from policy.network import Head
 from policy.weights import pack, unpack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from retrieval.ranking.policies import DIFFERS
 from writer.profiles import Profile
-from writer.training import lifecycle, shared_prior
+from writer.training import lifecycle
 from writer.training.decision_log import read
-from writer.training.lifecycle import NewPolicy
+from writer.training.fit import Demand, Fit
+from writer.training.lifecycle import NewPolicy, PolicyRow
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.shared_prior import Start
 from writer.training.training_data import differing
@@ -37,66 +35,36 @@ CURVE = (0.25, 0.5, 1.0)
 """Shares of the earlier decisions at which the learning curve is measured."""
 
 
-class Fit(Protocol):
-    """Trains heads."""
-
-    def __call__(
-        self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None
-    ) -> list[Head]:
-        """Returns a head for each set of examples, with its seed, from where it begins.
-
-        Args:
-            profiles: the examples of each.
-            seeds: of each.
-            start: where all begin.
-            ridge: how strongly each is pulled towards ``start``, in decisions; None: it is chosen.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What a profile must have before a candidate is trained.
-
-    Attributes:
-        decisions: rewarded ones, of this version of the features.
-        fresh: of them, how many since the last training.
-        half: decisions at which the learned part has half of its weight: the n0 of n / (n + n0).
-        members: heads of the ensemble.
-        hidden: units of the network; 0 is logistic regression.
-    """
-
-    decisions: int = 100
-    fresh: int = 50
-    half: float = 100.0
-    members: int = 5
-    hidden: int = 0
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Learner:
-    """A profile, and what can be learned of its log."""
+    """A profile, and what can be learned of its log.
+
+    Attributes:
+        receives: whether its head begins where its fleet's does.
+        fleet: the live policies of the fleet that it follows, by status.
+    """
 
     profile: Profile
     examples: Examples
+    receives: bool = False
+    fleet: Mapping[str, PolicyRow] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Learners:
-    """Whose candidates are to be trained, and whose numbers may train the shared prior, due or not."""
+class Recipe:
+    """How candidates are trained: by whom, of how much, and from which seed."""
 
-    due: list[Learner] = field(default_factory=list)
-    sharers: list[Learner] = field(default_factory=list)
+    fit: Fit
+    demand: Demand
+    seed: int = 0
 
 
 async def train_candidates(
-    database: Database, learners: Learners, fit: Fit, demand: Demand, seed: int
+    database: Database, due: Sequence[Learner], start: Start, recipe: Recipe
 ) -> AsyncIterator[TrainingResult]:
     """Trains all who are due at once: first on the earlier decisions, to be measured on the later, then on all."""
-    due = learners.due
-    if not due:
-        return
-    start = await _start(database, learners.sharers, fit, demand, seed)
-    seeds = [_seed(each.profile, seed) for each in due]
+    fit, demand = recipe.fit, recipe.demand
+    seeds = [_seed(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
     earlier = [np.flatnonzero(~rows) for rows in late]
     curves: list[list[Head]] = []
@@ -119,30 +87,14 @@ async def train_candidates(
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
         new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
-        yield await _store(database, each.profile, new)
+        yield await _store(database, each, new)
 
 
-async def _start(database: Database, sharers: Sequence[Learner], fit: Fit, demand: Demand, seed: int) -> Start:
-    """Returns where heads begin: a prior of those who share their numbers now, else the last, else the factory's."""
-    users: dict[str, list[Examples]] = {}
-    for each in sharers:
-        users.setdefault(each.profile.user_sub, []).append(each.examples)
-    begin = factory(demand.members, demand.hidden)
-    together = shared_prior.pool(users)
-    if together is not None and len(together) >= shared_prior.FEWEST_USERS * demand.decisions:
-        (head,) = fit([together], [seed], begin, shared_prior.RIDGE)
-        contributors = {each.profile.user_sub: each.profile.seen_at for each in sharers}
-        with suppress(UserErased, IntegrityError):  # a contributor was erased, or another trainer was first
-            async with database.as_worker(contributors) as connection:
-                return await shared_prior.store(connection, head, list(contributors), len(together))
-    async with database.as_worker() as connection:
-        return await shared_prior.latest(connection) or Start(begin)
-
-
-async def _store(database: Database, profile: Profile, new: NewPolicy) -> TrainingResult:
+async def _store(database: Database, learner: Learner, new: NewPolicy) -> TrainingResult:
+    profile = learner.profile
     user_sub, agent_key = profile.user_sub, profile.agent_key
     try:
-        differs = await _differs(database, profile, new)
+        differs = await _differs(database, learner, new)
         new = replace(
             new,
             metrics={**new.metrics, DIFFERS: differs},
@@ -161,13 +113,15 @@ async def _store(database: Database, profile: Profile, new: NewPolicy) -> Traini
     return TrainingResult(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
 
 
-async def _differs(database: Database, profile: Profile, new: NewPolicy) -> float:
+async def _differs(database: Database, learner: Learner, new: NewPolicy) -> float:
     """Returns on which share of the latest decisions the policy would serve another slate than is served without it."""
+    profile = learner.profile
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         live = await lifecycle.live_policies(connection, profile.user_sub, profile.agent_key)
         log = await read(connection, profile.user_sub, profile.agent_key, COMPARED)
     policy = Policy("", unpack(new.weights, new.checksum, new.feature_version), new.blend)
-    serving = next((row for row in live if row.status == "serving" and row.stands), None)
+    own = next((row for row in live if row.status == "serving" and row.stands), None)
+    serving = own or learner.fleet.get("serving")
     return differing(log, policy, policy_in(serving))
 
 

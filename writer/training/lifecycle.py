@@ -45,9 +45,11 @@ class PolicyColumns:
     weights: bytes
     checksum: bytes
     blend: float
+    decisions: int
     metrics: Mapping[str, object]
     verdict: Mapping[str, object] | None
     created_at: datetime
+    promoted_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

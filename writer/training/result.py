@@ -22,6 +22,7 @@ TrainingOutcome = Literal[
     "learning is off",
     "another trainer was first",
     "erased",
+    "trained again",
 ]
 
 

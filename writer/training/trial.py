@@ -37,9 +37,15 @@ class Transition:
 
 
 def transitions_of(
-    live: Sequence[PolicyRow], log: Sequence[LoggedDecision]
+    live: Sequence[PolicyRow], log: Sequence[LoggedDecision], fleet: Mapping[str, PolicyRow] | None = None
 ) -> tuple[list[Transition], TrainingResult | None]:
-    """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now."""
+    """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now.
+
+    Args:
+        live: the profile's own.
+        log: of the profile.
+        fleet: the policies of its fleet that it follows, by status: what a candidate of its own is held against.
+    """
     transitions: list[Transition] = []
     sound: dict[str, PolicyRow] = {}
     for row in live:
@@ -51,7 +57,7 @@ def transitions_of(
         transitions.append(Transition(row, "failed"))  # it can no longer serve, and makes room for another
     found = _watched(sound.get(SERVING), log)
     if found is None and CANDIDATE in sound:
-        found = _judged(sound, log)
+        found = _judged({**(fleet or {}), **sound}, log)
     return ([*transitions, found[0]], found[1]) if found else (transitions, None)
 
 

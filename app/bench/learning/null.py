@@ -24,8 +24,9 @@ from policy.slate import Slate
 from policy.train import RIDGES, Plan, train
 from policy.weights import pack
 from retrieval.kinds import PolicyStatus
-from writer.training.candidates import COMPARED, HELD_OUT, LEAST_DIFFERENT, Demand
+from writer.training.candidates import COMPARED, HELD_OUT, LEAST_DIFFERENT
 from writer.training.decision_log import LoggedDecision
+from writer.training.fit import Demand
 from writer.training.lifecycle import PolicyRow
 from writer.training.training_data import differing, examples
 from writer.training.trial import policy_in, transitions_of
@@ -144,7 +145,9 @@ class Life:
         weights, checksum = pack(head, features.VERSION)
         status: PolicyStatus = "candidate"
         at = self.log[-1].at + timedelta(seconds=1)
-        row = PolicyRow("", "", self.versions, status, weights, checksum, blend, {}, None, at, stands=True)
+        row = PolicyRow(
+            "user", "", self.versions, status, weights, checksum, blend, len(known), {}, None, at, None, stands=True
+        )
         serving = next((each for each in self.live if each.status == "serving"), None)
         candidate = policy_in(row)
         differs = differing(self.log[-COMPARED:], candidate, policy_in(serving)) if candidate else 0.0

@@ -82,6 +82,8 @@ def _value(setting: Setting, form: Fields) -> object:
     text = form.get(setting.name, "").strip()
     if setting.kind == "switch":
         return text == "on"
+    if setting.kind == "wish":
+        return {"yes": True, "no": False}.get(text)
     if setting.kind == "tools":
         pairs = [line.rpartition(":") for line in text.splitlines() if line.strip()]
         return {name.strip(): kind.strip() for name, _, kind in pairs}

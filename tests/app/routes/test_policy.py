@@ -19,14 +19,16 @@ from policy.decide import CANDIDATE, DEFAULT, Budget
 from policy.gate import judge
 from policy.weights import unpack
 from retrieval.database.database import Database
-from retrieval.schema import policies
+from retrieval.schema import SHARED, policies
 from tests.app.conftest import AGENT, Service, User
 from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.policy.worlds import two_arms
-from writer.training import lifecycle
+from writer.rights.erase import erase
+from writer.training import lifecycle, shared_prior
 from writer.training.lifecycle import NewPolicy
+from writer.training.shared_prior import Trained
 
 TRAINED_WITHIN_S = 250
 OUTSIDE = {"agent": AGENT}
@@ -73,7 +75,41 @@ def reach(service: Service) -> dict[str, str]:
 
 
 async def test_who_never_trained_is_served_by_the_default(alice: User):
-    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 0, "policies": []}
+    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 0, "policies": [], "fleet": []}
+
+
+async def test_who_receives_is_served_by_the_fleet_and_may_ask_why_until_a_contributor_is_erased(
+    alice: User, bob: User
+):
+    database, agent = alice.service.runtime.database, f"agent of {alice.name}"
+    await alice.retain("water the garden", agent=agent)
+    await alice.settle()
+    shared = {SHARED: Trained(head(), 500, 5), agent: Trained(head(log_age=1.0), 500, 5)}
+    async with database.as_worker() as connection:
+        await shared_prior.store(connection, shared, [bob.name], {agent: {"status": "serving"}})
+    before = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
+    assert (before["serving"], before["fleet"]) == (default.VERSION, [])
+
+    settings = await alice.http.put(f"/v1/profiles/{agent}", json={"receive": True})
+    assert (settings.status_code, settings.json()["receive"], settings.json()["contribute"]) == (200, True, None)
+    after = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
+    (fleet,) = after["fleet"]
+    assert (after["serving"], fleet["status"], fleet["users"]) == (f"f-{fleet['version']}", "serving", 5)
+    told = [await alice.retrieve("water the garden", agent=agent) for _ in range(10)]
+    ids = [each["retrieval_id"] for each in told if each["policy_version"] == after["serving"]]
+    decision = (await alice.http.get(f"/v1/decisions/{ids[0]}")).json()
+    assert decision["off_by"] <= 1e-3
+    assert {each["policy_version"] for each in decision["would_serve"]} == {default.VERSION, after["serving"]}
+
+    receipt = await erase(database, bob.name)
+    assert receipt.priors_dropped == 2
+    gone = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
+    assert (gone["serving"], gone["fleet"]) == (default.VERSION, [])
+    assert (await alice.retrieve("water the garden", agent=agent))["policy_version"] == default.VERSION
+    decision = (await alice.http.get(f"/v1/decisions/{ids[0]}")).json()
+    assert any("no longer there" in each for each in decision["missing"])
+    async with database.as_worker() as connection:
+        await shared_prior.end_emptied(connection)
 
 
 async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newest_first(alice: User):

@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
 from retrieval.fact_schema import facts
+from retrieval.fleet_schema import contributions
 from retrieval.knowledge_schema import knowledge
 from retrieval.schema import (
     USER_TABLES,
@@ -128,6 +129,8 @@ async def fill(bank: Bank, user: str) -> None:
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
+        numbers = {"feature_version": 1, "decisions": 1, "examples": b"numbers"}
+        await connection.execute(insert(contributions).values({**mine, **numbers}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
 
 

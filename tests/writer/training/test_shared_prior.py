@@ -29,14 +29,21 @@ async def sharing(bank: Bank, count: int, decisions: int = 45) -> list[str]:
     users = [f"sharer-{number}" for number in range(count)]
     for number, user in enumerate(users):
         await log(bank, user, seen(decisions, seed=10 + number))
-        await bank.set_profile(user, share_prior=True)
+        await bank.set_profile(user, contribute=True, receive=True)
     return users
 
 
-async def shared(url: str) -> list[Any]:
+async def receiving(bank: Bank, user: str, decisions: int = 45, seed: int = 9) -> None:
+    await log(bank, user, seen(decisions, seed=seed))
+    await bank.set_profile(user, receive=True)
+
+
+async def shared(url: str, agent: str = "") -> list[Any]:
+    """The heads that all agents' users share, or one agent's."""
     owner = await asyncpg.connect(url.replace("+asyncpg", ""))
     try:
-        return list(await owner.fetch("SELECT * FROM policies WHERE user_sub = '' ORDER BY version"))
+        of = "SELECT * FROM policies WHERE user_sub = '' AND agent_key = $1 ORDER BY version"
+        return list(await owner.fetch(of, agent))
     finally:
         await owner.close()
 
@@ -44,7 +51,7 @@ async def shared(url: str) -> list[Any]:
 async def test_a_prior_is_shared_by_those_who_opted_in_and_falls_with_any_of_them(alone: tuple[Bank, str]):
     bank, url = alone
     users = await sharing(bank, FEWEST_USERS + 1)
-    await log(bank, "private", seen(45, seed=9))
+    await receiving(bank, "private")
     outcomes = await everybody(bank)
     assert {each.outcome for each in outcomes.values()} == {"candidate"}
     (row,) = await shared(url)
@@ -54,8 +61,10 @@ async def test_a_prior_is_shared_by_those_who_opted_in_and_falls_with_any_of_the
     (private,) = await rows(bank, "private")
     assert private.prior_version == 1
 
-    assert (await erase(bank.database, users[0])).priors_dropped == 1
+    assert (await erase(bank.database, users[0])).priors_dropped == 2
     assert await shared(url) == []
+    (emptied,) = await shared(url, AGENT)
+    assert (emptied["weights"], emptied["checksum"], emptied["contributors"]) == (b"", b"", [])
     (live,) = await bank.read("private", lifecycle.live("private", AGENT))
     assert not live.stands
 
@@ -69,7 +78,7 @@ async def test_a_prior_is_shared_by_those_who_opted_in_and_falls_with_any_of_the
 async def test_fewer_than_that_share_nothing(alone: tuple[Bank, str]):
     bank, url = alone
     users = await sharing(bank, FEWEST_USERS - 1)
-    await log(bank, "private", seen(45, seed=9))
+    await receiving(bank, "private")
     await everybody(bank)
     assert await shared(url) == []
     assert {(await rows(bank, user))[0].prior_version for user in [*users, "private"]} == {None}
@@ -78,7 +87,7 @@ async def test_fewer_than_that_share_nothing(alone: tuple[Bank, str]):
 async def test_who_has_too_few_decisions_for_a_head_of_their_own_still_trains_the_prior(alone: tuple[Bank, str]):
     bank, url = alone
     users = await sharing(bank, 2 * FEWEST_USERS, decisions=LITTLE.decisions // 2)
-    await log(bank, "private", seen(45, seed=9))
+    await receiving(bank, "private")
     outcomes = await everybody(bank)
     assert outcomes.pop("private").outcome == "candidate"
     assert {each.outcome for each in outcomes.values()} == {"too few decisions"}
@@ -90,7 +99,7 @@ async def test_who_has_too_few_decisions_for_a_head_of_their_own_still_trains_th
 async def test_a_handful_of_decisions_makes_no_prior_however_many_share_them(alone: tuple[Bank, str]):
     bank, url = alone
     await sharing(bank, 2 * FEWEST_USERS, decisions=LITTLE.decisions // 4)
-    await log(bank, "private", seen(45, seed=9))
+    await receiving(bank, "private")
     assert (await everybody(bank))["private"].outcome == "candidate"
     assert await shared(url) == []
 
@@ -114,7 +123,7 @@ async def test_the_numbers_of_who_did_not_opt_in_move_no_prior(alone: tuple[Bank
     weights = []
     for seed in (8, 9):
         users = await sharing(bank, FEWEST_USERS)
-        await log(bank, "private", seen(60, seed=seed))
+        await receiving(bank, "private", 60, seed)
         await everybody(bank)
         weights.append((await shared(url))[-1]["weights"])
         for user in [*users, "private"]:
@@ -123,7 +132,7 @@ async def test_the_numbers_of_who_did_not_opt_in_move_no_prior(alone: tuple[Bank
     assert 1 / FEWEST_USERS <= CAP
 
 
-async def test_a_sharer_erased_while_the_prior_trains_is_in_no_prior(alone: tuple[Bank, str]):
+async def test_a_sharer_erased_while_the_prior_trains_is_in_none(alone: tuple[Bank, str]):
     bank, url = alone
     users = await sharing(bank, FEWEST_USERS + 1)
 
@@ -133,8 +142,9 @@ async def test_a_sharer_erased_while_the_prior_trains_is_in_no_prior(alone: tupl
     outcomes = await everybody(bank, meanwhile(url, purge))
     assert outcomes.pop(users[2]).outcome == "erased"
     assert {each.outcome for each in outcomes.values()} == {"candidate"}
-    assert await shared(url) == []
-    assert {(await rows(bank, user))[0].prior_version for user in outcomes} == {None}
+    (row,) = await shared(url)
+    assert sorted(row["contributors"]) == sorted(digest(user) for user in outcomes)
+    assert {(await rows(bank, user))[0].prior_version for user in outcomes} == {1}
 
 
 async def test_two_trainers_of_a_shared_prior_at_once_break_nothing(alone: tuple[Bank, str]):

@@ -1,0 +1,43 @@
+"""What trains heads, and what there must be to train on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from policy.examples import Examples
+from policy.network import Head
+
+
+class Fit(Protocol):
+    """Trains heads."""
+
+    def __call__(
+        self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None
+    ) -> list[Head]:
+        """Returns a head for each set of examples, with its seed, from where it begins.
+
+        Args:
+            profiles: the examples of each.
+            seeds: of each.
+            start: where all begin.
+            ridge: how strongly each is pulled towards ``start``, in decisions; None: it is chosen.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a profile must have before a candidate is trained.
+
+    Attributes:
+        decisions: rewarded ones, of this version of the features.
+        fresh: of them, how many since the last training.
+        half: decisions at which the learned part has half of its weight: the n0 of n / (n + n0).
+        members: heads of the ensemble.
+        hidden: units of the network; 0 is logistic regression.
+    """
+
+    decisions: int = 100
+    fresh: int = 50
+    half: float = 100.0
+    members: int = 5
+    hidden: int = 0
