@@ -118,7 +118,7 @@ def put_right(user_sub: str, agent_key: str, *, limit: int) -> Rows:
 
 def newest_policy(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for a profile's newest policy, as ``StoredPolicy``; no row: none was ever learned."""
-    names = ("version", "created_at", "weights", "checksum", "blend")
+    names = ("user_sub", "version", "created_at", "weights", "checksum", "blend")
     return (
         select(*(policies.c[name] for name in names))
         .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key)

@@ -226,11 +226,14 @@ def _judged(candidate: PolicyRow | None, heard: Sequence[Witness]) -> Decided | 
 async def _set(connection: AsyncConnection, row: PolicyRow, **columns: object) -> None:
     """Gives a live policy of a fleet these columns, unless an erasure was first; a promotion retires what served."""
     of_fleet = policies.c.user_sub == SHARED, policies.c.agent_key == row.agent_key
-    this = update(policies).where(*of_fleet, policies.c.version == row.version, is_filled(policies))
+    this = *of_fleet, policies.c.version == row.version, is_filled(policies)
+    await shared_prior.lock(connection)
+    if (await connection.execute(select(policies.c.version).where(*this))).one_or_none() is None:
+        return
     if columns.get("status") == "serving":
         served = update(policies).where(*of_fleet, policies.c.status == "serving")
         await connection.execute(served.values(status="retired", retired_at=func.now()))
-    await connection.execute(this.values(columns))
+    await connection.execute(update(policies).where(*this).values(columns))
 
 
 async def train(

@@ -134,7 +134,7 @@ class _Night:
         follows = state.follows(self.fleets.of(agent_key))
         transitions, ended = transitions_of(state.live, state.log, follows)
         learner = Learner(profile, examples(state.log), state.receives, follows)
-        leaves = not state.live and "serving" in follows and has_left(state.log, follows["serving"])
+        leaves = _leaves(state, follows, ended)
         async with self.database.as_user(user_sub, profile.seen_at) as connection:
             if transitions and not await _apply(connection, state, transitions):
                 return TrainingResult(user_sub, agent_key, "another trainer was first")
@@ -148,6 +148,18 @@ class _Night:
         if result is None:
             self.due.append(learner)
         return result
+
+
+def _leaves(state: "_ProfileState", follows: Mapping[str, PolicyRow], ended: TrainingResult | None) -> bool:
+    """Returns whether the fleet's policy that serves the profile has been shown to do worse there than the default.
+
+    Where one of its own is on trial, the gate has looked at that.
+    """
+    if "serving" not in follows:
+        return False
+    if state.live:
+        return ended is not None and ended.outcome == "roll back"
+    return has_left(state.log, follows["serving"])
 
 
 async def _settle(connection: AsyncConnection, state: "_ProfileState", learner: Learner, *, leaves: bool) -> None:

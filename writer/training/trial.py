@@ -12,6 +12,7 @@ from policy.verdict import Settings as GateSettings
 from policy.watch import watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import policy_of
+from retrieval.schema import SHARED
 from retrieval.telemetry import log as events
 from writer.training.decision_log import MOST_DECISIONS, LoggedDecision
 from writer.training.lifecycle import PolicyRow
@@ -87,8 +88,11 @@ def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tu
     """Returns what the gate says of the trial, by the decisions since it began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
-    verdict = verdict_on(trial, policy_in(row), policy_in(sound.get(SERVING)))
+    serving = sound.get(SERVING)
+    verdict = verdict_on(trial, policy_in(row), policy_in(serving))
     status = ENDS.get(verdict.outcome)
+    if status == "rolled_back" and serving is not None and serving.user_sub == SHARED:
+        status = "rejected"  # a fleet's policy goes on elsewhere; the profile leaves it
     if verdict.decisions >= verdict.settings.spending.longest or len(trial) >= MOST_DECISIONS:
         status = status or "rejected"  # the log reaches no farther back: its looks could not be taken again
     result = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)

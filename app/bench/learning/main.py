@@ -16,7 +16,21 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.bench.learning import asked, banking, fleet, gate, null, poison, reuse, runs, speed, start, tau, use
+from app.bench.learning import (
+    asked,
+    banking,
+    fleet,
+    fleet_night,
+    gate,
+    null,
+    poison,
+    reuse,
+    runs,
+    speed,
+    start,
+    tau,
+    use,
+)
 from app.bench.main import as_table
 from app.bench.measure import Measurement
 from app.providers.wordllama import WordLlamaEmbedder
@@ -70,6 +84,10 @@ async def _fleet(data: Path, say: Say) -> list[Measurement]:
     return fleet.run(await _banking(data), say)
 
 
+async def _fleet_night(_data: Path, _say: Say) -> list[Measurement]:
+    return await fleet_night.run()
+
+
 async def _poison(data: Path, _say: Say) -> list[Measurement]:
     return poison.run(await _banking(data))
 
@@ -89,6 +107,7 @@ PARTS: dict[str, Part] = {
     "use": _use,
     "poison": _poison,
     "fleet": _fleet,
+    "fleet night": _fleet_night,
     "gate": _gate,
 }
 """The longest of the others first, so that they end at about the same time."""

@@ -12,8 +12,9 @@ from policy.inputs import CASE, QUERY
 from policy.network import untrained
 from retrieval.schema import SHARED, profiles
 from tests.logs import TRUTH, draw, put
+from tests.policies import head, stored
 from tests.writer.conftest import AGENT, Bank
-from tests.writer.trainings import CANARY, LITTLE, log, never, night, quick, seen
+from tests.writer.trainings import CANARY, LITTLE, give, log, never, night, quick, seen, statuses
 from writer.rights.erase import erase
 from writer.training import contributions, shared_prior
 from writer.training.candidates import Recipe
@@ -96,6 +97,25 @@ async def test_a_profile_in_which_the_fleets_policy_does_worse_leaves_it_and_the
     await night(bank, quick, LITTLE)
     assert (await left_at(bank, "worse")) is not None
     assert (await left_at(bank, "better")) is None
+
+
+async def test_a_trial_of_a_profiles_own_that_shows_the_fleets_policy_to_be_worse_ends_both_there(
+    alone: tuple[Bank, str],
+):
+    bank, url = alone
+    await a_fleet(bank, "serving", ["somebody"])
+    await log(bank, "worse", [])
+    await bank.set_profile("worse", receive=True)
+    await give(bank, "worse", stored("candidate", head(log_age=1.0)))
+    own = Policy("q-1", head(log_age=1.0), 1.0)
+    arms: dict[str, Policy | None] = {DEFAULT: None, SERVING: TRUTH, CANDIDATE: own}
+    even = Budget(explore=0.0, canary=0.3, kept=0.35)
+    await log(bank, "worse", draw(900, arms, even, seed=3, reversed_truth=True))
+    assert (await night(bank, quick, LITTLE))["worse"].outcome == "roll back"
+    assert await left_at(bank, "worse") is not None
+    assert await statuses(bank, "worse") == ["rejected"]
+    (fleet,) = await of_fleet(url)
+    assert fleet["status"] == "serving"
 
 
 async def test_a_contributor_who_goes_takes_the_policy_along_and_it_is_trained_again_without_them(
