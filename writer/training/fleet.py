@@ -58,7 +58,6 @@ class Witness:
         log: those decisions; their group is the user.
         contest: the policies on them.
         served: time and reward of the decisions that followed what serves.
-        latest: the profile's latest decisions, for comparing slates.
     """
 
     agent_key: str
@@ -66,7 +65,6 @@ class Witness:
     log: Logged
     contest: Contest
     served: Sequence[tuple[float, float]]
-    latest: Sequence[LoggedDecision] = ()
 
 
 @dataclass(slots=True)
@@ -76,14 +74,18 @@ class Fleets:
     live: Mapping[str, Mapping[str, PolicyRow]] = field(default_factory=dict)
     """By agent and status."""
     witnesses: dict[str, list[Witness]] = field(default_factory=dict)
+    latest: dict[str, list[LoggedDecision]] = field(default_factory=dict)
+    """By agent, COMPARED of the latest decisions of those that receive."""
 
     def of(self, agent_key: str) -> Mapping[str, PolicyRow]:
         """Returns the live policies of the agent's fleet, by status."""
         return self.live.get(agent_key, {})
 
-    def hear(self, witness: Witness) -> None:
-        """Adds what one profile says."""
+    def hear(self, witness: Witness, log: Sequence[LoggedDecision]) -> None:
+        """Adds what one profile says, and of the latest decisions of its log as many as are still wanted."""
         self.witnesses.setdefault(witness.agent_key, []).append(witness)
+        latest = self.latest.setdefault(witness.agent_key, [])
+        latest += log[-min(COMPARED_OF_ONE, COMPARED - len(latest)) :] if len(latest) < COMPARED else []
 
 
 async def fleets(connection: AsyncConnection) -> Fleets:
@@ -102,7 +104,7 @@ async def fleets(connection: AsyncConnection) -> Fleets:
 
 
 def witness(user: int, agent_key: str, log: Sequence[LoggedDecision], live: Mapping[str, PolicyRow]) -> Witness:
-    """Returns what a profile says that has no policy of its own, and follows these; ``user`` numbers its user."""
+    """Returns what a profile says that has none of its own, and follows these, if any; ``user`` numbers its user."""
     on_trial = live.get(CANDIDATE)
     trial = [entry for entry in log if on_trial and entry.at >= on_trial.created_at and entry.rewarded]
     seen = logged(trial)
@@ -118,7 +120,6 @@ def witness(user: int, agent_key: str, log: Sequence[LoggedDecision], live: Mapp
             for entry in log
             if since and entry.at >= since and entry.arm == SERVING and entry.version.startswith(OF_FLEET)
         ],
-        log[-COMPARED_OF_ONE:],
     )
 
 
@@ -151,8 +152,10 @@ def verdict_on(heard: Sequence[Witness]) -> Verdict:
     settings = GateSettings()
     order = np.argsort(np.concatenate([each.at for each in heard]), kind="stable")[: settings.spending.longest]
     log = joined([each.log for each in heard])
-    known = log.covariates[:, QUERY.index("top_similarity")] if log.covariates is not None else np.zeros(len(order))
-    log = replace(log, segment=(known > (np.median(known) if len(known) else 0)).astype(np.int64)).take(order)
+    if log.covariates is not None:
+        known = log.covariates[:, QUERY.index("top_similarity")]
+        log = replace(log, segment=(known > np.median(known)).astype(np.int64))
+    log = log.take(order)
     contest = {
         name: Target(
             np.concatenate([each.contest.named()[name].target_probability for each in heard])[order],
@@ -208,7 +211,8 @@ def _watched(serving: PolicyRow | None, heard: Sequence[Witness]) -> Decided | N
 
 
 def _judged(candidate: PolicyRow | None, heard: Sequence[Witness]) -> Decided | None:
-    """Returns what the gate says of the trial."""
+    """Returns what the gate says of the trial; None before its first rewarded decision."""
+    heard = [each for each in heard if len(each.at)]
     if candidate is None or not heard:
         return None
     verdict = verdict_on(heard)
@@ -362,8 +366,7 @@ async def _trials(
         if (await connection.execute(ended)).scalar_one():
             continue
         serving = policy_in(found.of(agent_key).get(SERVING))
-        latest = [entry for heard in found.witnesses.get(agent_key, []) for entry in heard.latest][:COMPARED]
-        differs = differing(latest, Policy("", each.head, 1.0), serving)
+        differs = differing(found.latest.get(agent_key, []), Policy("", each.head, 1.0), serving)
         status = "candidate" if differs >= LEAST_DIFFERENT else "retired"
         begun[agent_key] = {"status": status, "metrics": {DIFFERS: differs}}
     return begun

@@ -139,9 +139,9 @@ class _Night:
             if transitions and not await _apply(connection, state, transitions):
                 return TrainingResult(user_sub, agent_key, "another trainer was first")
             await _settle(connection, state, learner, leaves=leaves)
-        if follows and not state.live and not leaves:
+        if state.receives and not state.live and not leaves:
             user = self.users.setdefault(user_sub, len(self.users))
-            self.fleets.hear(witness(user, agent_key, state.log, follows))
+            self.fleets.hear(witness(user, agent_key, state.log, follows), state.log)
         if ended is not None:
             return ended
         result = _why_not_due(learner, state.log, state.trained_at(transitions), self.demand)

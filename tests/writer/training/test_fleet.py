@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget, Policy
 from policy.inputs import CASE, QUERY
-from policy.network import untrained
+from policy.network import Head, untrained
 from retrieval.schema import SHARED, profiles
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
@@ -18,6 +18,7 @@ from tests.writer.trainings import CANARY, LITTLE, give, log, never, night, quic
 from writer.rights.erase import erase
 from writer.training import contributions, shared_prior
 from writer.training.candidates import Recipe
+from writer.training.fit import Demand
 from writer.training.fleet import retrain
 from writer.training.shared_prior import FEWEST_USERS, Trained, digest
 
@@ -168,6 +169,21 @@ async def test_one_agents_users_alone_train_its_head_and_all_agents_users_where_
     assert len({row["weights"] for row in (everybody, own, other)}) == 3
     assert everybody["decisions"] == own["decisions"] + other["decisions"]
     assert everybody["contributors"] == own["contributors"] == other["contributors"]
+
+
+async def test_a_head_that_would_serve_the_same_slates_is_not_tried(alone: tuple[Bank, str]):
+    bank, url = alone
+    for number in range(FEWEST_USERS):
+        await log(bank, f"sharer-{number}", seen(45, seed=10 + number))
+        await bank.set_profile(f"sharer-{number}", contribute=True, receive=True, learning=True)
+
+    def nothing(profiles: Sequence[Any], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
+        return [start for _ in profiles]
+
+    much = Demand(decisions=FEWEST_USERS * 9, fresh=20)  # enough for all together, too much for one alone
+    assert (await night(bank, nothing, much))[SHARED].outcome == "serves nearly the same slates"
+    (row,) = await of_fleet(url)
+    assert row["status"] == "retired"
 
 
 async def test_off_takes_nothing_of_anybody(alone: tuple[Bank, str]):
