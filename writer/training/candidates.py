@@ -64,7 +64,7 @@ async def train_candidates(
 ) -> AsyncIterator[TrainingResult]:
     """Trains all who are due at once: first on the earlier decisions, to be measured on the later, then on all."""
     fit, demand = recipe.fit, recipe.demand
-    seeds = [_seed(each.profile, recipe.seed) for each in due]
+    seeds = [seed_of(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
     earlier = [np.flatnonzero(~rows) for rows in late]
     curves: list[list[Head]] = []
@@ -125,7 +125,7 @@ async def _differs(database: Database, learner: Learner, new: NewPolicy) -> floa
     return differing(log, policy, policy_in(serving))
 
 
-def _seed(profile: Profile, seed: int) -> int:
+def seed_of(profile: Profile, seed: int) -> int:
     """Returns a seed of the profile's own, so that no other profile's number changes its weights."""
     digest = f"{seed}\n{profile.user_sub}\n{profile.agent_key}".encode()
     return int.from_bytes(hashlib.sha256(digest).digest()[:6], "big")

@@ -34,6 +34,7 @@ from writer.training.candidates import COMPARED, LEAST_DIFFERENT, Recipe
 from writer.training.contributions import Contribution
 from writer.training.decision_log import LoggedDecision
 from writer.training.lifecycle import LIVE, PolicyRow
+from writer.training.restore import restore
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.shared_prior import FEWEST_USERS, RIDGE, Starts, Trained, by_user, pool
 from writer.training.training_data import differing, logged, target
@@ -288,26 +289,27 @@ def _lives(emptied: Sequence[RowMapping]) -> dict[str, dict[str, object]]:
 
     Trained again, what serves and what is on trial would be the same: the one that serves goes on.
     """
-    by_trial_first = sorted(emptied, key=lambda row: row["status"] == SERVING)
+    by_trial_first = sorted((row for row in emptied if row["status"] in LIVE), key=lambda row: row["status"] == SERVING)
     return {
         row["agent_key"]: {name: value for name, value in row.items() if name != "agent_key"} for row in by_trial_first
     }
 
 
 async def retrain(database: Database, fleet: Fleet, recipe: Recipe) -> list[TrainingResult]:
-    """Trains again what erasures have emptied, if anything, and returns it; it serves as it did before."""
+    """Trains again what erasures have emptied, if anything, and what began there; it serves as it did before."""
     async with database.as_worker() as connection:
         wanting = await shared_prior.emptied(connection)
     if not wanting:
         return []
-    await train(database, fleet, recipe)
+    starts, _ = await train(database, fleet, recipe)
     async with database.as_worker() as connection:
         live = (await fleets(connection)).live
-    return [
+    shared = [
         TrainingResult(SHARED, row.agent_key, "trained again", row.version, row.decisions)
         for each in live.values()
         for row in each.values()
     ]
+    return shared + await restore(database, fleet, recipe, starts)
 
 
 async def _has_news(connection: AsyncConnection, given: Sequence[Contribution], starts: Starts) -> bool:

@@ -32,6 +32,8 @@ class NewPolicy:
     decisions: int
     metrics: Mapping[str, object]
     prior_version: int | None = None
+    verdict: Mapping[str, object] | None = None
+    promoted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

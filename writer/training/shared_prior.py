@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import ColumnElement, RowMapping, delete, func, insert, literal, select, text, update
+from sqlalchemy import ColumnElement, RowMapping, delete, func, insert, literal, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
@@ -78,6 +78,13 @@ def by_user(given: Sequence[Contribution]) -> dict[str, list[Examples]]:
     return found
 
 
+def newest_version() -> ColumnElement[int]:
+    """Returns the version of the newest training of what is shared; 0 before the first."""
+    shared = policies.alias("shared")
+    newest = select(func.coalesce(func.max(shared.c.version), 0)).where(shared.c.user_sub == SHARED)
+    return newest.scalar_subquery()
+
+
 async def lock(connection: AsyncConnection) -> None:
     """Waits until no erasure of a contributor is under way, and lets none begin until the transaction ends."""
     await connection.execute(_LOCK)
@@ -126,8 +133,7 @@ async def store(
         users: all who contributed to any of it.
         lives: of those that serve, or are on trial: the columns that say so. The others serve nobody by themselves.
     """
-    last = select(func.coalesce(func.max(policies.c.version), 0)).where(policies.c.user_sub == SHARED)
-    version = int((await connection.execute(last)).scalar_one()) + 1
+    version = int((await connection.execute(select(newest_version()))).scalar_one()) + 1
     await end_emptied(connection)  # after that: whoever still has its weights in memory must see another version
     digests = sorted(digest(user) for user in users)
     for agent_key, each in trained.items():
@@ -155,14 +161,16 @@ async def store(
 async def forget(connection: AsyncConnection, user_sub: str) -> int:
     """Takes the user out of every head that they contributed to, and returns how many; the connection is the user's.
 
-    What serves or is on trial is emptied: its life goes on when it is trained again. What it was judged by stays, the
-    means of all users' decisions together. The rest is deleted.
+    What serves or is on trial is emptied: its life goes on when it is trained again. So is the newest version, by which
+    it is known that there is something to train again. What they were judged by stays, the means of all users'
+    decisions together. The rest is deleted.
     """
     await connection.execute(_LOCK_SHARED)
     emptied = update(policies).values(weights=b"", checksum=b"", contributors=[])
+    kept = or_(policies.c.status.in_(LIVE), policies.c.version == newest_version())
     touched = 0
     for statement in (
-        emptied.where(*_weighed_in(user_sub), policies.c.status.in_(LIVE)),
+        emptied.where(*_weighed_in(user_sub), kept),
         delete(policies).where(*_weighed_in(user_sub)),
     ):
         touched += int((await connection.execute(statement)).rowcount)

@@ -1,6 +1,7 @@
 """A fleet's policy: how it comes to serve, where it does not, and what an erasure does to it."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -14,9 +15,9 @@ from retrieval.schema import SHARED, profiles
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.writer.conftest import AGENT, Bank
-from tests.writer.trainings import CANARY, LITTLE, give, log, never, night, quick, seen, statuses
+from tests.writer.trainings import CANARY, LITTLE, give, log, never, night, quick, rows, seen, statuses
 from writer.rights.erase import erase
-from writer.training import contributions, shared_prior
+from writer.training import contributions, lifecycle, shared_prior
 from writer.training.candidates import Recipe
 from writer.training.fit import Demand
 from writer.training.fleet import retrain
@@ -141,6 +142,31 @@ async def test_a_contributor_who_goes_takes_the_policy_along_and_it_is_trained_a
     assert after["version"] > before["version"]  # nobody takes it for the one whose weights they remember
     assert after["created_at"] == before["created_at"]
     assert await retrain(bank.database, "choice", RETRAIN) == []
+
+
+async def test_a_policy_of_ones_own_that_began_there_stops_at_once_and_serves_again_after_the_training(
+    alone: tuple[Bank, str],
+):
+    bank, _ = alone
+    users = [f"sharer-{number}" for number in range(FEWEST_USERS + 1)]
+    for number, user in enumerate(users):
+        await log(bank, user, seen(45, seed=10 + number))
+        await bank.set_profile(user, contribute=True, receive=True)
+    await night(bank)
+    (before,) = await rows(bank, users[1])
+    async with bank.database.as_user(users[1], datetime.now(UTC)) as connection:
+        await lifecycle.set_columns(connection, before, verdict={"outcome": "promote"})
+        await lifecycle.set_status(connection, before, "serving")
+    await erase(bank.database, users[0])
+    (lost,) = await bank.read(users[1], lifecycle.live(users[1], AGENT))
+    assert not lost.stands
+
+    again = {each.user_sub: each.outcome for each in await retrain(bank.database, "choice", RETRAIN)}
+    assert again[users[1]] == "trained again"
+    (now,) = await bank.read(users[1], lifecycle.live(users[1], AGENT))
+    assert (now.status, now.stands, now.verdict) == ("serving", True, {"outcome": "promote"})
+    assert (now.version, now.weights != before.weights) == (2, True)
+    assert await statuses(bank, users[1]) == ["failed", "serving"]
 
 
 async def test_a_fleet_with_too_few_left_ends(alone: tuple[Bank, str]):
