@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from sqlalchemy import ColumnElement, RowMapping, delete, func, insert, literal, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -29,6 +30,8 @@ RIDGE = 100.0
 21)."""
 CAP = 0.2
 """The largest share of the whole that one user's examples have."""
+MOST = 30_000
+"""Decisions that a shared head is trained on, the latest of each user: it has some hundred numbers to learn."""
 _LOCK, _LOCK_SHARED = (
     text(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended('shared prior', 3))") for kind in ("", "_shared")
 )
@@ -67,6 +70,8 @@ def pool(users: Mapping[str, Sequence[Examples]]) -> Examples | None:
     """Returns what a shared head is trained on, one part a user; None of fewer than FEWEST_USERS."""
     if len(users) < FEWEST_USERS:
         return None
+    each = max(MOST // len(users), 1)
+    users = {user: [part.take(np.arange(len(part))[-each:]) for part in parts] for user, parts in users.items()}
     return pooled([pooled(parts, 1.0) if len(parts) > 1 else parts[0] for parts in users.values()], CAP)
 
 

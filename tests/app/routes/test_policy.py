@@ -302,7 +302,8 @@ async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_wa
             assert process.wait() == -signal.SIGKILL
         await connection.rollback()
     assert await rows(alice) == []
-    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 140, "policies": []}
+    untouched = {"serving": default.VERSION, "rewarded_decisions": 140, "policies": [], "fleet": []}
+    assert await seen(alice) == untouched
 
 
 def test_half_a_profile_or_an_unknown_engine_is_refused(tmp_path: Path):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
+import numpy as np
 
 from policy.examples import Examples
 from policy.network import Head
@@ -22,7 +23,23 @@ from tests.writer.trainings import (
 )
 from writer.rights.erase import erase
 from writer.training import lifecycle
-from writer.training.shared_prior import CAP, FEWEST_USERS, RIDGE, digest
+from writer.training.shared_prior import CAP, FEWEST_USERS, MOST, RIDGE, digest, pool
+
+
+def mute(count: int) -> Examples:
+    """Decisions that tell their number alone, as a reward."""
+    nothing = np.zeros((count, 1), np.float32)
+    told = np.linspace(0, 1, count, dtype=np.float32)
+    return Examples(
+        inputs=nothing[:, :, None],
+        prior=nothing,
+        credit=nothing + 1,
+        query=nothing,
+        reward=told,
+        weight=np.ones(count, np.float32),
+        empty=np.zeros(count, bool),
+        group=np.arange(count),
+    )
 
 
 async def sharing(bank: Bank, count: int, decisions: int = 45) -> list[str]:
@@ -156,3 +173,11 @@ async def test_two_trainers_of_a_shared_prior_at_once_break_nothing(alone: tuple
     for user in users:
         (row,) = await rows(bank, user)
         assert row.prior_version in {prior["version"] for prior in await shared(url)}
+
+
+def test_of_many_users_the_latest_decisions_alone_are_pooled_as_many_of_each():
+    long, short = (mute(count) for count in (20_000, 100))
+    pooled = pool({"a": [long], "b": [long], "c": [short], "d": [short], "e": [short]})
+    assert pooled is not None
+    assert len(pooled) == 2 * MOST // 5 + 3 * 100
+    assert pooled.reward[0] == long.reward[-MOST // 5]
