@@ -21,6 +21,7 @@ from app.bench.learning import (
     banking,
     fleet,
     fleet_night,
+    fleet_runs,
     gate,
     null,
     poison,
@@ -81,7 +82,10 @@ async def _null(data: Path, _say: Say) -> list[Measurement]:
 
 
 async def _fleet(data: Path, say: Say) -> list[Measurement]:
-    return fleet.run(await _banking(data), say)
+    found = fleet.run(await _banking(data), say)
+    for domain in (*DOMAINS, "telecom"):
+        found += fleet_runs.on_runs(domain, await _domain(data, domain))
+    return found
 
 
 async def _fleet_night(_data: Path, _say: Say) -> list[Measurement]:

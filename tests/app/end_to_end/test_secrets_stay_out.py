@@ -140,6 +140,8 @@ COLUMNS = {
     "sessions.user_sub": NAME,
     "turns.call_key": "the caller's key, hashed if it looks like a secret",
     "turns.user_sub": NAME,
+    "contributions.agent_key": NAME,
+    "contributions.user_sub": NAME,
     "runs.agent_key": NAME,
     "runs.status": FIXED,
     "runs.user_sub": NAME,
