@@ -39,8 +39,8 @@ COLUMNS = {
     "MasterKeyStatus": "master_keys.status",
 }
 """Which column each enumeration is of."""
-OF_NO_COLUMN = {"Knowledge", "ToolKind"}
-"""What is only answered, and what stands within a JSON column, where the API alone checks it."""
+OF_NO_COLUMN = {"Fleet", "Knowledge", "ToolKind"}
+"""A setting, what is only answered, and what stands within a JSON column, where the API alone checks it."""
 
 CHECKS_OF_ONE_COLUMN = """
 SELECT r.relname || '.' || a.attname AS of, pg_get_constraintdef(c.oid) AS definition
