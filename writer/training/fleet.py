@@ -36,7 +36,7 @@ from writer.training.decision_log import LoggedDecision
 from writer.training.lifecycle import LIVE, PolicyRow
 from writer.training.restore import restore
 from writer.training.result import TrainingOutcome, TrainingResult
-from writer.training.shared_prior import FEWEST_USERS, RIDGE, Starts, Trained, by_user, pool
+from writer.training.shared_prior import FEWEST_USERS, Starts, Trained, by_user, pool
 from writer.training.training_data import differing, logged, target
 from writer.training.trial import ENDS, policy_in
 
@@ -337,7 +337,7 @@ def _trained(given: Sequence[Contribution], recipe: Recipe) -> dict[str, Trained
     together = pool(users)
     if together is None or len(together) < fewest:
         return None
-    (head,) = fit([together], [seed], factory(demand.members, demand.hidden), RIDGE)
+    (head,) = fit([together], [seed], factory(demand.members, demand.hidden))
     if not head.is_finite:
         return None
     found = {SHARED: Trained(head, len(together), len(users))}
@@ -347,7 +347,7 @@ def _trained(given: Sequence[Contribution], recipe: Recipe) -> dict[str, Trained
     parts = {agent_key: by_user([each for each in given if each.agent_key == agent_key]) for agent_key in agents}
     pools = {agent_key: together for agent_key in agents if (together := pool(parts[agent_key])) is not None}
     pools = {agent_key: pooled for agent_key, pooled in pools.items() if len(pooled) >= fewest}
-    heads = fit(list(pools.values()), [seed] * len(pools), head, RIDGE) if pools else []
+    heads = fit(list(pools.values()), [seed] * len(pools), head) if pools else []
     for (agent_key, pooled), own in zip(pools.items(), heads, strict=True):
         if own.is_finite:
             found[agent_key] = Trained(own, len(pooled), len(parts[agent_key]))

@@ -25,9 +25,6 @@ from writer.training.lifecycle import LIVE
 
 FEWEST_USERS = 5
 """With fewer users a shared head would be close to one user's own."""
-RIDGE = 100.0
-"""Pull of a shared head towards where it begins, in decisions: chosen as a profile's is, it earned no more (record
-21)."""
 CAP = 0.2
 """The largest share of the whole that one user's examples have."""
 MOST = 30_000

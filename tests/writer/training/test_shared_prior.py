@@ -1,14 +1,12 @@
 """The shared prior: who is in it, who is not, and what becomes of it when one of them goes."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 import numpy as np
 
 from policy.examples import Examples
-from policy.network import Head
 from retrieval.database.database import Database
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.trainings import (
@@ -16,14 +14,13 @@ from tests.writer.trainings import (
     everybody,
     log,
     meanwhile,
-    quick,
     rows,
     seen,
     statuses,
 )
 from writer.rights.erase import erase
 from writer.training import lifecycle
-from writer.training.shared_prior import CAP, FEWEST_USERS, MOST, RIDGE, digest, pool
+from writer.training.shared_prior import CAP, FEWEST_USERS, MOST, digest, pool
 
 
 def mute(count: int) -> Examples:
@@ -118,20 +115,6 @@ async def test_a_handful_of_decisions_makes_no_prior_however_many_share_them(alo
     await receiving(bank, "private")
     assert (await everybody(bank))["private"].outcome == "candidate"
     assert await shared(url) == []
-
-
-async def test_the_prior_alone_is_trained_with_the_fixed_ridge(alone: tuple[Bank, str]):
-    bank, _ = alone
-    users = await sharing(bank, FEWEST_USERS)
-    asked: list[tuple[int, float | None]] = []
-
-    def fit(profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
-        asked.append((len(profiles), ridge))
-        return quick(profiles, seeds, start, ridge)
-
-    await everybody(bank, fit)
-    assert asked[0] == (1, RIDGE)
-    assert set(asked[1:]) == {(len(users), None)}
 
 
 async def test_the_numbers_of_who_did_not_opt_in_move_no_prior(alone: tuple[Bank, str]):
