@@ -27,7 +27,7 @@ FEWEST_USERS = 5
 """With fewer users a shared head would be close to one user's own."""
 CAP = 0.2
 """The largest share of the whole that one user's examples have."""
-MOST = 30_000
+MOST = 10_000
 """Decisions that a shared head is trained on, the latest of each user: it has some hundred numbers to learn."""
 _LOCK, _LOCK_SHARED = (
     text(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended('shared prior', 3))") for kind in ("", "_shared")
