@@ -9,10 +9,10 @@ from sqlalchemy import RowMapping, func, select
 from app.command_line import parts
 from app.run_to_end import run_to_end as run
 from retrieval.database.rows import Rows
+from retrieval.fleet import is_filled
 from retrieval.fleet_schema import contributions
 from retrieval.ranking.policies import name_of
 from retrieval.schema import SHARED, policies
-from retrieval.search.profile_settings import is_filled
 from writer.training.progress import trial_of
 
 out = Console()

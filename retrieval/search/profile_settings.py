@@ -9,7 +9,6 @@ from sqlalchemy import (
     ColumnElement,
     DefaultClause,
     Float,
-    FromClause,
     ScalarSelect,
     bindparam,
     case,
@@ -26,6 +25,7 @@ from sqlalchemy import (
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
 from retrieval.fact_schema import facts
+from retrieval.fleet import is_filled
 from retrieval.kinds import Rewrite
 from retrieval.schema import SHARED, decisions, policies, procedures, profiles
 
@@ -218,11 +218,6 @@ def _of_fleet(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
         .correlate(profiles)
         .scalar_subquery()
     )
-
-
-def is_filled(policy: FromClause) -> ColumnElement[bool]:
-    """Returns whether a policy has its weights: an erasure empties what the user's numbers helped to train."""
-    return policy.c.checksum != literal_column("''::bytea")
 
 
 def prior_stands() -> ColumnElement[bool]:

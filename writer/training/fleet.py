@@ -22,12 +22,11 @@ from policy.inputs import QUERY, factory
 from policy.logged import Logged, Target, joined
 from policy.verdict import Settings as GateSettings
 from policy.verdict import Verdict
-from policy.watch import watch
 from retrieval.database.database import Database
+from retrieval.fleet import is_filled
 from retrieval.kinds import Fleet
 from retrieval.ranking.policies import DIFFERS, OF_FLEET
 from retrieval.schema import SHARED, policies
-from retrieval.search.profile_settings import is_filled
 from retrieval.telemetry import log as events
 from writer.training import contributions, lifecycle, shared_prior
 from writer.training.candidates import COMPARED, LEAST_DIFFERENT, Recipe
@@ -38,7 +37,7 @@ from writer.training.restore import restore
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.shared_prior import FEWEST_USERS, Starts, Trained, by_user, pool
 from writer.training.training_data import differing, logged, target
-from writer.training.trial import ENDS, policy_in
+from writer.training.trial import ENDS, contest_of, fallen, policy_in
 
 COMPARED_OF_ONE = 10
 """Of the decisions on which a candidate's slates are compared with those that are served, at most of one profile."""
@@ -124,16 +123,6 @@ def witness(user: int, agent_key: str, log: Sequence[LoggedDecision], live: Mapp
     )
 
 
-def contest_of(log: Sequence[LoggedDecision], candidate: Policy | None, serving: Policy | None) -> Contest:
-    """Returns the policies on the decisions; None serves as the default does."""
-    default = target(log, None)
-    return Contest(
-        default if candidate is None else target(log, candidate),
-        default if serving is None else target(log, serving),
-        default,
-    )
-
-
 def promoted_at(serving: PolicyRow | None) -> datetime | None:
     """Returns since when the policy serves; None of none."""
     return None if serving is None else serving.promoted_at or serving.created_at
@@ -194,19 +183,12 @@ Decided = tuple[PolicyRow, Mapping[str, object], TrainingResult]
 
 def _watched(serving: PolicyRow | None, heard: Sequence[Witness]) -> Decided | None:
     """Returns the rollback of what serves, if its reward has fallen below what it was promoted on."""
-    if serving is None or not serving.verdict:
+    if serving is None:
         return None
-    floor = Verdict.from_json(serving.verdict).estimates[CANDIDATE].dr.low
-    rewards = np.array([reward for _, reward in sorted(pair for each in heard for pair in each.served)])
-    live = watch(rewards, max(floor, 0.0))
-    if not live.roll_back:
+    rewards = [reward for _, reward in sorted(pair for each in heard for pair in each.served)]
+    why = fallen(serving, rewards)
+    if why is None:
         return None
-    why: dict[str, object] = {
-        "live_reward": live.mean,
-        "floor": live.floor,
-        "decisions": live.decisions,
-        "evidence": live.evidence,
-    }
     columns = {"status": "rolled_back", "metrics": {**serving.metrics, "rolled_back": why}, "retired_at": func.now()}
     return serving, columns, TrainingResult(SHARED, serving.agent_key, "roll back", serving.version, len(rewards))
 

@@ -18,8 +18,8 @@ from policy import features
 from policy.examples import Examples, pooled
 from policy.network import Head
 from policy.weights import WeightsError, pack, unpack
+from retrieval.fleet import is_filled
 from retrieval.schema import SHARED, policies
-from retrieval.search.profile_settings import is_filled
 from writer.training.contributions import Contribution
 from writer.training.lifecycle import LIVE
 
@@ -168,11 +168,11 @@ async def forget(connection: AsyncConnection, user_sub: str) -> int:
     decisions together. The rest is deleted.
     """
     await connection.execute(_LOCK_SHARED)
-    emptied = update(policies).values(weights=b"", checksum=b"", contributors=[])
+    emptying = update(policies).values(weights=b"", checksum=b"", contributors=[])
     kept = or_(policies.c.status.in_(LIVE), policies.c.version == newest_version())
     touched = 0
     for statement in (
-        emptied.where(*_weighed_in(user_sub), kept),
+        emptying.where(*_weighed_in(user_sub), kept),
         delete(policies).where(*_weighed_in(user_sub)),
     ):
         touched += int((await connection.execute(statement)).rowcount)

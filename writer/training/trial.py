@@ -64,24 +64,36 @@ def transitions_of(
 
 def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult] | None:
     """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on."""
-    if serving is None or not serving.verdict:
+    if serving is None:
+        return None
+    mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == f"q-{serving.version}"]
+    why = fallen(serving, mine)
+    if why is None:
+        return None
+    events.warning("policy.rolled_back", version=serving.version, decisions=why["decisions"])
+    transition = Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
+    return transition, TrainingResult(
+        serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
+    )
+
+
+def fallen(serving: PolicyRow, rewards: Sequence[float]) -> dict[str, object] | None:
+    """Returns the numbers of a live reward, in order, that has fallen below what the policy was promoted on.
+
+    None where it has not, or nobody judged the policy.
+    """
+    if not serving.verdict:
         return None
     floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
-    mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == f"q-{serving.version}"]
-    live = watch(np.array(mine, dtype=np.float64), max(floor, 0.0))
+    live = watch(np.array(rewards, dtype=np.float64), max(floor, 0.0))
     if not live.roll_back:
         return None
-    why: dict[str, object] = {
+    return {
         "live_reward": live.mean,
         "floor": live.floor,
         "decisions": live.decisions,
         "evidence": live.evidence,
     }
-    events.warning("policy.rolled_back", version=serving.version, decisions=live.decisions)
-    transition = Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
-    return transition, TrainingResult(
-        serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
-    )
 
 
 def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult]:
@@ -106,9 +118,17 @@ def verdict_on(
     settings: GateSettings | None = None,
 ) -> Verdict:
     """Returns the gate's verdict on a candidate by the decisions of its trial."""
-    default = target(trial, None)
-    contest = Contest(target(trial, candidate), default if serving is None else target(trial, serving), default)
-    return judge(logged(trial), contest, settings)
+    return judge(logged(trial), contest_of(trial, candidate, serving), settings)
+
+
+def contest_of(log: Sequence[LoggedDecision], candidate: Policy | None, serving: Policy | None) -> Contest:
+    """Returns the policies on the decisions; None serves as the default does."""
+    default = target(log, None)
+    return Contest(
+        default if candidate is None else target(log, candidate),
+        default if serving is None else target(log, serving),
+        default,
+    )
 
 
 def policy_in(row: PolicyRow | None) -> Policy | None:
