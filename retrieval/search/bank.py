@@ -6,8 +6,6 @@ from uuid import UUID
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
-    REAL,
-    Boolean,
     ColumnElement,
     Float,
     FromClause,
@@ -17,11 +15,9 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
-    case,
     cast,
     column,
     func,
-    literal,
     literal_column,
     not_,
     null,
@@ -30,17 +26,17 @@ from sqlalchemy import (
     true,
     union,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, vector
 from retrieval.database.rows import Expression
 from retrieval.kinds import FAILED
 from retrieval.schema import (
-    SEARCH_CONFIGURATION,
     case_embeddings,
     cases,
     profiles,
 )
+from retrieval.search.keywords import keywords, matches, relevance
 from retrieval.search.scope import Scope, in_scope, ready
 
 _FINISHED = cases.c.outcome != literal_column("'aborted'")
@@ -49,12 +45,6 @@ _FINISHED = cases.c.outcome != literal_column("'aborted'")
 
 def _texts(name: str) -> Expression:
     return cast(bindparam(name, type_=ARRAY(Text)), ARRAY(Text))
-
-
-_EVEN = cast(literal_column("'{.1,.1,.1,.1}'"), ARRAY(REAL))
-"""Words count alike, whatever their label."""
-LONG = 64
-"""Different words, without stop words, up to which the length of a text is no matter."""
 
 
 class Nearness(Enum):
@@ -67,11 +57,9 @@ class Nearness(Enum):
 
 def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
     """Returns the ready cases that pass the filters, each with its distance and its keyword relevance."""
-    words = _words()
     near = _NEAR[nearness](profile, scope).prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
-    return (
-        select(cases.c.id, proven().label("proven"), _relevance(words).label("relevance"), near.c.distance)
-        .select_from(cases.join(words, true()).outerjoin(near, near.c.case_id == cases.c.id))
+    filtered = (
+        select(cases.c.id, cases.c.search_vector, proven().label("proven"))
         .where(
             *ready(scope),
             _passes("tags", cases.c.tags.contains(_texts("tags"))),
@@ -79,40 +67,20 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
             _passes("outcomes", cases.c.outcome == any_(_texts("outcomes"))),
             or_(_FINISHED, literal_column("'aborted'") == any_(_texts("outcomes"))),
         )
-        .cte("bank")
-        .prefix_with("MATERIALIZED")  # else each sort computes the distances again, and carries the vectors along
+        .cte("filtered")
+        .prefix_with("MATERIALIZED")
     )
-
-
-def _words() -> CTE:
-    """The query for full text: any of its words will do, for a question rarely shares all its words with a case."""
-    any_word = cast(func.replace(cast(query_words(), Text), "&", "|"), TSQUERY)
-    return select(any_word.label("words")).cte("words").prefix_with("MATERIALIZED")
-
-
-def query_words() -> ColumnElement[str]:
-    """Returns the words of the parameter ``query``, all of them, as Postgres searches for them."""
-    return func.plainto_tsquery(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), bindparam("query", type_=Text))
-
-
-def has_words(searched: ColumnElement[object], words: ColumnElement[object]) -> ColumnElement[bool]:
-    """Returns whether what is searched matches the query."""
-    return searched.op("@@", return_type=Boolean())(words)
-
-
-def _matches(words: CTE) -> ColumnElement[bool]:
-    return has_words(cases.c.search_vector, words.c.words)
-
-
-def _relevance(words: CTE) -> ColumnElement[float]:
-    """The relevance of a text that has some of the words; NULL of others.
-
-    By itself ts_rank grows with every word of the query that a text has, so that one with all the words in the world is
-    the best answer to everything. A text of more than LONG different words is worth as much less as it is longer; how
-    often a word comes counts little beyond the first time.
-    """
-    length = func.greatest(func.length(cases.c.search_vector), literal_column(str(LONG)))
-    return case((_matches(words), func.ts_rank(_EVEN, cases.c.search_vector, words.c.words) / length))
+    words = keywords(select(filtered.c.id, filtered.c.search_vector))
+    relevant = relevance(filtered.c.search_vector, words).label("relevance")
+    # In full, which takes no nested loop: a plan for any user takes both for small, and would compare all with all
+    beside = filtered.join(words, true()).outerjoin(near, near.c.case_id == filtered.c.id, full=True)
+    measured = (
+        select(filtered.c.id, filtered.c.proven, relevant, near.c.distance)
+        .select_from(beside)
+        .cte("measured")
+        .prefix_with("MATERIALIZED")  # else each sort computes distances and relevance again
+    )
+    return select(measured).where(measured.c.id.is_not(None)).cte("bank")
 
 
 def failed() -> ColumnElement[bool]:
@@ -141,7 +109,8 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
     ``bank``. Among them the first of either half have the ranks that they have in the whole bank, so that the fusion
     is the same.
     """
-    words, near = _words(), _near_in_database(profile, Scope.ONE_AGENT)
+    words = keywords(select(cases.c.id, cases.c.search_vector).where(*ready(), _FINISHED))
+    near = _near_in_database(profile, Scope.ONE_AGENT)
     depth: ColumnElement[int] = literal_column(str(half))
     function = func.casebank_nearest(USER_SUB, AGENT_KEY, MODEL, vector(), profile.c.approximate, depth)
     indexed = function.table_valued(column("id", Uuid), name="indexed").render_derived().lateral()
@@ -150,14 +119,14 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
     either = union(nearest, matching, proven_matching).cte("either")
     # subqueries, for a join might read the whole profile: the planner takes it for as small as the others
     this = cases.c.user_sub == USER_SUB, cases.c.id == either.c.id
-    relevance, trusted = select(_relevance(words)).where(*this), select(proven()).where(*this)
+    relevant, trusted = select(relevance(cases.c.search_vector, words)).where(*this), select(proven()).where(*this)
     distance = select(near.c.distance).where(near.c.case_id == either.c.id)
     finished = select(_FINISHED).where(*this)
     return (
         select(
             either.c.id,
             trusted.correlate(either).scalar_subquery().label("proven"),
-            relevance.correlate(either).scalar_subquery().label("relevance"),
+            relevant.correlate(either).scalar_subquery().label("relevance"),
             distance.correlate(either).scalar_subquery().label("distance"),
         )
         .where(finished.correlate(either).scalar_subquery())
@@ -169,9 +138,9 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
 def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[bool]) -> Select[UUID]:
     found = (
         select(cases.c.id)
-        .select_from(cases.join(words, _matches(words)))
+        .select_from(cases.join(words, matches(cases.c.search_vector, words)))
         .where(*ready(), _FINISHED, *only)
-        .order_by(_relevance(words).desc(), cases.c.id.desc())
+        .order_by(relevance(cases.c.search_vector, words).desc(), cases.c.id.desc())
         .limit(depth)
         .subquery()
     )

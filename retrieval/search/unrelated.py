@@ -11,7 +11,6 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     Float,
-    Text,
     Uuid,
     any_,
     bindparam,
@@ -27,8 +26,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.schema import cases
-from retrieval.search.bank import has_words, query_words
 from retrieval.search.candidates import BankRow, Search, is_candidate
+from retrieval.search.keywords import each_word, has_words
 from retrieval.search.scope import Scope, ready
 
 SAMPLE = 1_000
@@ -64,8 +63,7 @@ async def unrelated(
 
 def _sharing(scope: Scope) -> FastStatement[Sharing]:
     """Returns the statement for those of the cases that share a rare word with the query."""
-    each_word = func.regexp_split_to_table(cast(query_words(), Text), " & ")
-    words = select(each_word.label("word")).cte("words")
+    words = select(each_word().label("word")).cte("words")
     newest = select(cases.c.search_vector).where(*ready(scope)).order_by(cases.c.created_at.desc(), cases.c.id.desc())
     sample = newest.limit(literal_column(str(SAMPLE))).cte("sample").prefix_with("MATERIALIZED")
     count = select(func.count()).select_from(sample)

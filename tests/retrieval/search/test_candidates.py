@@ -1,14 +1,17 @@
 """What a retrieval's rows are said to have is what its statement reads."""
 
+from datetime import UTC, datetime
 from typing import get_type_hints
 from uuid import uuid4
 
 from policy.features import OWN
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Candidate, Search, candidates, is_candidate
+from retrieval.search.candidates import POOL, Candidate, Search, candidates, is_candidate
 from retrieval.search.profile_settings import SETTINGS, STATE, ProfileSettings
-from tests.retrieval.conftest import walls
+from tests.plans import compared_in_vain
+from tests.retrieval.conftest import EMBEDDER, walls
 from tests.writer.conftest import AGENT, Bank
+from writer.upkeep.reembed import reembed
 
 
 def test_the_settings_and_the_state_are_the_records_attributes():
@@ -30,3 +33,16 @@ async def test_a_profile_without_cases_is_one_row_without_a_candidate(bank: Bank
     async with bank.database.fast(user, bank.profile(user).seen_at) as connection:
         (row,) = await connection.all(*candidates(Search(AGENT, str(uuid4()))))
     assert (is_candidate(row), row.k) == (False, 4)
+
+
+async def test_the_plan_for_any_user_compares_no_case_with_the_vector_of_each_other(
+    bank: Bank, user: str, database_url: str
+):
+    count = 300
+    await bank.add(user, *({"task": f"paint wall {number}", "plan": ["look"]} for number in range(count)))
+    await reembed(bank.database, EMBEDDER, bank.profile(user))
+    (vector,) = await EMBEDDER.embed(["paint the wall"])
+    search = Search(AGENT, "paint the wall", vector=vector.tolist(), model=EMBEDDER.model)
+    statement, parameters = candidates(search)
+    asked = {**parameters, "user_sub": user, "authorised_at": datetime.now(UTC)}
+    assert await compared_in_vain(database_url, statement, asked) < count * POOL  # all with all: count squared
