@@ -15,7 +15,9 @@ from writer.audit.sealing import AuditBroken, prune_audit
 from writer.audit.tombstone_chain import Tombstones, verify_tombstones
 from writer.audit.verify import Verified, everybody, tombstones, verify_user
 
-commands = typer.Typer(no_args_is_help=True, help="Check that the audit is what was written, or shorten it.")
+commands = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Check that the audit is what was written, or shorten it."
+)
 out = Console()
 
 All = Annotated[bool, typer.Option("--all", help="everybody's, and the erasures")]

@@ -27,7 +27,7 @@ from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowled
 from writer.knowledge.shared import delete_shared, edit_shared, embed_shared, write_shared
 from writer.privacy.words import Words
 
-commands = typer.Typer(no_args_is_help=True, help="What an agent is to know of its domain.")
+commands = typer.Typer(add_completion=False, no_args_is_help=True, help="What an agent is to know of its domain.")
 out = Console()
 
 ACTOR = "casebank knowledge"

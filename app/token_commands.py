@@ -18,7 +18,9 @@ from app.settings import Settings
 from writer.audit import Change, note
 from writer.privacy.redact import redact_text
 
-commands = typer.Typer(invoke_without_command=True, help="Print a bearer token; revoke some; change their secret.")
+commands = typer.Typer(
+    add_completion=False, invoke_without_command=True, help="Print a bearer token; revoke some; change their secret."
+)
 out = Console()
 
 OPERATOR_NAME = "operator"

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,9 +11,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.auth import ACT_AS, TokenVerifier
-from app.cli import cli
+from app.cli import COMMANDS, body_of, cli
 from app.postgres import EmbeddedPostgres
 from app.settings import Settings
+from tests.paths import ROOT
 
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
 
@@ -25,6 +28,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def casebank(*words: str, given: str = "") -> Result:
     return CliRunner().invoke(cli, words, input=given)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_line_about_a_command_in_the_list_of_all_is_the_first_of_its_own_help(name: str):
+    assert body_of(name).help.split("\n\n")[0].replace("\n", " ") == COMMANDS[name].line
+
+
+def test_the_list_of_all_commands_imports_none_of_them():
+    listing = "from app.cli import cli; import sys; cli(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", listing], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "  rotate-key  " in done.stdout.replace("│", " ")
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert "app.cli" in imported
+    assert not imported & {command.module for command in COMMANDS.values()}
+    assert not imported & {"sqlalchemy", "fastapi", "numpy"}
 
 
 async def test_a_token_is_signed_with_the_secret_of_the_home_and_says_what_it_may(home: Path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.cli import _without_name
+from app.commands.train import _without_name
 from app.settings import Settings
 from app.training.processes import Trainings
 from tests.app.processes import surroundings

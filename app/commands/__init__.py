@@ -1,0 +1,1 @@
+"""The bodies of the commands: ``app.cli`` imports each when it is called."""

@@ -1,0 +1,39 @@
+"""``casebank doctor``: what a support person would ask about."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from app import logs
+from app.doctor import Finding, examine
+from app.run_to_end import run_to_end as run
+from app.settings import Settings
+
+out = Console()
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
+) -> None:
+    """Check everything that a support person would ask about; exits with 1 where something is bad."""
+    logs.quiet()
+    findings = run(examine(Settings()))
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        out.print(_as_table(findings))
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(1)
+
+
+def _as_table(findings: Sequence[Finding]) -> Table:
+    table = Table("check", "", "found", "what to do")
+    for finding in findings:
+        mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
+        table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
+    return table

@@ -1,0 +1,80 @@
+"""``casebank purge`` and ``erase-again``: everything of a user, for good."""
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from app import logs
+from app.command_line import MaybeUser, checked, patient
+from app.erase_again import erase_again, read_receipts
+from app.erasure import command as erasure
+from app.erasure.show import check, print_receipt
+from app.run_to_end import run_to_end as run
+from app.runtime import owner_url
+from app.settings import Settings
+from writer.rights.elsewhere import digest as name_digest
+from writer.rights.signature import SignatureBroken
+
+out = Console()
+
+
+def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+    user: MaybeUser = None,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
+    scrub: Annotated[
+        bool, typer.Option("--scrub", help="then rewrite the tables and drop the log; alone: for all erased before")
+    ] = False,
+    receipt: Annotated[bool, typer.Option("--receipt", help="erase nothing, print the receipts of before")] = False,
+    digest: Annotated[str | None, typer.Option("--digest", help="with --receipt: the sha256 of the name")] = None,
+    verify: Annotated[Path | None, typer.Option("--verify", help="erase nothing, check a receipt's signature")] = None,
+) -> None:
+    """Erase everything of a user, for good, and print the receipt."""
+    logs.quiet()
+    if verify is not None:
+        try:
+            out.print(check(Settings(), verify.read_text(encoding="utf-8")), markup=False, soft_wrap=True)
+        except (SignatureBroken, OSError, UnicodeError) as error:
+            Console(stderr=True).print(f"casebank: {error}", style="red", markup=False)
+            raise typer.Exit(1) from None
+        return
+    if receipt:
+        _print_receipts(erasure.receipts(patient(), digest or name_digest(checked(user or ""))), as_json=as_json)
+        return
+    if user is not None or not scrub:
+        checked(user or "")
+    if user is not None and not yes:
+        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+    say = Console(stderr=True, style="dim")
+    done = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
+    if done.receipt is None:
+        out.print(f"scrubbed; {done.receipts} receipts say so")
+        return
+    print_receipt(out, done.receipt, as_json=as_json)
+    if not done.receipt["clean"]:
+        raise typer.Exit(1)
+
+
+def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_json: bool) -> None:
+    receipts = run(found)
+    for each in receipts:
+        print_receipt(out, each, as_json=as_json)
+    if not receipts:
+        Console(stderr=True).print("casebank: no erasure of that name is known here", style="red")
+        raise typer.Exit(1)
+
+
+def again(
+    receipts: Annotated[list[Path], typer.Argument(help="of erasures (purge --json) after the backup was made")],
+) -> None:
+    """Erase again whom a restored database knows of though they were erased; `restore` does so by itself."""
+    logs.quiet()
+
+    async def work() -> int:
+        async with owner_url(Settings()) as url:
+            return await erase_again(url, read_receipts(receipts))
+
+    out.print(f"{run(work())} users erased again")

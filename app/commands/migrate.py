@@ -1,0 +1,25 @@
+"""``casebank migrate``: the tables of the database, at a revision."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from app.migrate import migrate as migrate_database
+from app.run_to_end import run_to_end as run
+from app.runtime import owner_url
+from app.settings import Settings
+
+out = Console()
+
+
+def migrate(revision: Annotated[str, typer.Argument(help="head, base, or a revision")] = "head") -> None:
+    """Bring the database's schema to a revision."""
+
+    async def move() -> None:
+        settings = Settings()
+        async with owner_url(settings) as url:
+            await migrate_database(url, revision, pgvector=settings.pgvector)
+
+    run(move())
+    out.print(f"schema at {revision}")

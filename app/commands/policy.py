@@ -1,0 +1,71 @@
+"""``casebank policy``: what was learned for a profile, and out of service with it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import RowMapping
+
+from app.command_line import Agent, User, checked, parts
+from app.run_to_end import run_to_end as run
+from retrieval.errors import NotFound
+from retrieval.listing import one_profile
+from writer.training.decision_log import rewarded
+from writer.training.fit import Demand
+from writer.training.lifecycle import roll_back, versions
+from writer.training.progress import trial_of
+
+commands = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Look at what was learned, and take it out of service."
+)
+out = Console()
+
+LOOKS_SHOWN = 3
+"""Of a trial, the latest."""
+
+
+@commands.command()
+def rollback(user: User, agent: Agent) -> None:
+    """Take the serving policy out of service; the untrained default goes on."""
+
+    async def work() -> int:
+        async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
+            return await roll_back(connection, user, agent, actor="casebank policy rollback")
+
+    out.print(f"q-{run(work())} serves no more")
+
+
+def _why(row: RowMapping) -> str:
+    """Returns the gate's reasons; of a trial also how far it is, and what its latest looks said."""
+    said = list(row["verdict"]["reasons"]) if row["verdict"] else []
+    trial = trial_of(row["verdict"])
+    if trial is not None and row["status"] == "candidate":
+        said.append(f"{trial.decisions} decisions on trial; {trial.sentence()}")
+    for name, course in (trial.courses if trial else {}).items():
+        looks = [f"{look.z:.2f} of {look.bound:.2f} at {look.decisions}" for look in course.looks[-LOOKS_SHOWN:]]
+        said.append(f"looks at {name}: {', '.join(looks)}")
+    return "\n".join(said)
+
+
+@commands.command()
+def show(user: User, agent: Agent) -> None:
+    """Show the versions of a profile's policy, and the gate's reasons."""
+
+    async def work() -> tuple[Sequence[RowMapping], int]:
+        async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
+            if (await connection.execute(one_profile(user, agent))).one_or_none() is None:
+                raise NotFound("no such profile")
+            found = (await connection.execute(versions(user, agent))).mappings().all()
+            return found, (await connection.execute(rewarded(user, agent))).scalar_one()
+
+    found, decisions = run(work())
+    if not found:
+        out.print(f"no policy yet: {decisions} of {Demand().decisions} rewarded decisions")
+        return
+    table = Table("policy", "status", "decisions", "blend", "trained", "why")
+    for row in found:
+        said = f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}"
+        table.add_row(*said, f"{row['created_at']:%F %R}", _why(row))
+    out.print(table)

@@ -1,0 +1,46 @@
+"""``casebank rotate-key``: every user's key, wrapped by another master key."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from tqdm import tqdm
+
+from app.command_line import parts
+from app.run_to_end import run_to_end as run
+from writer.privacy.rotation import Rotation, rotate
+
+out = Console()
+
+
+def rotate_key(
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
+) -> None:
+    """Wrap every user's key by CASEBANK_MASTER_KEY, beside CASEBANK_MASTER_KEY_OLD; may be broken off and repeated."""
+    if not yes:
+        typer.confirm("Does every service, worker and job hold both keys by now?", abort=True)
+
+    async def work() -> Rotation:
+        async with parts() as runtime:
+            with tqdm(unit=" users", desc="rotate-key", disable=None) as bar:
+                return await rotate(runtime.database, runtime.keyring.masters, bar.update)
+
+    done = run(work())
+    if as_json:
+        typer.echo(json.dumps(done.as_dict()))
+    else:
+        _print_rotation(done)
+    if done.left:
+        raise typer.Exit(1)
+
+
+def _print_rotation(done: Rotation) -> None:
+    if not done.now:
+        out.print("nothing was left to do; the receipt of then:", markup=False)
+    for name, value in done.as_dict().items():
+        out.print(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}", markup=False)
+    old = "CASEBANK_MASTER_KEY_OLD"
+    unopened = f"{done.left} users' keys do not open: add the key that wrapped them to {old}, and repeat"
+    out.print(unopened if done.left else f"{old} is needed no more, but for backups of before", markup=False)

@@ -1,0 +1,77 @@
+"""``casebank export`` and ``backfill``: a user's rows out of the bank, and old runs into it."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from tqdm import tqdm
+
+from app.command_line import MaybeUser, User, checked, parts
+from app.run_to_end import run_to_end as run
+from writer.author import Author
+from writer.retain.backfill import Backfilled
+from writer.retain.backfill import backfill as backfill_runs
+from writer.rights.export import export as export_rows
+from writer.upkeep.unremembered import remember_all
+
+out = Console()
+
+
+def export(user: User) -> None:
+    """Write everything of a user to standard output, one JSON object a line."""
+
+    async def work() -> None:
+        async with parts() as runtime:
+            async for row in export_rows(runtime.database, runtime.keyring, checked(user)):
+                sys.stdout.write(json.dumps(row) + "\n")
+
+    run(work())
+
+
+def backfill(
+    file: Annotated[
+        Path | None, typer.Argument(exists=True, dir_okay=False, help="old runs, one JSON object a line")
+    ] = None,
+    user: MaybeUser = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="which assistant")] = None,
+    of_memories: Annotated[
+        bool, typer.Option("--memories", help="no file: make findable what everybody said before there was recall")
+    ] = False,
+) -> None:
+    """Retain old runs from a file, or make old turns and facts findable; again, it adds only what is missing."""
+    if of_memories and file is None and user is None and agent is None:
+        _backfill_memories()
+    elif not of_memories and file is not None and user is not None and agent is not None:
+        _backfill_runs(file, checked(user), agent)
+    else:
+        raise typer.BadParameter("FILE --user U --agent A, or --memories alone")
+
+
+def _backfill_memories() -> None:
+    async def work() -> int:
+        async with parts() as runtime:
+            with tqdm(unit=" memories", desc="backfill", disable=None) as bar:
+                return await remember_all(runtime.database, runtime.keyring, progress=bar.update)
+
+    out.print(f"{run(work())} turns and facts made findable; a worker makes their vectors")
+
+
+def _backfill_runs(file: Path, user: str, agent: str) -> None:
+    async def work() -> Backfilled:
+        author = Author(user, "backfill", datetime.now(UTC))
+        with file.open("rb") as lines, tqdm(unit=" runs", desc=file.name, disable=None) as bar:
+            async with parts() as runtime:
+                return await backfill_runs(runtime.database, runtime.keyring, lines, author, agent, progress=bar.update)
+
+    done = run(work())
+    out.print(f"{done.read} lines: {done.retained} retained, {done.known} known before, {len(done.refused)} refused")
+    if done.passed_over:
+        out.print(f"{done.passed_over} rows of an export that are no cases passed over")
+    for line, reason in done.refused:
+        out.print(f"  line {line}: {reason}", markup=False)
+    if done.refused:
+        raise typer.Exit(1)

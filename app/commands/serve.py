@@ -1,0 +1,23 @@
+"""``casebank serve``: the service, with all that it needs."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from app import logs
+from app.server import run_server
+from app.settings import Settings
+
+
+def serve(
+    port: Annotated[int, typer.Option(help="port to listen on")] = 8700,
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
+) -> None:
+    """Run the service, with its worker and, unless DATABASE_URL is set, its own Postgres."""
+    settings = Settings()
+    logs.as_json(settings.log_level)
+    Console(stderr=True).print(
+        f"casebank on http://{host}:{port} (API at /docs, console at /console), state in {settings.home}", markup=False
+    )
+    run_server(settings, host, port)

@@ -1,0 +1,31 @@
+"""``casebank worker``: what follows from runs, in a process of its own."""
+
+from typing import Annotated
+
+import typer
+from prometheus_client import REGISTRY
+
+from app import logs
+from app.jobs import beside
+from app.metrics import serve_alone
+from app.run_to_end import run_to_end as run
+from app.run_to_end import until_told_to_stop
+from app.runtime import running
+from app.schedule import worker_jobs
+from app.settings import Settings
+
+
+def worker(
+    metrics_port: Annotated[int, typer.Option(help="port of its /metrics, on the loopback address; 0: none")] = 8701,
+) -> None:
+    """Run a worker alone, beside a service or in place of its own."""
+
+    async def work() -> None:
+        async with running(settings) as runtime, beside([job.run for job in worker_jobs(runtime)]):
+            await until_told_to_stop(runtime.worker.run())
+
+    settings = Settings()
+    logs.as_json(settings.log_level)
+    if metrics_port:
+        serve_alone("127.0.0.1", metrics_port, REGISTRY)
+    run(work())
