@@ -1,6 +1,7 @@
 """One embedded Postgres for the whole run; a fresh migrated database for each module that asks."""
 
 import logging
+import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,9 +14,15 @@ import structlog
 from app.migrate import migrate
 from app.postgres import EmbeddedPostgres, release, start
 from retrieval.telemetry import log
+from tests.paths import ROOT
 
 TEMPLATES: dict[tuple[EmbeddedPostgres, str], str] = {}
 """The migrated database that others are copied from, by server and setting of pgvector; nobody uses it itself."""
+
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    # Each process that a test starts would compile all of casebank again, two seconds of it. What one compiled
+    # is kept for the others, and not beside the sources, where it is not wanted.
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
 
 
 @pytest.fixture(autouse=True)
