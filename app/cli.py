@@ -1,12 +1,13 @@
 """The front door: every command that a person or cron runs, each imported when it is called."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
+
+from app.imported import imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Elsewhere(TyperCommand):
 def body_of(name: str) -> Any:
     """Imports a command's module and returns the command, or the group of commands, as click calls it."""
     command = COMMANDS[name]
-    body = getattr(import_module(command.module), command.name)
+    body = getattr(imported(command.module), command.name)
     if not isinstance(body, typer.Typer):
         alone = typer.Typer(add_completion=False)
         alone.command(name)(body)

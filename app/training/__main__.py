@@ -2,7 +2,7 @@
 
 import typer
 
-from app.training.command import main
+from app.imported import imported
 
 if __name__ == "__main__":
-    typer.run(main)
+    typer.run(imported("app.training.command").main)
