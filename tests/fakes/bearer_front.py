@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tests.app.processes import CERTIFICATES
+
 HOP_BY_HOP = {"connection", "content-length", "transfer-encoding"}
 
 
@@ -40,7 +42,7 @@ class BearerFront:
 
     async def _pass_on(self, request: Request) -> Response:
         came = {name: value.strip() for name, value in request.headers.items() if name not in HOP_BY_HOP}
-        async with httpx.AsyncClient(timeout=60) as client:
+        async with httpx.AsyncClient(timeout=60, verify=CERTIFICATES) as client:
             answer = await client.request(
                 request.method,
                 f"{self._target}{request.url.path}",

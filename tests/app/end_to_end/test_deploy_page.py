@@ -16,7 +16,7 @@ from app import postgres
 from app.db import dsn
 from app.own_service import free_port
 from app.settings import Settings
-from tests.app.processes import CASEBANK, new_home, surroundings, until, worked
+from tests.app.processes import CASEBANK, CERTIFICATES, new_home, surroundings, until, worked
 from tests.app.test_auth_published_keys import Issuer, issuer, rsa  # noqa: F401 - a fixture
 from tests.app.tokens import bearer
 from tests.pages import blocks, shell
@@ -107,7 +107,7 @@ def test_two_replicas_and_a_worker_are_one_service(issuer: Issuer, tmp_path: Pat
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url).status_code == 200
+        return httpx.get(url, verify=CERTIFICATES).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -115,7 +115,7 @@ def answers(url: str) -> bool:
 def client(url: str) -> httpx.Client:
     """A user whose token a published key signed."""
     headers = {"Authorization": bearer(key=rsa("one"), alg="RS256", kid="one", iss=ISSUER)}
-    return httpx.Client(base_url=url, headers=headers, timeout=60)
+    return httpx.Client(base_url=url, headers=headers, timeout=60, verify=CERTIFICATES)
 
 
 def test_the_commands_of_the_containers_are_those_of_the_compose_file():

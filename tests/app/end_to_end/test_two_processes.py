@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.app.processes import (
     CASEBANK,
+    CERTIFICATES,
     ROOT,
     Service,
     alive,
@@ -79,7 +80,7 @@ def test_a_token_from_the_command_line_is_accepted_by_both(pair: tuple[Service, 
     for service in pair:
         for bearer, status in ((token, 200), (f"{token[:-4]}AAAA", 401)):
             headers = {"Authorization": f"Bearer {bearer}"}
-            assert httpx.get(f"{service.url}/v1/cases", headers=headers).status_code == status
+            assert httpx.get(f"{service.url}/v1/cases", headers=headers, verify=CERTIFICATES).status_code == status
 
 
 def test_the_same_key_at_both_services_at_once_is_one_case(pair: tuple[Service, Service]):
@@ -87,7 +88,9 @@ def test_the_same_key_at_both_services_at_once_is_one_case(pair: tuple[Service, 
 
     def say(service: Service) -> str:
         headers = {**service.bearer("insistent"), "Idempotency-Key": "once"}
-        return httpx.post(f"{service.url}/v1/retain", json=run, headers=headers, timeout=60).json()["case_id"]
+        return httpx.post(
+            f"{service.url}/v1/retain", json=run, headers=headers, timeout=60, verify=CERTIFICATES
+        ).json()["case_id"]
 
     with ThreadPoolExecutor(8) as threads:
         assert len(set(threads.map(say, pair * 8))) == 1
@@ -116,7 +119,7 @@ def test_three_workers_work_each_case_exactly_once(pair: tuple[Service, Service]
 
 def worked_by(service: Service) -> float:
     """Returns how many cases the service's own worker took off the queue, however that ended."""
-    families = text_string_to_metric_families(httpx.get(f"{service.url}/metrics").text)
+    families = text_string_to_metric_families(httpx.get(f"{service.url}/metrics", verify=CERTIFICATES).text)
     samples = [sample for family in families for sample in family.samples]
     return sum(sample.value for sample in samples if sample.name == "casebank_worker_cases_total")
 
