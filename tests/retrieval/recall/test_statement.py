@@ -3,15 +3,20 @@
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import pytest
+
+from retrieval.database.fast_path import FastStatement
 from retrieval.recall.memory import KINDS
-from retrieval.recall.statement import BY_WORDS
+from retrieval.recall.statement import BY_WORDS, SAMPLED_BY_WORDS, MemoryRow
 from tests.app.conftest import AGENT, User, alice, service  # noqa: F401 - the fixtures of the service
 from tests.plans import compared_in_vain
 
 SESSIONS, TURNS = 20, 40
 
 
+@pytest.mark.parametrize("statement", [BY_WORDS, SAMPLED_BY_WORDS], ids=["exact", "sampled"])
 async def test_the_plan_for_any_user_compares_no_memory_with_each_other(
+    statement: FastStatement[MemoryRow],
     alice: User,  # noqa: F811 - the fixture
 ):
     for number in range(SESSIONS):
@@ -20,5 +25,6 @@ async def test_the_plan_for_any_user_compares_no_memory_with_each_other(
         assert (await alice.http.post(f"/v1/sessions/{uuid4()}/turns", json=body)).status_code == 200
     asked = {"user_sub": alice.name, "authorised_at": datetime.now(UTC), "agent_key": AGENT, "query": "the piano 7"}
     more = {"kinds": list(KINDS), "session": None, "as_of": None, "least": 2.0, "top_k": 10}
+    size = {"texts": SESSIONS * TURNS, "sample": 200}
     url = str(alice.service.settings.database_url)
-    assert await compared_in_vain(url, BY_WORDS, {**asked, **more}) < SESSIONS * TURNS * 4
+    assert await compared_in_vain(url, statement, {**asked, **more, **size}) < SESSIONS * TURNS * 4
