@@ -77,17 +77,18 @@ async def learn(home: Path, user: str) -> None:
             await lifecycle.add(connection, user, "a", stored())
 
 
-async def test_what_was_backed_up_comes_back_whole(tmp_path: Path):
+async def test_what_was_backed_up_as_the_page_has_it_comes_back_whole(tmp_path: Path):
+    backup, restore = AS_TOLD[0].replace(FOLDER, str(tmp_path / "one")).splitlines()
     with new_home() as home:
         lived_in(home)
         await learn(home, "alice")
-        casebank(home, "backup", str(tmp_path / "one"))
+        shell(home, backup)
         before = await everything(home)
         assert all(before[name] for name in ("cases", "case_embeddings", "policies", "audit", "user_keys"))
         with Service(home) as service, service.client("alice") as client:
             worked(client, retain(client, "something that is not in the backup"))
         assert await everything(home) != before
-        casebank(home, "restore", str(tmp_path / "one"), "--replace")
+        shell(home, restore)
         assert await everything(home) == before
         with Service(home) as service, service.client("alice") as client:
             (case,) = client.get("/v1/cases").json()["cases"]
