@@ -63,9 +63,22 @@ def keywords(searched: Select[UUID, object]) -> CTE:
     ``words`` matches any word of the query, for a question rarely shares all its words with a case; ``words_N`` those
     whose rarity is N bits, with what they are worth together as ``worth_N``; ``mean_length`` is that of the texts.
     """
-    words = select(each_word().label("word")).distinct().cte("query_words").prefix_with("MATERIALIZED")
-    spoken = select(cast(words.c.word, TSQUERY).label("word"), words.c.word.label("text"))
-    each = spoken.where(words.c.word != literal_column("''")).cte("each_word").prefix_with("MATERIALIZED")
+    rare, whole = _rarity(searched)
+    bits = func.least(func.round(rare.c.bits), _number(MOST_BITS))
+    columns: list[ColumnElement[object]] = [_any_of(rare).label("words")]
+    for number in range(MOST_BITS + 1):
+        alike = bits == _number(number)
+        worth = cast(func.sum(rare.c.bits).filter(alike), Float)
+        columns += [_any_of(rare, alike).label(f"words_{number}"), worth.label(f"worth_{number}")]
+    mean_length = select(whole.c.mean_length).scalar_subquery().label("mean_length")
+    return select(*columns, mean_length).cte("keywords").prefix_with("MATERIALIZED")
+
+
+def _rarity(searched: Select[UUID, object]) -> tuple[CTE, CTE]:
+    """Returns each word of the query with its rarity in bits, and how many cases were counted, of which mean length."""
+    words = select(each_word().label("text")).distinct().cte("query_words").prefix_with("MATERIALIZED")
+    spoken = select(words.c.text, cast(words.c.text, TSQUERY).label("word")).where(words.c.text != literal_column("''"))
+    each = spoken.cte("each_word").prefix_with("MATERIALIZED")
     count = select(func.count()).select_from(each).scalar_subquery()
     looked_at = func.least(_number(SAMPLE), _number(LOOKS).op("/")(func.greatest(count, _number(1))))
     newest = searched.order_by(searched.selected_columns.id.desc()).limit(looked_at)
@@ -77,14 +90,7 @@ def keywords(searched: Select[UUID, object]) -> CTE:
     share = (having.scalar_subquery() + _number(0.5)) / (whole.c.cases + _number(1))
     bits = (-func.ln(cast(share, Float)) / _number(log(2))).label("bits")
     rare = select(each.c.text, bits).select_from(each.join(whole, true())).cte("rare").prefix_with("MATERIALIZED")
-    whole_bits = func.least(func.round(rare.c.bits), _number(MOST_BITS))
-    columns: list[ColumnElement[object]] = [_any_of(rare).label("words")]
-    for number in range(MOST_BITS + 1):
-        alike = whole_bits == _number(number)
-        worth = cast(func.sum(rare.c.bits).filter(alike), Float)
-        columns += [_any_of(rare, alike).label(f"words_{number}"), worth.label(f"worth_{number}")]
-    mean_length = select(whole.c.mean_length).scalar_subquery().label("mean_length")
-    return select(*columns, mean_length).cte("keywords").prefix_with("MATERIALIZED")
+    return rare, whole
 
 
 def _number(value: float) -> ColumnElement[float]:
