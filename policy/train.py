@@ -65,10 +65,6 @@ class Plan:
     batch: int = 64
     device: str = "cpu"
 
-    def fixed(self, ridge: float | None) -> "Plan":
-        """Returns the plan with this ridge for every profile; None: the plan as it is."""
-        return self if ridge is None else replace(self, ridge=ridge, ridges=())
-
 
 def train(
     profiles: Sequence[Examples],

@@ -39,12 +39,10 @@ class Local:
 
     plan: Plan
 
-    def __call__(
-        self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None
-    ) -> list[Head]:
+    def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
         """Returns a head for each profile; see ``policy.train.train``."""
         with tqdm(total=len(profiles), unit=" profiles", desc="train", disable=None) as bar:
-            return train(profiles, self.plan.fixed(ridge), seeds, start, bar.update)
+            return train(profiles, self.plan, seeds, start, bar.update)
 
 
 def engine(name: Engine, device: str) -> Fit:

@@ -17,13 +17,11 @@ class OnRay:
     plan: Plan
     shard: int = 256
 
-    def __call__(
-        self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None
-    ) -> list[Head]:
+    def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
         """Returns a head for each profile, in their order; a lost shard is trained again by Ray."""
         if not ray.is_initialized():
             ray.init(log_to_driver=False, include_dashboard=False, configure_logging=False)
-        begun = ray.put((self.plan.fixed(ridge), start))
+        begun = ray.put((self.plan, start))
         shards = range(0, len(profiles), self.shard)
         waiting = [
             _train_shard.remote(list(profiles[n : n + self.shard]), list(seeds[n : n + self.shard]), begun)

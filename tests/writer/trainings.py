@@ -36,8 +36,8 @@ ENOUGH = 140
 LITTLE = Demand(decisions=40, fresh=20)
 
 
-def quick(profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
-    return train(profiles, Plan(steps=25).fixed(ridge), seeds, start)
+def quick(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
+    return train(profiles, Plan(steps=25), seeds, start)
 
 
 def never(*_: object, **__: object) -> list[Head]:
@@ -91,11 +91,11 @@ def meanwhile(url: str, work: Callable[[Database], Coroutine[Any, Any, Any]]) ->
         async with service_database(url) as database:
             done.append(await work(database))
 
-    def fit(profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
+    def fit(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
         if not done:
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, other()).result()
-        return quick(profiles, seeds, start, ridge)
+        return quick(profiles, seeds, start)
 
     return fit
 

@@ -11,17 +11,8 @@ from policy.network import Head
 class Fit(Protocol):
     """Trains heads."""
 
-    def __call__(
-        self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head, ridge: float | None = None
-    ) -> list[Head]:
-        """Returns a head for each set of examples, with its seed, from where it begins.
-
-        Args:
-            profiles: the examples of each.
-            seeds: of each.
-            start: where all begin.
-            ridge: how strongly each is pulled towards ``start``, in decisions; None: it is chosen.
-        """
+    def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
+        """Returns a head for each set of examples, with its seed, from where all begin."""
 
 
 @dataclass(frozen=True, slots=True)

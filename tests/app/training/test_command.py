@@ -1,19 +1,15 @@
 """The command that trains: whom it trains, and what it prints."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
 from app.settings import Settings
-from app.training.command import Local, as_table, engine, main, run
-from policy.train import RIDGES, train
-from tests.policy.builders import QUICK, logged, start
+from app.training.command import as_table, engine, main, run
 from writer.training.result import TrainingResult
 
 pytest.importorskip("torch", reason="torch is not installed: casebank[train]")
@@ -24,15 +20,6 @@ def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...]
     app = typer.Typer()
     app.command()(main)
     assert CliRunner().invoke(app, words).exit_code == 2
-
-
-def test_a_fixed_ridge_is_kept_to_where_ridges_are_chosen():
-    profiles = [logged(np.random.default_rng(7), 40)]
-    (kept,) = Local(replace(QUICK, ridges=RIDGES))(profiles, [0], start(), 100.0)
-    (fixed,) = train(profiles, replace(QUICK, ridge=100.0), [0], start())
-    assert {name: array.tobytes() for name, array in kept.arrays().items()} == {
-        name: array.tobytes() for name, array in fixed.arrays().items()
-    }
 
 
 async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tmp_path: Path):

@@ -1,14 +1,23 @@
 """Training on Ray: shards on a cluster give the heads that one machine gives."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from app.db import service_database
+from app.postgres import EmbeddedPostgres
 from app.training.command import Local, engine
 from policy.train import RIDGES, Plan, train
+from tests.conftest import new_database
 from tests.policy.builders import QUICK, logged, start
+from tests.writer.conftest import AGENT, Bank
+from tests.writer.trainings import log, night, seen
+from writer.privacy.keys import Keyring
+from writer.training import shared_prior
+from writer.training.shared_prior import FEWEST_USERS
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: casebank[ray]")
 OnRay = pytest.importorskip("app.training.ray").OnRay
@@ -35,12 +44,27 @@ def test_a_cluster_gives_each_profile_the_head_that_one_machine_gives(cluster: N
             np.testing.assert_allclose(other.arrays()[name], array, rtol=1e-5, atol=1e-6)
 
 
-def test_a_cluster_keeps_to_a_fixed_ridge_as_one_machine_does(cluster: None):
-    profiles = [logged(np.random.default_rng(7), 40)]
-    here = Local(CHOOSING)(profiles, [0], start(), 100.0)
-    there = OnRay(CHOOSING)(profiles, [0], start(), 100.0)
-    for name, array in here[0].arrays().items():
-        np.testing.assert_allclose(there[0].arrays()[name], array, rtol=1e-5, atol=1e-6)
+async def test_a_fleet_that_is_trained_on_a_cluster_has_the_heads_and_verdicts_of_one_machine(
+    cluster: None, postgres: EmbeddedPostgres
+):
+    nights = []
+    for fit in (Local(CHOOSING), OnRay(CHOOSING, shard=2)):
+        url = await new_database(postgres)
+        async with service_database(url) as database:
+            bank = Bank(database, Keyring(os.urandom(32)))
+            for number in range(FEWEST_USERS + 1):
+                await log(bank, f"sharer-{number}", seen(45, seed=10 + number))
+                await bank.set_profile(f"sharer-{number}", contribute=True, receive=True)
+            outcomes = {user: each.outcome for user, each in (await night(bank, fit)).items()}
+            async with database.as_worker() as connection:
+                starts = await shared_prior.latest(connection, start())
+        nights.append((outcomes, starts.everybody.head, starts.of(AGENT).head))
+    (here, *heads), (there, *others) = nights
+    assert here == there
+    for one, other in zip(heads, others, strict=True):
+        assert any(array.any() for array in one.arrays().values())
+        for name, array in one.arrays().items():
+            np.testing.assert_allclose(other.arrays()[name], array, rtol=1e-4, atol=1e-5)
 
 
 def test_no_profiles_are_no_work(cluster: None):

@@ -1,6 +1,7 @@
 """A fleet's policy: how it comes to serve, where it does not, and what an erasure does to it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -75,6 +76,27 @@ async def test_the_gate_lets_a_fleets_policy_serve_by_the_log_of_all_its_users_o
         assert row["status"] != "serving"
     else:
         assert (row["status"], found[SHARED].outcome) == (status, "promote")
+
+
+async def test_a_fleets_policy_whose_reward_falls_over_all_its_users_is_rolled_back_and_no_user_has_to_leave(
+    alone: tuple[Bank, str],
+):
+    bank, url = alone
+    await a_fleet(bank, "candidate", ["somebody"])
+    users = await receivers(bank, USERS, 25)
+    assert (await night(bank, never))[SHARED].outcome == "promote"
+    arms: dict[str, Policy | None] = {DEFAULT: None, SERVING: replace(TRUTH, version="f-1")}
+    served = {user: draw(6, arms, Budget(0.0, 0.0, 0.05), seed=200 + number) for number, user in enumerate(users)}
+    for user, drawn in served.items():
+        await log(bank, user, drawn)
+    assert SHARED not in await night(bank, never)
+    assert [row["status"] for row in await of_fleet(url)] == ["serving"]
+    for user, drawn in served.items():
+        await log(bank, user, [replace(each, reward=0.0) for each in drawn])
+    assert (await night(bank, never))[SHARED].outcome == "roll back"
+    (row,) = await of_fleet(url)
+    assert row["status"] == "rolled_back"
+    assert [await left_at(bank, user) for user in users] == [None] * USERS  # of few decisions each
 
 
 async def test_users_who_do_not_receive_are_no_witnesses(alone: tuple[Bank, str]):
@@ -203,7 +225,7 @@ async def test_a_head_that_would_serve_the_same_slates_is_not_tried(alone: tuple
         await log(bank, f"sharer-{number}", seen(45, seed=10 + number))
         await bank.set_profile(f"sharer-{number}", contribute=True, receive=True, learning=True)
 
-    def nothing(profiles: Sequence[Any], seeds: Sequence[int], start: Head, ridge: float | None = None) -> list[Head]:
+    def nothing(profiles: Sequence[Any], seeds: Sequence[int], start: Head) -> list[Head]:
         return [start for _ in profiles]
 
     much = Demand(decisions=FEWEST_USERS * 9, fresh=20)  # enough for all together, too much for one alone
