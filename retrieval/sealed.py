@@ -95,8 +95,9 @@ class SealedCase:
         self._row, self._seal = row, seal
 
     def __getattr__(self, name: str) -> object:
-        """Returns the value of the column."""
-        return getattr(self._row, name)
+        """Returns the value of the column, which is an attribute of its own from then on: most are read many times."""
+        value = self.__dict__[name] = getattr(self._row, name)
+        return value
 
     def __getitem__(self, name: str) -> object:
         """Returns the value of the column."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isnan
 from typing import Literal
 from uuid import UUID
@@ -52,7 +53,7 @@ class Question:
     """Whether the decision is kept; what a person tries out must not stand among an agent's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchResult:
     """The rows of the candidates' statement, what was missing when they were searched for, and the procedures."""
 
@@ -78,12 +79,12 @@ class SearchResult:
         """Whether memory is off, for the request or the profile."""
         return not self.wanted or bool(self.rows and not self.rows[0].enabled)
 
-    @property
+    @cached_property
     def candidates(self) -> list[Candidate]:
         """What was found; nothing of a profile without cases, or where memory is off."""
         return [] if self.is_off else [row for row in self.rows if is_candidate(row)]
 
-    @property
+    @cached_property
     def cases(self) -> list[Candidate]:
         """The candidates that may be told: those that have to do with the query."""
         return [row for row in self.candidates if row.id not in self.unrelated]
