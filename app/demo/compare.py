@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.demo.arms import Stream, TaskRecord
+from app.demo.arms import Arm, Stream, TaskRecord
 from app.difference import Difference, Pairs, absolute, bootstrap, relative
 
 STEPS_AIM = -0.20
@@ -15,7 +15,7 @@ SUCCESS_AIM = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Casebank against keyword memory: steps as a change (-0.2: a fifth fewer), success and first tries in points."""
+    """One arm against its rival: steps as a change (-0.2: a fifth fewer), success and first tries in points."""
 
     steps: Difference
     success: Difference
@@ -23,16 +23,25 @@ class Comparison:
 
     @property
     def proven(self) -> bool:
-        """Whether casebank is better by as much as the aims ask."""
+        """Whether it is better by as much as the aims ask."""
         fewer = self.steps.value <= STEPS_AIM and self.steps.high < 0
         return fewer or (self.success.value >= SUCCESS_AIM and self.success.low > 0)
 
-    def sentence(self) -> str:
-        """Returns what the numbers say, in words."""
-        said = (
+    @property
+    def better(self) -> bool:
+        """Whether it takes fewer steps or solves more, by an interval that leaves out nothing at all."""
+        return self.steps.high < 0 or self.success.low > 0
+
+    def numbers(self) -> str:
+        """Returns the differences with their intervals."""
+        return (
             f"steps {_percent(self.steps.value)} (95 %: {_percent(self.steps.low)} to {_percent(self.steps.high)}),"
             f" success {_points(self.success)}, right at the first try {_points(self.first_try)}"
         )
+
+    def sentence(self) -> str:
+        """Returns what the numbers say, in words."""
+        said = self.numbers()
         verdict = "beats" if self.proven else "does not beat"
         aims = f"aims: {_percent(STEPS_AIM)} of the steps, or {SUCCESS_AIM:+.0f} points of success"
         return f"casebank {verdict} keyword memory: {said}; {aims}"
@@ -40,24 +49,32 @@ class Comparison:
     def as_dict(self) -> dict[str, object]:
         """Returns the numbers, ready for JSON."""
         named = {"steps": self.steps, "success_points": self.success, "first_try_points": self.first_try}
-        numbers = {name: [round(each, 4) for each in (d.value, d.low, d.high)] for name, d in named.items()}
-        return {**numbers, "beats_keyword_memory": self.proven}
+        return {name: [round(each, 4) for each in (d.value, d.low, d.high)] for name, d in named.items()}
+
+
+Contest = Sequence[tuple[int, Arm, Arm]]
+"""Seeds of houses, each with its rival and what is compared with it, over the same tasks."""
 
 
 def compare(streams: Sequence[Stream]) -> Comparison:
-    """Returns the comparison over the streams; the tasks of one family in one house stand or fall together."""
+    """Returns the comparison of casebank with keyword memory over the streams."""
+    return compare_arms([(stream.seed, stream.keywords, stream.casebank) for stream in streams])
+
+
+def compare_arms(contest: Contest) -> Comparison:
+    """Returns the comparison over the houses; the tasks of one family in one house stand or fall together."""
     return Comparison(
-        bootstrap(_pairs(streams, lambda record: record.steps), relative),
-        bootstrap(_pairs(streams, lambda record: 100.0 * record.success), absolute),
-        bootstrap(_pairs(streams, lambda record: 100.0 * record.first_try), absolute),
+        bootstrap(_pairs(contest, lambda record: record.steps), relative),
+        bootstrap(_pairs(contest, lambda record: 100.0 * record.success), absolute),
+        bootstrap(_pairs(contest, lambda record: 100.0 * record.first_try), absolute),
     )
 
 
-def _pairs(streams: Sequence[Stream], value: Callable[[TaskRecord], float]) -> Sequence[Pairs]:
+def _pairs(contest: Contest, value: Callable[[TaskRecord], float]) -> Sequence[Pairs]:
     groups: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
-    for stream in streams:
-        for rival, own in zip(stream.keywords.records, stream.casebank.records, strict=True):
-            groups[stream.seed, rival.family].append((value(rival), value(own)))
+    for seed, rival, own in contest:
+        for before, after in zip(rival.records, own.records, strict=True):
+            groups[seed, before.family].append((value(before), value(after)))
     return list(groups.values())
 
 

@@ -1,16 +1,16 @@
 """What the demo leaves behind: its numbers as JSON, and a picture."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
+from app.demo.fleet import FleetReport
 from app.demo.report import DemoReport
 
 
 def write_files(report: DemoReport, out_dir: Path) -> dict[str, str]:
     """Writes demo.json and, where matplotlib is installed, demo.png; answers kind → path."""
-    out_dir.mkdir(parents=True, exist_ok=True)
-    files = {"json": str(out_dir / "demo.json")}
-    Path(files["json"]).write_text(json.dumps(report.as_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    files = {"json": _write(report.as_dict(), out_dir / "demo.json")}
     try:
         from app.demo.plot import plot  # noqa: PLC0415 (matplotlib is an extra; the demo runs without it)
     except ImportError:
@@ -18,3 +18,20 @@ def write_files(report: DemoReport, out_dir: Path) -> dict[str, str]:
     files["png"] = str(out_dir / "demo.png")
     plot(report, Path(files["png"]))
     return files
+
+
+def write_fleet_files(report: FleetReport, budget: int, out_dir: Path) -> dict[str, str]:
+    """Writes demo-fleet.json and, where there is anything to see, demo-fleet.png; answers kind → path."""
+    from app.demo.plot import plot_fleet  # noqa: PLC0415 (what trains brings matplotlib along)
+
+    files = {"json": _write(report.as_dict(), out_dir / "demo-fleet.json")}
+    if report.pairs:
+        files["png"] = str(out_dir / "demo-fleet.png")
+        plot_fleet(report, budget, Path(files["png"]))
+    return files
+
+
+def _write(numbers: Mapping[str, object], file: Path) -> str:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return str(file)

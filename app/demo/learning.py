@@ -13,6 +13,7 @@ from app.agents.operator.house import House
 from app.demo.arms import Arm
 from app.own_module import OWN_MODULE
 from app.settings import Settings
+from retrieval.schema import SHARED
 
 
 class TrainingFailed(OSError):
@@ -61,12 +62,15 @@ class Verdict(BaseModel):
 class TrainingReport(BaseModel):
     """What became of the profile in one training: the part of `casebank train`'s train.json that the demo shows."""
 
+    user_sub: str = ""
+    """Of a fleet: SHARED."""
+    agent_key: str = ""
     outcome: str
-    decisions: int
+    decisions: int = 0
     """Retrievals with a reward."""
-    version: int | None
-    metrics: Metrics
-    verdict: Verdict | None
+    version: int | None = None
+    metrics: Metrics = Metrics()
+    verdict: Verdict | None = None
 
 
 _REPORTS = TypeAdapter(list[TrainingReport])
@@ -74,21 +78,22 @@ _REPORTS = TypeAdapter(list[TrainingReport])
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """Whose log is learned from, and where the report goes."""
+    """Whose log is learned from, and where the report goes; without a user everybody's, and its fleet is told."""
 
     settings: Settings
-    user: str
+    user: str | None
     agent: str
     out_dir: Path
 
     async def train(self) -> TrainingReport:
-        """Trains and judges in a process of its own, as every night would; returns what became of the profile.
+        """Trains and judges in a process of its own, as every night would; returns what became of the profile or fleet.
 
         Raises:
             TrainingFailed: the process ended with an error.
         """
         folder = self.out_dir / "training"
-        options = [f"--user={self.user}", f"--agent={self.agent}", f"--out-dir={folder}"]
+        one = [] if self.user is None else [f"--user={self.user}", f"--agent={self.agent}"]
+        options = [*one, f"--out-dir={folder}"]
         quiet = asyncio.subprocess.DEVNULL
         process = await asyncio.create_subprocess_exec(
             *(*OWN_MODULE, "app.training", *options),
@@ -98,8 +103,10 @@ class Learner:
         )
         if await process.wait():
             raise TrainingFailed("the training failed; `casebank train` shows why")
-        (report,) = _REPORTS.validate_json((folder / "train.json").read_bytes())
-        return report
+        reports = _REPORTS.validate_json((folder / "train.json").read_bytes())
+        told = ((each.user_sub, each.agent_key) for each in reports)
+        found = dict(zip(told, reports, strict=True)).get((self.user or SHARED, self.agent))
+        return found or TrainingReport(user_sub=SHARED, agent_key=self.agent, outcome="too few decisions")
 
 
 async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, console: Console) -> None:
@@ -112,7 +119,7 @@ async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, c
         return
     console.print(_on_trial(first), markup=False)
     trial = await run_stream("on trial", replace(shown, seed=shown.seed + 1))
-    console.print(f"  second stream, seed {shown.seed + 1}: {_totals(trial)}", markup=False)
+    console.print(f"  second stream, seed {shown.seed + 1}: {totals_of(trial)}", markup=False)
     second = await trainer.train()
     console.print(f"  the gate's verdict: {second.outcome}", style="bold", markup=False)
     if second.verdict:
@@ -121,7 +128,7 @@ async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, c
         console.print("  not promoted, for the reasons above: the untrained default goes on serving", markup=False)
         return
     served = await run_stream("promoted", replace(shown, seed=shown.seed + 2))
-    console.print(f"  third stream, q-{second.version} promoted: {_totals(served)}", markup=False)
+    console.print(f"  third stream, q-{second.version} promoted: {totals_of(served)}", markup=False)
 
 
 def _on_trial(trained: TrainingReport) -> str:
@@ -132,7 +139,8 @@ def _on_trial(trained: TrainingReport) -> str:
     )
 
 
-def _totals(arm: Arm) -> str:
+def totals_of(arm: Arm) -> str:
+    """Returns what the arm came to, in a few words."""
     totals = arm.totals()
     return f"{totals.steps_per_task:.1f} steps a task, success {totals.success:.0%}"
 

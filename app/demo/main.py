@@ -11,7 +11,9 @@ from rich.console import Console
 
 from app.agents.operator.house import House
 from app.agents.operator.operator import STEP_BUDGET
-from app.demo.files import write_files
+from app.demo.arms import Arm
+from app.demo.files import write_files, write_fleet_files
+from app.demo.fleet import show_fleet
 from app.demo.learning import Learner, show_learning
 from app.demo.report import DemoReport, print_report
 from app.demo.run import AGENT, Place, run_stream, run_with_memory
@@ -36,7 +38,8 @@ async def demo(
         tasks: of each house.
         seeds: the same seed is the same house.
         out_dir: where the plot and the numbers go.
-        learn: whether to train on the log of the first house, too, and to put what was learned on trial.
+        learn: whether to train on the log of the first house, too, and to put what was learned on trial; and, where
+            there are five houses, what all of them learned on new users.
 
     Raises:
         TorchMissing: what trains is not installed.
@@ -46,7 +49,14 @@ async def demo(
     console = Console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
-        places = [Place(service.base_url, service.headers(user), scratch_dsn) for user in users]
+
+        def settle(user: str) -> Place:
+            return Place(service.base_url, service.headers(user), scratch_dsn)
+
+        async def run(place: Place, name: str, house: House) -> Arm:
+            return await run_with_memory(place, name, house, console=console)
+
+        places = [settle(user) for user in users]
         houses = [House(seed, tasks) for seed in seeds]
         pairs = zip(places, houses, strict=True)
         streams = [await run_stream(place, house, console=console) for place, house in pairs]
@@ -56,6 +66,11 @@ async def demo(
         if learn:
             learner = Learner(settings, users[0], AGENT, out_dir)
             await show_learning(learner, partial(run_with_memory, places[0], console=console), houses[0], console)
+            everybody = replace(learner, user=None)
+            fleet = await show_fleet(everybody, settle, run, list(zip(users, houses, strict=True)), console)
+            files = {} if fleet is None else write_fleet_files(fleet, STEP_BUDGET, out_dir)
+            for kind, path in files.items():
+                console.print(f"  {kind}: {path}")
     if not learn:
         console.print("\nIt also learns which memories help: `make demo-learning` (it installs torch) shows how.")
     console.print(_where_to_look_next(users[0]), markup=False, highlight=False)

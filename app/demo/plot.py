@@ -8,37 +8,52 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, Arm, TaskRecord, mean, pooled
+from app.demo.fleet import FleetReport
 from app.demo.report import DemoReport
 
+Styles = Sequence[tuple[str, str, str]]
+"""Of each arm: name, colour and marker."""
 _STYLES = (("no memory", "#8a8f98", "o"), ("keyword memory", "#c77516", "^"), ("casebank", "#1663c7", "s"))
+_FLEET_STYLES = (("outside the fleet", "#c77516", "^"), ("in the fleet", "#1663c7", "s"))
 _RESAMPLES = 1000
 
 
 def plot(report: DemoReport, path: Path) -> None:
-    """Writes the plot to `path`; its suffix chooses the format."""
+    """Writes the plot of the three arms to `path`; its suffix chooses the format."""
+    _draw([stream.arms for stream in report.streams], _STYLES, report.budget, path)
+
+
+def plot_fleet(report: FleetReport, budget: int, path: Path) -> None:
+    """Writes the plot of new users in the fleet and outside it."""
+    _draw([pair.arms for pair in report.pairs], _FLEET_STYLES, budget, path)
+
+
+def _draw(houses: Sequence[Sequence[Arm]], styles: Styles, budget: int, path: Path) -> None:
     figure = Figure(figsize=(13, 4.4), dpi=150)
     axes = figure.subplots(1, 3)
-    _lines(axes[0], report, STEPS, "steps per task")
-    _lines(axes[1], report, lambda record: 100 * SUCCESS(record), "solved (%)")
-    _lines(axes[2], report, lambda record: 100 * FIRST_TRY(record), "solved at the first try (%)")
-    axes[0].axhline(report.budget, color="#c0392b", linewidth=0.8, linestyle=":")
-    axes[0].annotate("step budget", (0.99, report.budget), (0, 3), xycoords=("axes fraction", "data"),
+    _lines(axes[0], houses, styles, STEPS, "steps per task")
+    _lines(axes[1], houses, styles, lambda record: 100 * SUCCESS(record), "solved (%)")
+    _lines(axes[2], houses, styles, lambda record: 100 * FIRST_TRY(record), "solved at the first try (%)")
+    axes[0].axhline(budget, color="#c0392b", linewidth=0.8, linestyle=":")
+    axes[0].annotate("step budget", (0.99, budget), (0, 3), xycoords=("axes fraction", "data"),
                      textcoords="offset points", ha="right", fontsize=8, color="#c0392b")  # fmt: skip
-    axes[0].set_ylim(0, report.budget * 1.12)
+    axes[0].set_ylim(0, budget * 1.12)
     for each in axes[1:]:
         each.set_ylim(-4, 104)
-    tasks = sum(len(stream.without.records) for stream in report.streams)
-    houses = f"{len(report.streams)} houses" if len(report.streams) > 1 else "one house"
-    said = f"The same {tasks} database tasks of {houses} in three arms (scripted operator)"
+    tasks = sum(len(arms[0].records) for arms in houses)
+    where = f"{len(houses)} houses" if len(houses) > 1 else "one house"
+    said = f"The same {tasks} database tasks of {where} in {len(styles)} arms (scripted operator)"
     figure.suptitle(f"{said}; bands: 95 %; dashed: the house changes its mind", fontsize=11)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3, frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(styles), frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path)
 
 
-def _lines(axes: Axes, report: DemoReport, value: Callable[[TaskRecord], float], label: str) -> None:
-    for place, (name, color, marker) in enumerate(_STYLES):
-        arms = [stream.arms[place] for stream in report.streams]
+def _lines(
+    axes: Axes, houses: Sequence[Sequence[Arm]], styles: Styles, value: Callable[[TaskRecord], float], label: str
+) -> None:
+    for place, (name, color, marker) in enumerate(styles):
+        arms = [each[place] for each in houses]
         parts = pooled(arms).parts()
         tenths = np.arange(1, len(parts) + 1)
         low, high = np.transpose([_interval([value(record) for record in part]) for part in parts])

@@ -54,7 +54,10 @@ class DemoReport:
             "explanation": EXPLANATION,
             "budget": self.budget,
             "story": [[text, before, after] for text, before, after in self.story()],
-            "casebank_against_keyword_memory": self.comparison.as_dict(),
+            "casebank_against_keyword_memory": {
+                **self.comparison.as_dict(),
+                "beats_keyword_memory": self.comparison.proven,
+            },
             "streams": [stream.as_dict() for stream in self.streams],
         }
 

@@ -1,0 +1,131 @@
+"""The demo's fleet is tried on new users beside others without it, and told as it is; too few users make none."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from rich.console import Console
+
+from app.agents.operator.house import House
+from app.demo.arms import Arm, TaskRecord
+from app.demo.files import write_fleet_files
+from app.demo.fleet import CANARY, FEWEST_USERS, NEW, FleetReport, show_fleet
+from app.demo.learning import TrainingReport
+from app.demo.run import AGENT, Place
+from tests.app.conftest import Service, service  # noqa: F401 - the fixture
+
+RECORD = TaskRecord("a-0", "a", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
+LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Inside(Place):
+    """Where a user works whose service runs in this process."""
+
+    app: Any
+
+    def client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app), base_url=self.base_url, headers=dict(self.headers)
+        )
+
+
+@dataclass
+class Trainings:
+    """Answers one report after the other."""
+
+    reports: list[TrainingReport]
+
+    async def train(self) -> TrainingReport:
+        return self.reports.pop(0)
+
+
+@dataclass
+class Told:
+    """What a demo of a fleet said, did and left."""
+
+    said: str
+    report: FleetReport | None
+    settle: Callable[[str], Place]
+    asked: list[tuple[Place, str, House]]
+
+
+async def shown(service: Service, steps: int, *reports: TrainingReport, users: int = FEWEST_USERS) -> Told:  # noqa: F811
+    """Members of the fleet take so many steps, and others ten."""
+    console = Console(width=200, record=True, file=StringIO())
+    asked = []
+
+    def settle(user: str) -> Place:
+        headers = {"Authorization": f"Bearer {service.token(user)}"}
+        return Inside("http://casebank", headers, "", service.app)
+
+    async def run(place: Place, name: str, house: House) -> Arm:
+        asked.append((place, name, house))
+        taken = steps if name == "in the fleet" else 10
+        return Arm(name, [replace(RECORD, steps=taken, family=str(each % 10)) for each in range(house.length)])
+
+    known = [(f"demo-{number}", House(number, LENGTH)) for number in range(users)]
+    report = await show_fleet(Trainings(list(reports)), settle, run, known, console)
+    return Told(console.export_text(), report, settle, asked)
+
+
+def written(report: FleetReport, folder: Path) -> dict[str, Any]:
+    """The numbers that it leaves behind, beside a picture."""
+    files = write_fleet_files(report, 14, folder)
+    assert Path(files["png"]).stat().st_size > 10_000
+    return json.loads(Path(files["json"]).read_text())
+
+
+async def settings(place: Place) -> dict[str, Any]:
+    async with place.client() as client:
+        found: dict[str, Any] = (await client.get(f"/v1/profiles/{AGENT}")).json()
+    return found
+
+
+TRAINED = TrainingReport(outcome="candidate", decisions=600)
+JUDGED = TrainingReport(outcome="insufficient evidence", decisions=500)
+
+
+@pytest.mark.parametrize(("steps", "verdict"), [(7, "it helps them"), (10, "that it helps them is not shown")])
+async def test_members_and_others_do_the_same_new_houses_and_what_it_is_worth_is_told(
+    service: Service,  # noqa: F811
+    steps: int,
+    verdict: str,
+    tmp_path: Path,
+):
+    told = await shown(service, steps, TRAINED, JUDGED)
+    assert [(name, house.seed) for _, name, house in told.asked] == [
+        (name, number + NEW) for number in range(FEWEST_USERS) for name in ("outside the fleet", "in the fleet")
+    ]
+    assert verdict in told.said
+    assert "the gate's verdict, by all of its members' decisions: insufficient evidence" in told.said
+    assert told.report is not None
+    assert written(told.report, tmp_path)["members_against_others"]["steps"][0] == pytest.approx(steps / 10 - 1)
+
+
+async def test_the_users_give_and_members_alone_receive(service: Service):  # noqa: F811
+    told = await shown(service, 7, TRAINED, JUDGED)
+    giver, member = await settings(told.settle("demo-0")), await settings(told.settle("demo-0-member"))
+    assert (giver["contribute"], giver["receive"]) == (True, True)
+    assert (member["contribute"], member["receive"]) == (None, True)
+    assert member["canary"] == pytest.approx(CANARY)
+    places = {name: place for place, name, _ in told.asked}
+    async with places["outside the fleet"].client() as client:
+        assert (await client.get(f"/v1/profiles/{AGENT}")).status_code == 404  # nothing was ever set there
+
+
+async def test_where_nothing_is_tried_nobody_new_is_asked(service: Service):  # noqa: F811
+    told = await shown(service, 7, TrainingReport(outcome="serves nearly the same slates", decisions=600))
+    assert told.asked == []
+    assert "new users begin with the untrained default" in told.said
+
+
+async def test_too_few_users_are_told_how_many_it_takes(service: Service):  # noqa: F811
+    told = await shown(service, 7, users=1)
+    assert told.report is None
+    assert "casebank demo --learn --seed 0 --seed 1" in told.said
