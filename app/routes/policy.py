@@ -24,7 +24,7 @@ from policy import default
 from retrieval import listing
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
-from retrieval.fleet import followed, takes_part
+from retrieval.fleet import follows, has_left, live_of
 from retrieval.ranking.policies import name_of
 from retrieval.schema import SHARED
 from writer.run import AgentKey
@@ -40,21 +40,31 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
-        shared = (await connection.execute(followed(caller.user_sub, agent))).all()
+        profile = (await connection.execute(listing.one_profile(caller.user_sub, agent))).one_or_none()
+        shared = (await connection.execute(live_of(agent))).all()
     found = [_shown(row) for row in rows]
-    own = any(row.status == "serving" for row in rows)
-    receives = bool(shared) and not own and takes_part(parts.settings.fleet, shared[0].receive)
-    fleet = [FleetPolicyOut.model_validate(row, from_attributes=True) for row in shared] if receives else []
+    own = next((row.version for row in rows if row.status == "serving" and row.stands), None)
+    fleet = [
+        FleetPolicyOut.model_validate(row, from_attributes=True)
+        for row in shared
+        if profile is not None
+        and follows(parts.settings.fleet, profile, has_own=own is not None)
+        and not has_left(profile.fleet_left_at, row.created_at)
+    ]
     return PoliciesOut(
-        serving=_serving(caller.user_sub, found) or _serving(SHARED, fleet) or default.VERSION,
+        serving=_serving(profile, own, fleet),
         rewarded_decisions=rewarded,
         policies=found,
         fleet=fleet,
     )
 
 
-def _serving(owner: str, policies: Sequence[PolicyOut] | Sequence[FleetPolicyOut]) -> str | None:
-    return next((name_of(owner, each.version) for each in policies if each.status == "serving"), None)
+def _serving(profile: AnyRow | None, own: int | None, fleet: Sequence[FleetPolicyOut]) -> str:
+    """Returns the name of what most decisions follow."""
+    if own is not None and profile is not None and profile.learning:
+        return name_of(profile.user_sub, own)
+    shared = (name_of(SHARED, each.version) for each in fleet if each.status == "serving")
+    return next(shared, default.VERSION)
 
 
 def _shown(row: AnyRow) -> PolicyOut:

@@ -16,7 +16,7 @@ from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, entered
-from retrieval.fleet import takes_part
+from retrieval.fleet import follows
 from retrieval.kinds import Fleet
 from retrieval.schema import SHARED, policies
 from retrieval.search.profile_settings import ProfileSettings
@@ -113,8 +113,8 @@ class Policies:
             SERVING: (SHARED, settings.fleet_serving, settings.fleet_serving_since),
             CANDIDATE: (SHARED, settings.fleet_candidate, settings.fleet_candidate_since),
         }
-        receives = not settings.serving and takes_part(self._fleet, settings.receive)
-        live = {arm: fleet[arm] if receives and not own[arm][1] else own[arm] for arm in own}
+        follower = follows(self._fleet, settings, has_own=bool(settings.serving))
+        live = {arm: fleet[arm] if follower and not own[arm][1] else own[arm] for arm in own}
         return {arm: (owner, agent_key, version, since) for arm, (owner, version, since) in live.items() if version}
 
     async def _load(

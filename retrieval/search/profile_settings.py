@@ -25,7 +25,7 @@ from sqlalchemy import (
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
 from retrieval.fact_schema import facts
-from retrieval.fleet import is_filled
+from retrieval.fleet import has_not_left, is_filled
 from retrieval.kinds import Rewrite
 from retrieval.schema import SHARED, decisions, policies, procedures, profiles
 
@@ -205,14 +205,13 @@ def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
 
 def _of_fleet(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
     """The column of the fleet's policy of this status; none that the profile has left, or that an erasure emptied."""
-    left = func.coalesce(profiles.c.fleet_left_at, literal_column("'-infinity'::timestamptz"))
     return (
         select(column)
         .where(
             policies.c.user_sub == literal_column(f"'{SHARED}'"),
             policies.c.agent_key == AGENT_KEY,
             policies.c.status == literal_column(f"'{status}'"),
-            policies.c.created_at > left,
+            has_not_left(profiles, policies),
             is_filled(policies),
         )
         .correlate(profiles)

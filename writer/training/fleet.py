@@ -128,7 +128,7 @@ def promoted_at(serving: PolicyRow | None) -> datetime | None:
     return None if serving is None else serving.promoted_at or serving.created_at
 
 
-def has_left(log: Sequence[LoggedDecision], serving: PolicyRow) -> bool:
+def does_worse(log: Sequence[LoggedDecision], serving: PolicyRow) -> bool:
     """Returns whether the profile's own log shows that its fleet's policy does worse there than the default.
 
     It may be asked every night: the chance that one is left that does no worse is at most ``Spending.error``.

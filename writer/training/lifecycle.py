@@ -82,10 +82,13 @@ class PolicyKey(Protocol):
 
 
 def versions(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for every policy of the profile without its weights, the newest first."""
+    """Returns the statement for every policy of the profile without its weights, the newest first.
+
+    ``stands`` of each says whether the shared prior that it began at, if any, is still there.
+    """
     shown = [column for column in policies.c if column.name not in {"weights", "checksum", "contributors"}]
     return (
-        select(*shown)
+        select(*shown, prior_stands().label("stands"))
         .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key)
         .order_by(policies.c.version.desc())
     )

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy.inputs import factory
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.fleet import takes_part
+from retrieval.fleet import follows, has_left, takes_part
 from retrieval.kinds import Fleet
 from retrieval.schema import policies as stored
 from retrieval.schema import profiles
@@ -25,7 +25,7 @@ from writer.training import contributions, lifecycle
 from writer.training.candidates import Learner, Recipe, train_candidates
 from writer.training.decision_log import LoggedDecision, read
 from writer.training.fit import Demand, Fit
-from writer.training.fleet import Fleets, fleets, has_left, judge_all, witness
+from writer.training.fleet import Fleets, does_worse, fleets, judge_all, witness
 from writer.training.fleet import train as train_shared
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingOutcome, TrainingResult
@@ -131,17 +131,17 @@ class _Night:
             state = await _read(connection, profile, self.fleet)
         if not state.learns:
             return TrainingResult(user_sub, agent_key, "learning is off")
-        follows = state.follows(self.fleets.of(agent_key))
-        transitions, ended = transitions_of(state.live, state.log, follows)
-        learner = Learner(profile, examples(state.log), state.receives, follows)
-        leaves = _leaves(state, follows, ended)
+        followed = state.followed(self.fleets.of(agent_key))
+        transitions, ended = transitions_of(state.live, state.log, followed)
+        learner = Learner(profile, examples(state.log), state.receives, followed)
+        leaves = _leaves(state, followed, ended)
         async with self.database.as_user(user_sub, profile.seen_at) as connection:
             if transitions and not await _apply(connection, state, transitions):
                 return TrainingResult(user_sub, agent_key, "another trainer was first")
             await _settle(connection, state, learner, leaves=leaves)
         if state.receives and not state.live and not leaves:
             user = self.users.setdefault(user_sub, len(self.users))
-            self.fleets.hear(witness(user, agent_key, state.log, follows), state.log)
+            self.fleets.hear(witness(user, agent_key, state.log, followed), state.log)
         if ended is not None:
             return ended
         result = _why_not_due(learner, state.log, state.trained_at(transitions), self.demand)
@@ -150,16 +150,16 @@ class _Night:
         return result
 
 
-def _leaves(state: "_ProfileState", follows: Mapping[str, PolicyRow], ended: TrainingResult | None) -> bool:
+def _leaves(state: "_ProfileState", followed: Mapping[str, PolicyRow], ended: TrainingResult | None) -> bool:
     """Returns whether the fleet's policy that serves the profile has been shown to do worse there than the default.
 
     Where one of its own is on trial, the gate has looked at that.
     """
-    if "serving" not in follows:
+    if "serving" not in followed:
         return False
     if state.live:
         return ended is not None and ended.outcome == "roll back"
-    return has_left(state.log, follows["serving"])
+    return does_worse(state.log, followed["serving"])
 
 
 async def _settle(connection: AsyncConnection, state: "_ProfileState", learner: Learner, *, leaves: bool) -> None:
@@ -183,21 +183,20 @@ class _ProfileState:
     learns: bool
     contributes: bool = False
     receives: bool = False
+    follows: bool = False
     left_at: datetime | None = None
     log: Sequence[LoggedDecision] = ()
     live: Sequence[PolicyRow] = ()
     latest: Sequence[tuple[int, datetime]] = ()
     """Version and time of the latest policies that have not failed, the newest first."""
 
-    def follows(self, fleet: Mapping[str, PolicyRow]) -> Mapping[str, PolicyRow]:
+    def followed(self, fleet: Mapping[str, PolicyRow]) -> Mapping[str, PolicyRow]:
         """Returns those of the fleet's live policies that serve here, by status, where the profile has none in service.
 
         It follows none that it has left.
         """
-        if not self.receives or any(row.status == "serving" and row.stands for row in self.live):
-            return {}
-        left = self.left_at
-        return {status: row for status, row in fleet.items() if left is None or row.created_at > left}
+        kept = {status: row for status, row in fleet.items() if not has_left(self.left_at, row.created_at)}
+        return kept if self.follows else {}
 
     def trained_at(self, transitions: Sequence["Transition"]) -> datetime | None:
         """Returns when the newest policy was made that has not failed and does not now; None: there is none."""
@@ -222,6 +221,7 @@ async def _read(connection: AsyncConnection, profile: Profile, fleet: Fleet) -> 
         learns=True,
         contributes=takes_part(fleet, row.contribute),
         receives=takes_part(fleet, row.receive),
+        follows=follows(fleet, row, has_own=any(each.status == "serving" and each.stands for each in live)),
         left_at=row.fleet_left_at,
         log=log,
         live=live,

@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, select, text
+from sqlalchemy import delete, insert, select, text
 
 from app.training.processes import Trainings
 from policy import default
@@ -110,6 +110,34 @@ async def test_who_receives_is_served_by_the_fleet_and_may_ask_why_until_a_contr
     assert any("no longer there" in each for each in decision["missing"])
     async with database.as_worker() as connection:
         await shared_prior.end_emptied(connection)
+
+
+async def test_what_is_said_to_serve_is_what_retrieves_get_where_learning_is_off_or_a_prior_was_erased(
+    alice: User, bob: User
+):
+    database, agent = alice.service.runtime.database, f"agent of {alice.name}"
+    await alice.retain("water the garden", agent=agent)
+    await alice.settle()
+    await alice.http.put(f"/v1/profiles/{agent}", json={"receive": True, "explore": 0})
+    shared = {SHARED: Trained(head(), 500, 5), agent: Trained(head(log_age=1.0), 500, 5)}
+    async with database.as_worker() as connection:
+        await shared_prior.store(connection, shared, [bob.name], {agent: {"status": "serving"}})
+
+    async def told() -> tuple[str, set[str], list[str]]:
+        found = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
+        served = [await alice.retrieve("water the garden", agent=agent) for _ in range(30)]
+        names = {each["policy_version"] for each in served} - {default.VERSION}
+        return found["serving"], names, [f"f-{each['version']}" for each in found["fleet"]]
+
+    serving, names, fleet = await told()
+    assert names == {serving} == set(fleet)
+    async with database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await lifecycle.add(connection, alice.name, agent, replace(stored("serving"), prior_version=10_000))
+    assert await told() == (serving, names, fleet)  # its prior is gone: it serves nobody
+    await alice.http.put(f"/v1/profiles/{agent}", json={"learning": False})
+    assert await told() == (default.VERSION, set(), [])
+    async with database.as_worker() as connection:
+        await connection.execute(delete(policies).where(policies.c.user_sub == SHARED, policies.c.agent_key == agent))
 
 
 async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newest_first(alice: User):
