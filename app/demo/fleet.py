@@ -10,9 +10,8 @@ from app.demo.arms import Arm, pooled
 from app.demo.compare import Comparison, compare_arms
 from app.demo.learning import Trainer, TrainingReport, totals_of
 from app.demo.run import AGENT, Place
+from writer.training.shared_prior import FEWEST_USERS
 
-FEWEST_USERS = 5
-"""A fleet takes so many users, see ``writer.training.shared_prior``; each house is one."""
 NEW = 100
 """How far the seeds of new users' houses are from those of the first."""
 CANARY = 0.9
@@ -76,7 +75,7 @@ async def show_fleet(
         console: where it is told.
 
     Returns:
-        The report; None of fewer than FEWEST_USERS.
+        The report; None of fewer users than a fleet takes.
     """
     console.rule("What users share with new ones")
     if len(users) < FEWEST_USERS:

@@ -104,9 +104,9 @@ class Learner:
         if await process.wait():
             raise TrainingFailed("the training failed; `casebank train` shows why")
         reports = _REPORTS.validate_json((folder / "train.json").read_bytes())
-        told = ((each.user_sub, each.agent_key) for each in reports)
-        found = dict(zip(told, reports, strict=True)).get((self.user or SHARED, self.agent))
-        return found or TrainingReport(user_sub=SHARED, agent_key=self.agent, outcome="too few decisions")
+        whose = (self.user or SHARED, self.agent)
+        found = (each for each in reports if (each.user_sub, each.agent_key) == whose)
+        return next(found, TrainingReport(outcome="too few decisions"))
 
 
 async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, console: Console) -> None:

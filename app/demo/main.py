@@ -11,7 +11,6 @@ from rich.console import Console
 
 from app.agents.operator.house import House
 from app.agents.operator.operator import STEP_BUDGET
-from app.demo.arms import Arm
 from app.demo.files import write_files, write_fleet_files
 from app.demo.fleet import show_fleet
 from app.demo.learning import Learner, show_learning
@@ -53,9 +52,7 @@ async def demo(
         def settle(user: str) -> Place:
             return Place(service.base_url, service.headers(user), scratch_dsn)
 
-        async def run(place: Place, name: str, house: House) -> Arm:
-            return await run_with_memory(place, name, house, console=console)
-
+        run = partial(run_with_memory, console=console)
         places = [settle(user) for user in users]
         houses = [House(seed, tasks) for seed in seeds]
         pairs = zip(places, houses, strict=True)
@@ -65,7 +62,7 @@ async def demo(
         print_report(report, console)
         if learn:
             learner = Learner(settings, users[0], AGENT, out_dir)
-            await show_learning(learner, partial(run_with_memory, places[0], console=console), houses[0], console)
+            await show_learning(learner, partial(run, places[0]), houses[0], console)
             everybody = replace(learner, user=None)
             fleet = await show_fleet(everybody, settle, run, list(zip(users, houses, strict=True)), console)
             files = {} if fleet is None else write_fleet_files(fleet, STEP_BUDGET, out_dir)

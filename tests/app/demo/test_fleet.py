@@ -14,10 +14,12 @@ from rich.console import Console
 from app.agents.operator.house import House
 from app.demo.arms import Arm, TaskRecord
 from app.demo.files import write_fleet_files
-from app.demo.fleet import CANARY, FEWEST_USERS, NEW, FleetReport, show_fleet
+from app.demo.fleet import CANARY, NEW, FleetReport, show_fleet
 from app.demo.learning import TrainingReport
 from app.demo.run import AGENT, Place
 from tests.app.conftest import Service, service  # noqa: F401 - the fixture
+from tests.app.demo.trainings import Trainings
+from writer.training.shared_prior import FEWEST_USERS
 
 RECORD = TaskRecord("a-0", "a", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
 LENGTH = 100
@@ -33,16 +35,6 @@ class Inside(Place):
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url=self.base_url, headers=dict(self.headers)
         )
-
-
-@dataclass
-class Trainings:
-    """Answers one report after the other."""
-
-    reports: list[TrainingReport]
-
-    async def train(self) -> TrainingReport:
-        return self.reports.pop(0)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from rich.console import Console
 from app.agents.operator.house import House
 from app.demo.arms import Arm, TaskRecord
 from app.demo.learning import Check, Metrics, TrainingReport, Verdict, show_learning
+from tests.app.demo.trainings import Trainings
 
 RECORD = TaskRecord("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
 SHOWN = House(1, 10)
@@ -19,16 +20,6 @@ CANDIDATE = TrainingReport(
 def judged(outcome: str) -> TrainingReport:
     check = Check(name="effective sample", value=31.0, limit=200.0, passed=outcome == "promote")
     return TrainingReport(outcome=outcome, decisions=240, version=1, metrics=Metrics(), verdict=Verdict(checks=[check]))
-
-
-@dataclass
-class Trainings:
-    """Answers one report after the other."""
-
-    reports: list[TrainingReport]
-
-    async def train(self) -> TrainingReport:
-        return self.reports.pop(0)
 
 
 @dataclass
