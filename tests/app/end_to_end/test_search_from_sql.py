@@ -104,6 +104,21 @@ async def test_it_ranks_as_the_service_does(plain: Service):
         assert row.rrf == pytest.approx(sum(halves))
 
 
+async def test_it_counts_rare_words_as_the_service_does(plain: Service):
+    alice = await plain.user()
+    (rare,) = await filled(alice, "tune the harpsichord")
+    await filled(
+        alice, *(f"paint the long wall {number}" for number in range(8)), "paint a very long wall beside the gate"
+    )
+    query = "paint the long wall behind the harpsichord"
+    rows = await search(alice, query, count=50)
+    told = (await alice.retrieve(query, k=50))["cases"]
+    by_words = {UUID(each["case_id"]): each["keyword_rank"] for each in told}
+    assert len(by_words) > 4
+    assert {row.id: row.keyword_rank for row in rows if row.id in by_words} == by_words
+    assert {row.id: row.keyword_rank for row in rows}[rare] == 1
+
+
 async def test_weights_and_k_are_those_of_the_formula(plain: Service):
     alice = await plain.user()
     await filled(alice, *GARDEN)

@@ -56,6 +56,7 @@ def relevance(words: Sequence[str], text: dict[str, int]) -> float:
         ("repair the wall of the gate", ["repair", "wall", "gate"]),
         ("paint the north road", ["paint", "north", "road"]),
         ("paint paint paint a harpsichord", ["paint", "harpsichord"]),
+        ("repair what we paint on the barn", ["repair", "paint", "barn"]),
     ],
 )
 async def test_the_order_is_that_of_the_formula(query: str, words: list[str], bank: Bank, user: str):
