@@ -32,6 +32,9 @@ from tests.app.processes import (
 BATCH = 40
 """How many runs are retained before the next look at who worked them."""
 
+AT_ONCE = 4
+"""How many requests of a user one service takes at once: all of them may meet at one."""
+
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
@@ -92,7 +95,7 @@ def test_the_same_key_at_both_services_at_once_is_one_case(pair: tuple[Service, 
             f"{service.url}/v1/retain", json=run, headers=headers, timeout=60, verify=CERTIFICATES
         ).json()["case_id"]
 
-    with ThreadPoolExecutor(8) as threads:
+    with ThreadPoolExecutor(AT_ONCE) as threads:
         assert len(set(threads.map(say, pair * 8))) == 1
 
 
@@ -104,7 +107,7 @@ def test_three_workers_work_each_case_exactly_once(pair: tuple[Service, Service]
         with pair[number % 2].client("busy") as client:
             return retain(client, f"do job number {number}")
 
-    with another_worker(home), pair[0].client("busy") as client, ThreadPoolExecutor(8) as threads:
+    with another_worker(home), pair[0].client("busy") as client, ThreadPoolExecutor(AT_ONCE) as threads:
 
         def worked_by_the_third() -> float:
             kept.update(threads.map(keep, range(len(kept), len(kept) + BATCH)))
