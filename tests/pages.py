@@ -21,13 +21,17 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
 
 
-def shell(home: Path, commands: str, url: str = ADDRESS, **variables: str) -> str:
-    """Runs commands of a page, with the service at that URL, and returns what they print; each must end well."""
+def shell(home: Path, commands: str, url: str = ADDRESS, *, folder: Path = ROOT, **variables: str) -> str:
+    """Runs commands of a page, with the service at that URL, and returns what they print; each must end well.
+
+    Nobody types: what reads its standard input finds the end of it.
+    """
     path = f"{Path(CASEBANK).parent}:{program('pg_dump').parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ("/bin/bash", "-euo", "pipefail", "-c", commands.replace(ADDRESS, url)),
         env=surroundings(home, PATH=path, **variables),
-        cwd=ROOT,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,

@@ -1,21 +1,9 @@
 """The command line refuses experiments that cannot be run."""
 
-import shlex
-
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.cli import cli
-from tests.pages import blocks
-
-
-def test_the_commands_of_the_page_are_taken_as_they_stand():
-    (page,) = blocks("experiment.md", "sh")
-    for line in page.splitlines():
-        program, name, *options = shlex.split(line, comments=True)
-        command = get_command(cli).commands[name]  # type: ignore[attr-defined]
-        assert (program, command.make_context(name, options).params["environment"]) == ("casebank", "office")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The Python client does the loop against a real service, and never breaks the agent that uses it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from casebank_client.outbox import Outbox
 from casebank_client.wire import NO_WAIT, Patience, Request
 
 from tests.app.processes import Service, bank, free_port, new_home, until
+from tests.paths import ROOT
 
 AGENT = "db-operator"
 LIMITED = {"CASEBANK_USER_WRITES_PER_MINUTE": "60", "CASEBANK_LIMITS_AT_ONCE_S": "1"}
@@ -61,6 +63,16 @@ def test_a_run_retrieves_on_the_way_in_and_is_retained_on_the_way_out(service: S
             assert "rename a column" in again.context
     told = (case["task"], case["outcome"], case["reward"], case["tags"], case["plan"], case["retrieval_id"])
     assert told == ("rename a column", "success", 0.8, ["first"], ["look at the table", "rename it"], run.retrieval_id)
+
+
+def test_the_example_of_the_clients_page_ends_in_a_case(service: Service):
+    page = (ROOT / "clients" / "python" / "README.md").read_text()
+    example = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    given = {"token": token(service, "rita"), "act": lambda context: f"did it with {len(context)} characters of memory"}
+    exec(example.replace("http://127.0.0.1:8700", service.url), given)  # noqa: S102 - it is ours
+    given["memory"].close()
+    (case,) = cases(service, "rita")
+    assert (case["outcome"], case["retrieval_id"] is not None) == ("success", True)
 
 
 async def test_a_run_may_recall_what_was_said_before(service: Service):

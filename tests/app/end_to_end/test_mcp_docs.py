@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
-from app.cli import cli
 from tests.app.processes import CASEBANK, Service, new_home, surroundings
+from tests.pages import blocks, shell
 from tests.paths import ROOT
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -76,6 +76,10 @@ async def test_an_address_of_the_page_answers_who_has_a_token(address: str, serv
         assert agent in {profile["agent"] for profile in api.get("/v1/profiles").json()["profiles"]}
 
 
-def test_the_commands_of_the_page_are_there():
-    for line in re.findall(r"^casebank (\w+)", PAGE, re.MULTILINE):
-        assert CliRunner().invoke(cli, [line, "--help"]).exit_code == 0, line
+def test_the_commands_of_the_page_do_what_it_says(service: Service):
+    _, commands, _ = blocks("mcp.md", "sh")
+    stdio, serve, token = commands.splitlines()
+    assert shell(service.home, stdio) == ""  # there is nothing on its standard input but the end of it
+    assert serve.startswith("casebank serve ")  # which is what is started here, on another port
+    shown = {"Authorization": f"Bearer {shell(service.home, token).strip()}"}
+    assert httpx.get(f"{service.url}/v1/profiles", headers=shown).status_code == 200

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,25 +108,20 @@ async def test_an_upgrade_of_the_embedded_database_there_and_back(tmp_path: Path
         assert await kept(server) == (before, 0)
 
 
-async def test_each_field_and_route_of_the_ideas_is_one_of_the_api(service: InProcess):
+@pytest.mark.timeout(600)
+def test_the_experiment_of_its_page_says_what_it_predicts_and_finds_and_keeps_it(tmp_path: Path):
+    (command,) = blocks("experiment.md", "sh")
+    with new_home() as home:
+        said = shell(home, command, folder=tmp_path)
+    assert said.index("predicted before the run") < said.index("out/experiment-office.json")
+    found = json.loads((tmp_path / "out" / "experiment-office.json").read_text())
+    assert found["predictions"]
+
+
+async def test_each_field_of_the_ideas_is_one_of_the_api(service: InProcess):
     document = service.app.openapi()
     answer, case = (document["components"]["schemas"][name]["properties"] for name in ("RetrieveOut", "SlotOut"))
     table = IDEAS[IDEAS.index("| in the answer") :]
     fields = re.findall(r"`(\w+)`", table)
     assert len(fields) > 8
     assert set(fields) <= answer.keys() | case.keys()
-    for method, path in re.findall(r"`(GET|POST) (/\S+?)`", IDEAS):
-        assert method.lower() in document["paths"][path], path
-
-
-@pytest.mark.parametrize("page", ["deploy.md", "five-minutes.md", "ideas.md", "upgrade.md", "watch.md"])
-def test_each_file_that_a_page_points_to_is_there(page: str):
-    text = (ROOT / "docs" / page).read_text()
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-        assert (ROOT / "docs" / target).exists(), target
-
-
-def test_bash_reads_every_block():
-    for page in ("deploy.md", "five-minutes.md", "upgrade.md"):
-        for block in blocks(page, "sh"):
-            subprocess.run(("/bin/bash", "-n", "-c", block), check=True)
