@@ -1,11 +1,19 @@
 """The HTTP server: uvicorn around the service, with connections in bounds."""
 
+import socket
+
 import uvicorn
 
 from app.intake.connections import bounded
 from app.main import create_app
 from app.open_files import OTHER_FILES, allow_files
 from app.settings import Settings
+
+
+def check_free(host: str, port: int) -> None:
+    """Raises OSError where nothing can listen there; without it that is known once everything else is started."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket.create_server((host, port), family=family).close()
 
 
 def run_server(settings: Settings, host: str, port: int) -> None:

@@ -6,15 +6,22 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.server import run_server
+from app.server import check_free, run_server
 from app.settings import Settings
 
 
 def serve(
-    port: Annotated[int, typer.Option(help="port to listen on")] = 8700,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")] = 8700,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
 ) -> None:
     """Run the service, with its worker and, unless DATABASE_URL is set, its own Postgres."""
+    try:
+        check_free(host, port)
+    except OSError as error:
+        why = str(error.strerror).partition(" (")[0]  # Python adds the address
+        said = f"casebank: cannot listen on {host}:{port}: {why}; --port takes another"
+        Console(stderr=True, soft_wrap=True).print(said, style="red", markup=False)
+        raise typer.Exit(1) from None
     settings = Settings()
     logs.as_json(settings.log_level)
     Console(stderr=True).print(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -78,6 +79,13 @@ def test_no_token_is_made_where_an_identity_provider_makes_them(home: Path, monk
 def test_what_makes_no_sense_is_refused_before_anything_is_done(home: Path, words: tuple[str, ...]):
     assert casebank(*words).exit_code == 2
     assert not (home / "postgres").exists()
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_started(home: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = casebank("serve", "--port", str(taken.getsockname()[1]))
+    assert (result.exit_code, list(home.iterdir())) == (1, [])
+    assert "Address already in use; --port takes another" in result.output
 
 
 def test_an_error_that_casebank_expects_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch):

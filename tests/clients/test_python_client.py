@@ -148,6 +148,7 @@ def test_what_casebank_will_not_do_is_told_with_its_problem(service: Service):
         with pytest.raises(CasebankRefused, match="422") as refused:
             casebank.retrieve(AGENT, "rename a column", k=-1)
         assert refused.value.problem["errors"]
+        assert "body.k: " in str(refused.value)
         with pytest.raises(CasebankRefused) as unknown:
             casebank.feedback(case_id="01a204ec-e485-71e0-a11b-3ff90d82dbeb", thumb="up")
         assert unknown.value.status == 404
@@ -161,6 +162,22 @@ def test_an_agent_acts_without_memory_where_nobody_answers(caplog: pytest.LogCap
             assert (run.context, run.retrieval_id) == ("", None)
             run.success()
     assert "a run is given up" in caplog.text
+
+
+def test_a_token_read_from_a_file_may_end_in_a_newline(service: Service):
+    with Casebank(service.url, f" {token(service, 'nel')}\n") as casebank:
+        assert casebank.retrieve(AGENT, "rename a column")["cases"] == []
+
+
+@pytest.mark.parametrize("none", ["", "two\nlines", "t\u00f6ken"])
+def test_what_can_be_no_token_is_refused_and_stands_in_no_log(
+    none: str, service: Service, caplog: pytest.LogCaptureFixture
+):
+    with Casebank(service.url, none) as casebank, casebank.run(AGENT, "rename a column") as run:
+        assert run.context == ""
+        run.success()
+    assert "the agent acts without memory: 401" in caplog.text
+    assert not none or none.split(maxsplit=1)[0] not in caplog.text
 
 
 def test_an_agent_acts_without_memory_where_its_token_is_refused(service: Service):

@@ -20,6 +20,13 @@ class CasebankRefused(ClientError):
     """
 
     def __init__(self, status: int, problem: dict[str, Any]) -> None:
-        super().__init__(f"{status} {problem.get('title', '')}: {problem.get('detail', '')}".rstrip(": "))
+        said = f"{status} {problem.get('title', '')}: {problem.get('detail', '')}".rstrip(": ")
+        super().__init__(": ".join([said, *_faults(problem.get("errors"))[:1]]))
         self.status = status
         self.problem = problem
+
+
+def _faults(errors: Any) -> list[str]:
+    """Returns what is wrong with each field that casebank names."""
+    named = [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
+    return [f"{each.get('field', '')}: {each.get('message', '')}" for each in named]

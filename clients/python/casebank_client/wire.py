@@ -1,5 +1,6 @@
 """The requests and how their answers are read, the same for both clients; when to ask again, and when to give up."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,9 +52,18 @@ class Request:
         return {"method": self.method, "url": self.path, "json": body, "headers": dict(self.headers)}
 
 
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
+"""What a bearer token may be (RFC 6750, section 2.1)."""
+
+
 def headers_of(token: str, user: str | None, session: str | None) -> dict[str, str]:
-    """Returns what every request says of who asks."""
-    said = {"Authorization": f"Bearer {token}", "X-Casebank-User": user, "X-Casebank-Session": session}
+    """Returns what every request says of who asks.
+
+    The space around a token, a file's last newline say, is none of it. What can be no token is not sent: casebank says
+    that there is none, where an error about the header would have it in its words.
+    """
+    bearer = f"Bearer {token.strip()}" if _TOKEN.fullmatch(token.strip()) else "Bearer"
+    said = {"Authorization": bearer, "X-Casebank-User": user, "X-Casebank-Session": session}
     return {name: value for name, value in said.items() if value is not None}
 
 

@@ -22,6 +22,8 @@ export type Session = Schemas["WholeSessionOut"];
 const MOST_WAITING = 1_000;
 /** For how long `close` waits for what is not sent yet. */
 const FLUSH_MS = 5_000;
+/** What a bearer token may be (RFC 6750, section 2.1). */
+const TOKEN = /^[A-Za-z0-9._~+/=-]+$/;
 
 export interface Settings {
   /** Whose memory it is, where the token is a service's. */
@@ -54,7 +56,8 @@ export class Casebank {
    */
   constructor(baseUrl: string, token: string, settings: Settings = {}) {
     const { user, session } = settings;
-    const headers: Record<string, string> = { Authorization: `Bearer ${token}` };
+    // what can be no token is not sent: an error about the header would have it in its words
+    const headers: Record<string, string> = { Authorization: TOKEN.test(token.trim()) ? `Bearer ${token.trim()}` : "Bearer" };
     if (user !== undefined) headers["X-Casebank-User"] = user;
     if (session !== undefined) headers["X-Casebank-Session"] = session;
     this.#http = createClient<paths>({ baseUrl, headers, redirect: "manual" });

@@ -17,6 +17,13 @@ export class CasebankRefused extends Error {
     readonly status: number,
     readonly problem: Readonly<Record<string, unknown>>,
   ) {
-    super([status, problem["title"], problem["detail"]].filter((part) => part !== undefined).join(": "));
+    const said = [status, problem["title"], problem["detail"], faultOf(problem["errors"])];
+    super(said.filter((part) => part !== undefined).join(": "));
   }
+}
+
+/** What is wrong with the first of the fields that casebank names. */
+function faultOf(errors: unknown): string | undefined {
+  const [first] = Array.isArray(errors) ? (errors as { field?: unknown; message?: unknown }[]) : [];
+  return first && `${first.field}: ${first.message}`;
 }

@@ -139,7 +139,15 @@ test("a refusal is told with its problem, and not asked again", async () => {
   const refused = await memory(server).retrieve(AGENT, TASK, { k: -1 }).catch((error: unknown) => error);
   assert.ok(refused instanceof CasebankRefused);
   assert.deepEqual([refused.status, refused.problem, refused.message], [422, problem, "422: Unprocessable: k is negative"]);
+  const field = { ...problem, errors: [{ field: "body.k", message: "at least 1" }] };
+  assert.equal(new CasebankRefused(422, field).message, "422: Unprocessable: k is negative: body.k: at least 1");
   assert.equal(server.asked.length, 1);
+});
+
+test("the space around a token is none of it, and what can be no token is not sent", async () => {
+  await using server = await fake(works);
+  for (const token of [" abc.def\n", "two\nlines", ""]) await new Casebank(server.url, token).retrieve(AGENT, TASK);
+  assert.deepEqual(server.asked.map(({ authorization }) => authorization), ["Bearer abc.def", "Bearer", "Bearer"]);
 });
 
 test("Retry-After is waited for, and one beyond the patience is not begun", async () => {

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 export interface Asked {
   path: string;
   key: string | undefined;
+  authorization: string | undefined;
   body: Record<string, unknown>;
 }
 
@@ -46,5 +47,6 @@ export function json(response: ServerResponse, status: number, body: unknown, he
 async function read(request: IncomingMessage): Promise<Asked> {
   let text = "";
   for await (const part of request) text += String(part);
-  return { path: request.url ?? "", key: request.headers["idempotency-key"] as string | undefined, body: JSON.parse(text) };
+  const { authorization, "idempotency-key": key } = request.headers;
+  return { path: request.url ?? "", key: key as string | undefined, authorization, body: JSON.parse(text) };
 }
