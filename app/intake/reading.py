@@ -54,7 +54,7 @@ def parse(body: bytes) -> Taken:
     try:
         return Taken(json.loads(body))
     except json.JSONDecodeError as error:
-        return Taken(faults=[_fault("json_invalid", ("body", error.pos), "JSON decode error")])
+        return Taken(faults=[_fault("json_invalid", ("body", error.pos), f"JSON decode error: {error.msg}")])
     except (ValueError, RecursionError):  # no UTF-8, or an integer of thousands of digits
         return Taken(faults=[_fault("json_invalid", ("body",), "JSON decode error")])
 

@@ -11,7 +11,7 @@ from starlette.types import Message
 from app.deps import Caller
 from app.intake.route import BodyRoute, include
 from app.schemas.policy import AgentIn
-from tests.app.conftest import Service
+from tests.app.conftest import Service, User
 
 
 def with_body(service: Service) -> list[tuple[str, str]]:
@@ -74,6 +74,13 @@ async def test_a_body_that_announces_too_many_bytes_is_not_read(service: Service
     bearer = b"authorization", b"Bearer " + service.token("alice").encode()
     for method, path in with_body(service):
         assert await call(service, method, path, bearer, announced=b"9" * 30) == 413, path
+
+
+async def test_what_is_no_json_is_told_with_the_place_and_the_reason(alice: User):
+    headers = {"Content-Type": "application/json"}
+    answer = await alice.http.post("/v1/retrieve", content=b"{'agent': 'a'}", headers=headers)
+    why = "JSON decode error: Expecting property name enclosed in double quotes"
+    assert (answer.status_code, answer.json()["errors"]) == (422, [{"field": "body.1", "message": why}])
 
 
 def test_every_operation_with_a_body_says_what_is_too_much(service: Service):

@@ -1,8 +1,12 @@
-"""Runs to retain, and what is read of the answers."""
+"""Runs to retain, what is read of the answers, and a service that explores."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from tests.app.conftest import User
+import pytest
+
+from tests.app.conftest import Service, User
 
 STEPS = ["open the valve", "wait", "close the valve"]
 TASKS = [
@@ -41,3 +45,12 @@ def ids(answer: dict[str, Any]) -> list[str]:
 async def reuse(user: User, case_id: str) -> tuple[float, float]:
     case = await user.case(case_id)
     return case["reuse_count"], case["reuse_reward"]
+
+
+@pytest.fixture
+def lots(service: Service) -> Iterator[None]:
+    """Lets the service try things out, as it does outside of tests."""
+    runtime = service.app.state.runtime
+    service.app.state.runtime = replace(runtime, reader=replace(runtime.reader, explore=True))
+    yield
+    service.app.state.runtime = runtime

@@ -100,6 +100,35 @@ async def test_computed_again_from_the_log_it_is_what_was_served(alice: User, as
         assert sum(parts) == pytest.approx(each["score"], abs=NEAR)
 
 
+@pytest.mark.usefixtures("lots")
+async def test_computed_again_it_is_what_was_served_whichever_arm_and_place_the_lot_gave(alice: User):
+    await fill(alice)
+    assert (await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.5})).status_code == 200
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await lifecycle.add(connection, alice.name, AGENT, stored("candidate", head(similarity=1.5)))
+    wanted: set[object] = {
+        ("default", "as asked"),
+        ("candidate", "as asked"),
+        ("default", "tried"),
+        ("candidate", "tried"),
+        "empty",
+    }
+    for number in range(400):  # the rarest comes once in twenty
+        answer = await alice.retrieve(f"rename column {number} of a table", k=2)
+        told = await decision(alice, answer["retrieval_id"])
+        assert told["case_ids"] == [case["case_id"] for case in answer["cases"]]
+        assert told["off_by"] is not None
+        assert told["off_by"] < NEAR
+        (asked,) = [
+            each["case_ids"] for each in told["would_serve"] if each["policy_version"] == told["policy_version"]
+        ]
+        kind = told["arm"], "as asked" if asked == told["case_ids"] else "tried"
+        wanted.discard(kind if told["case_ids"] else "empty")
+        if not wanted:
+            return
+    raise AssertionError(f"the lot never gave {wanted}")
+
+
 async def test_a_decision_tells_what_came_of_it_and_who_said_so(alice: User):
     kept = await fill(alice)
     answer = await alice.retrieve("rename a column of a table")

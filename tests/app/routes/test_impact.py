@@ -1,27 +1,16 @@
 """What memory changed, by the lots that the service drew itself, the rewards that came, and what was used of it."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.app.conftest import AGENT, Service, User
+from tests.app.conftest import AGENT, User
 from tests.policies import head, stored
 from writer.training import lifecycle
 
 DECISIONS = 240
 """Enough for the interval to leave 0 whatever the lots."""
-
-
-@pytest.fixture
-def lots(service: Service) -> Iterator[None]:
-    """Lets the service try things out, as it does outside of tests."""
-    runtime = service.app.state.runtime
-    service.app.state.runtime = replace(runtime, reader=replace(runtime.reader, explore=True))
-    yield
-    service.app.state.runtime = runtime
 
 
 async def impact(user: User, **query: Any) -> dict[str, Any]:
