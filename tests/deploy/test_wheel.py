@@ -42,5 +42,6 @@ def test_it_runs_the_demo_from_a_folder_that_has_an_app_of_its_own(installed: Pa
     (tmp_path / "app" / "__init__.py").write_text("raise RuntimeError('the callers own app was imported')\n")
     with new_home() as home:
         demo = ("demo", "--tasks", "10", "--out-dir", "out")
-        run(installed / "casebank", *demo, cwd=tmp_path, **surroundings(home))
+        said = run(installed / "casebank", *demo, cwd=tmp_path, **surroundings(home))
+    assert "opens this bank's overview, http://127.0.0.1:8700/console\n" in said
     assert json.loads((tmp_path / "out" / "demo.json").read_text())

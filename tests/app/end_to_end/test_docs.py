@@ -144,6 +144,14 @@ def test_each_file_and_heading_that_a_page_points_to_is_there(page: str):
             assert heading in headings(file), f"{target}#{heading}"
 
 
+def test_each_framework_was_tried_in_the_version_that_its_tests_install():
+    installed = set((ROOT / "constraints-frameworks.txt").read_text().split())
+    said = re.findall(r"tried with ([^):]*)", (ROOT / "clients" / "python" / "README.md").read_text())
+    tried = [f"{name}=={version}" for each in said for name, version in re.findall(r"(\S+) (\d[\d.]*\d)", each)]
+    assert len(tried) >= len(said) == 5
+    assert set(tried) <= installed
+
+
 def headings(file: Path) -> set[str]:
     found = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in found}
