@@ -10,7 +10,9 @@ import pytest
 from policy import default, features
 from tests.app.conftest import AGENT, User
 from tests.policies import head, stored
+from writer.profiles import Profile
 from writer.training import lifecycle
+from writer.upkeep.prune import prune
 
 NEAR = 1e-3
 """How exactly a score computed again must be what was served."""
@@ -154,6 +156,18 @@ async def test_it_says_what_is_no_longer_there_or_no_longer_so(alice: User):
     assert found[kept["worked"]]["case"]["changed"]
     assert not found[kept["failed"]]["case"]["changed"]
     assert told["missing"] == ["cases deleted since: 1"]
+
+
+async def test_it_says_which_cases_were_pruned_since(alice: User):
+    kept = await fill(alice)
+    answer = await alice.retrieve("rename a column of a table")
+    assert (await alice.http.put(f"/v1/profiles/{AGENT}", json={"window_size": 1})).status_code == 200
+    now = datetime.now(UTC)
+    await prune(alice.service.runtime.database, Profile(alice.name, AGENT, now), now=now)
+    told = await decision(alice, answer["retrieval_id"])
+    statuses = [each["case"]["status"] for each in told["candidates"]]
+    assert sorted(statuses) == ["pruned"] * (len(kept) - 1) + ["ready"]
+    assert told["missing"] == [f"cases pruned since: {len(kept) - 1}"]
 
 
 async def test_what_was_told_goes_with_what_it_may_quote(alice: User):
