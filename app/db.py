@@ -28,6 +28,8 @@ SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disabl
 POOLED = "pgbouncer"
 """The parameter of a URL that says that a pooler gives each transaction another session, as clouds spell it."""
 _AS_SERVICE = f"SET LOCAL ROLE {SERVICE_ROLE}"
+ANY_LENGTH = {"max_cacheable_statement_size": 0}
+"""For asyncpg, which by itself has a statement of more than 15 kB parsed and planned each time."""
 _NAMELESS: dict[str, object] = {
     "statement_cache_size": 0,
     "prepared_statement_cache_size": 0,
@@ -58,7 +60,7 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
     if pooled:
         event.listen(engine.sync_engine, "begin", _act_as_service)
         options["statement_cache_size"] = 0
-    pool = asyncpg.create_pool(dsn(url), min_size=0, max_size=pool_size, reset=_as_it_is, **options)
+    pool = asyncpg.create_pool(dsn(url), min_size=0, max_size=pool_size, reset=_as_it_is, **options, **ANY_LENGTH)
     try:
         async with pool:
             yield Database(engine, pool, fast_begins_with=_AS_SERVICE if pooled else None)

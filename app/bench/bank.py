@@ -15,7 +15,7 @@ from app.admission.admission import Admission
 from app.admission.backlog import Backlog, Bounds
 from app.admission.turns import Places, Turns
 from app.bench.fill import CASES_PER_USER, fill
-from app.db import service_database
+from app.db import ANY_LENGTH, service_database
 from app.migrate import migrate
 from app.providers.wordllama import WordLlamaEmbedder
 from app.runtime import make_admission
@@ -54,7 +54,7 @@ async def filled(
     url = await empty(home, f"bench_{users}")
     keyring = Keyring(os.urandom(32), seals_words=sealed)
     await fill(url, users, keyring.master, per_user)
-    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
+    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)
     try:
         async with service_database(url) as database:
             if sealed:

@@ -15,7 +15,7 @@ import numpy as np
 from app.bench.bank import empty
 from app.bench.measure import Measurement, interleaved, p50
 from app.bench.recall_large import LargeBank, large
-from app.db import service_database
+from app.db import ANY_LENGTH, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.recall.memory import KINDS, Recalled, RecallQuestion, TurnSource
 from retrieval.recall.statement import BY_VECTORS
@@ -100,7 +100,7 @@ async def recall(home: Path, data: Path | None) -> list[Measurement]:
     conversations = [json.loads(line) for line in (data / "conversations.jsonl").read_text().splitlines()]
     url = await empty(home, "bench_recall")
     keyring = Keyring(os.urandom(32), seals_words=True)
-    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
+    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)
     try:
         async with service_database(url) as database:
             embedder = WordLlamaEmbedder()

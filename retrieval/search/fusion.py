@@ -5,7 +5,7 @@ drives none of the other out, whatever it claims, and how many of it there are. 
 the whole bank.
 """
 
-from sqlalchemy import CTE, ColumnElement, Float, case, cast, func, literal_column, not_, or_, select, true
+from sqlalchemy import CTE, ColumnElement, Float, case, cast, func, literal_column, or_, select, true
 
 PROVEN_PART = 0.75
 """Which part of the pool is for proven cases, and the rest for the others, where there are enough of both."""
@@ -66,24 +66,23 @@ def _best(found: CTE, pool: int) -> CTE:
 def _ranked(bank: CTE) -> CTE:
     """Gives each case its 1-based rank in either half, and its place among its kind; NULL where it is not in it."""
 
-    def counted(by: ColumnElement[object], *only: ColumnElement[bool]) -> ColumnElement[int]:
-        """How many cases there are up to this one; all counts of an order share a window, and one pass."""
-        return func.count().filter(*only).over(order_by=[by, bank.c.id.desc()], rows=(None, 0))
+    def rank_and_place(
+        by: ColumnElement[object], present: ColumnElement[object]
+    ) -> tuple[ColumnElement[int], ColumnElement[int]]:
+        order, rows = [by, bank.c.id.desc()], (None, 0)  # of one window, so one pass
+        rank = func.row_number().over(order_by=order, rows=rows)
+        proven = func.count().filter(bank.c.proven).over(order_by=order, rows=rows)
+        place = case((bank.c.proven, proven), else_=rank - proven)
+        return case((present.is_not(None), rank)), case((present.is_not(None), place))
 
-    def rank(by: ColumnElement[object], present: ColumnElement[object]) -> ColumnElement[object]:
-        return case((present.is_not(None), counted(by)))
-
-    def place(by: ColumnElement[object], present: ColumnElement[object]) -> ColumnElement[int]:
-        among = case((bank.c.proven, counted(by, bank.c.proven)), else_=counted(by, not_(bank.c.proven)))
-        return case((present.is_not(None), among))
-
-    semantic, keyword = bank.c.distance.asc().nulls_last(), bank.c.relevance.desc().nulls_last()
+    semantic_rank, semantic_place = rank_and_place(bank.c.distance.asc().nulls_last(), bank.c.distance)
+    keyword_rank, keyword_place = rank_and_place(bank.c.relevance.desc().nulls_last(), bank.c.relevance)
     return select(
         bank.c.id,
         bank.c.distance,
         bank.c.proven,
-        rank(semantic, bank.c.distance).label("semantic_rank"),
-        rank(keyword, bank.c.relevance).label("keyword_rank"),
-        place(semantic, bank.c.distance).label("semantic_place"),
-        place(keyword, bank.c.relevance).label("keyword_place"),
+        semantic_rank.label("semantic_rank"),
+        keyword_rank.label("keyword_rank"),
+        semantic_place.label("semantic_place"),
+        keyword_place.label("keyword_place"),
     ).cte("ranked")

@@ -13,6 +13,8 @@ from sqlalchemy.engine import make_url
 from app.db import SERVICE_ROLE, dsn, service_database
 from app.migrate import migrate
 from app.postgres import EmbeddedPostgres
+from retrieval.schema import INDEXED_DIMENSIONS
+from retrieval.search.candidates import Search, candidates
 from tests.conftest import new_database
 from tests.fakes.tls_front import TlsFront, tls_front
 from writer.author import Author
@@ -111,3 +113,18 @@ async def test_a_connection_acts_as_the_service_whoever_logs_in(database_url: st
     async with service_database(database_url, pool_size=1) as database, database.engine.connect() as connection:
         assert await connection.scalar(text("SELECT current_user")) == SERVICE_ROLE
         assert await connection.scalar(text("SELECT session_user")) != SERVICE_ROLE
+
+
+async def test_the_longest_statement_of_the_fast_path_is_planned_once(database_url: str):
+    search = Search("a", "rename a column", vector=[0.5] * INDEXED_DIMENSIONS[0], model="m", approximate=True)
+    statement, parameters = candidates(search)
+    now = datetime.now(UTC)
+    async with service_database(database_url, pool_size=1) as database:
+        for _ in range(2):
+            async with database.fast("alice", now) as fast:
+                await fast.all(statement, parameters)
+        async with database.pool.acquire() as driver:
+            kept = await driver.fetch(
+                "SELECT statement, generic_plans + custom_plans AS plans FROM pg_prepared_statements"
+            )
+    assert [each["plans"] for each in kept if each["statement"] == statement.sql] == [2]

@@ -23,7 +23,7 @@ from app.bench.bank import WARM_UP, empty
 from app.bench.findings.agent import Act, script
 from app.bench.findings.scratch import Answered, Scratch
 from app.bench.measure import Measurement, interleaved, p50
-from app.db import service_database
+from app.db import ANY_LENGTH, service_database
 from retrieval.database.database import Database
 from retrieval.findings.statements import IN_THIS_RUN
 from writer.author import Author
@@ -241,7 +241,7 @@ async def _speed(  # noqa: PLR0913, PLR0917 - the parts of one question
     calls = [CallAsked(act.tool, act.given) for act in acts]
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
+    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)
     who = {"user_sub": author.user_sub, "authorised_at": author.authorised_at}
     asked = [{**parameters(words, run_id, call, {}), **who} for call in calls]
 
