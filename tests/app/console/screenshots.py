@@ -12,7 +12,7 @@ import tempfile
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import asyncpg
@@ -22,7 +22,8 @@ from playwright.async_api import Page, async_playwright
 
 from app.agents.operator.house import House
 from app.bench.console import CHROMIUM
-from app.console.page import COOKIE
+from app.console.command import link
+from app.console.page import COOKIE, ROOT, SIGN_IN
 from app.console.visits import Visit, VisitSeal
 from app.demo.run import AGENT, Place, run_with_memory
 from app.own_service import OwnService, own_service
@@ -41,6 +42,7 @@ from writer.training import lifecycle
 USER, TASKS, WEEKS = "alice", 80, 10
 RUN = uuid4()
 SIZE: Any = {"width": 1180, "height": 820}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 COLOURS = 96
 CURVE = [{"decisions": n, "log_loss_gain": gain} for n, gain in ((60, 0.011), (120, 0.024), (240, 0.031))]
 SAID = ["I want to save 500 EUR a month.", "I live in Lisbon.", "My daughter's name is Ada.", "I prefer short answers."]
@@ -154,11 +156,11 @@ async def _pages(service: OwnService) -> dict[str, str]:
         "policy": "/console/policy",
         "user": "/console/user",
         "installation": "/console/installation",
+        "problem": f"/console/cases/{uuid4()}",
     }
 
 
-async def _shoot(page: Page, path: str, file: Path, *, whole: bool) -> None:
-    await page.goto(path)
+async def _shoot(page: Page, file: Path, *, whole: bool) -> None:
     await page.screenshot(path=file, type="png", full_page=whole)
     with Image.open(file) as picture:
         picture.quantize(COLOURS).save(file, optimize=True)
@@ -174,16 +176,29 @@ async def main(folder: Path, *, whole: bool) -> None:
         pages = await _pages(service)
         now = datetime.now(UTC)
         visit = Visit(user_sub=USER, jti=None, authorised_at=now, ends_at=now + timedelta(hours=1), is_operator=True)
+        cookie: Any = {
+            "name": COOKIE,
+            "value": VisitSeal.of(settings).seal(visit),
+            "domain": "127.0.0.1",
+            "path": ROOT,
+        }
         driver = await stack.enter_async_context(async_playwright())
         browser = await driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        for scheme in ("light", "dark"):
-            context = await browser.new_context(base_url=service.base_url, viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]
+        before = {"sign-in": SIGN_IN, "link": link(settings, service.base_url, USER, is_operator=False)}
+        for scheme in SCHEMES:
+            context = await browser.new_context(base_url=service.base_url, viewport=SIZE, color_scheme=scheme)
             page = await context.new_page()
-            await _shoot(page, "/console/sign-in", folder / f"sign-in-{scheme}.png", whole=whole)
-            cookie = {"name": COOKIE, "value": VisitSeal.of(settings).seal(visit), "domain": "127.0.0.1"}
-            await context.add_cookies([{**cookie, "path": "/console"}])  # type: ignore[list-item]
-            for name, path in pages.items():
-                await _shoot(page, path, folder / f"{name}-{scheme}.png", whole=whole)
+            for name, path in (before | pages).items():
+                if name not in before:
+                    await context.add_cookies([cookie])
+                await page.goto(path)
+                await _shoot(page, folder / f"{name}-{scheme}.png", whole=whole)
+        await page.goto("/console/user")
+        await page.get_by_label("Type your name").fill(USER)
+        await page.get_by_role("button", name="Erase everything of mine").click()
+        for scheme in SCHEMES:
+            await page.emulate_media(color_scheme=scheme)
+            await _shoot(page, folder / f"receipt-{scheme}.png", whole=whole)
         await browser.close()
 
 
