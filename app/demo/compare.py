@@ -39,12 +39,12 @@ class Comparison:
             f" success {_points(self.success)}, right at the first try {_points(self.first_try)}"
         )
 
-    def sentence(self) -> str:
-        """Returns what the numbers say, in words."""
+    def sentence(self, arm: str = "casebank") -> str:
+        """Returns what the numbers say of an arm beside keyword memory, in words."""
         said = self.numbers()
         verdict = "beats" if self.proven else "does not beat"
         aims = f"aims: {_percent(STEPS_AIM)} of the steps, or {SUCCESS_AIM:+.0f} points of success"
-        return f"casebank {verdict} keyword memory: {said}; {aims}"
+        return f"{arm} {verdict} keyword memory: {said}; {aims}"
 
     def as_dict(self) -> dict[str, object]:
         """Returns the numbers, ready for JSON."""

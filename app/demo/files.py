@@ -21,13 +21,11 @@ def write_files(report: DemoReport, out_dir: Path) -> dict[str, str]:
 
 
 def write_fleet_files(report: FleetReport, budget: int, out_dir: Path) -> dict[str, str]:
-    """Writes demo-fleet.json and, where there is anything to see, demo-fleet.png; answers kind → path."""
+    """Writes demo-fleet.json and demo-fleet.png; answers kind → path."""
     from app.demo.plot import plot_fleet  # noqa: PLC0415 (what trains brings matplotlib along)
 
-    files = {"json": _write(report.as_dict(), out_dir / "demo-fleet.json")}
-    if report.pairs:
-        files["png"] = str(out_dir / "demo-fleet.png")
-        plot_fleet(report, budget, Path(files["png"]))
+    files = {"json": _write(report.as_dict(), out_dir / "demo-fleet.json"), "png": str(out_dir / "demo-fleet.png")}
+    plot_fleet(report, budget, Path(files["png"]))
     return files
 
 

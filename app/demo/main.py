@@ -12,10 +12,10 @@ from rich.console import Console
 from app.agents.operator.house import House
 from app.agents.operator.operator import STEP_BUDGET
 from app.demo.files import write_files, write_fleet_files
-from app.demo.fleet import show_fleet
+from app.demo.fleet import Runs, show_fleet
 from app.demo.learning import Learner, show_learning
 from app.demo.report import DemoReport, print_report
-from app.demo.run import AGENT, Place, run_stream, run_with_memory
+from app.demo.run import AGENT, Place, run_rivals, run_stream, run_with_memory
 from app.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
@@ -64,7 +64,8 @@ async def demo(
             learner = Learner(settings, users[0], AGENT, out_dir)
             await show_learning(learner, partial(run, places[0]), houses[0], console)
             everybody = replace(learner, user=None)
-            fleet = await show_fleet(everybody, settle, run, list(zip(users, houses, strict=True)), console)
+            runs = Runs(settle, partial(run_rivals, console=console), run)
+            fleet = await show_fleet(everybody, runs, list(zip(users, houses, strict=True)), console)
             files = {} if fleet is None else write_fleet_files(fleet, STEP_BUDGET, out_dir)
             for kind, path in files.items():
                 console.print(f"  {kind}: {path}")

@@ -11,29 +11,33 @@ from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, Arm, TaskRecord, mean, pool
 from app.demo.fleet import FleetReport
 from app.demo.report import DemoReport
 
-Styles = Sequence[tuple[str, str, str]]
-"""Of each arm: name, colour and marker."""
-_STYLES = (("no memory", "#8a8f98", "o"), ("keyword memory", "#c77516", "^"), ("casebank", "#1663c7", "s"))
-_FLEET_STYLES = (("outside the fleet", "#c77516", "^"), ("in the fleet", "#1663c7", "s"))
+_STYLES = {
+    "no memory": ("#8a8f98", "o"),
+    "keyword memory": ("#c77516", "^"),
+    "casebank": ("#1663c7", "s"),
+    "outside the fleet": ("#1663c7", "s"),
+    "in the fleet": ("#1f8a4c", "D"),
+}
+"""Of each arm: colour and marker."""
 _RESAMPLES = 1000
 
 
 def plot(report: DemoReport, path: Path) -> None:
     """Writes the plot of the three arms to `path`; its suffix chooses the format."""
-    _draw([stream.arms for stream in report.streams], _STYLES, report.budget, path)
+    _draw([stream.arms for stream in report.streams], report.budget, path)
 
 
 def plot_fleet(report: FleetReport, budget: int, path: Path) -> None:
-    """Writes the plot of new users in the fleet and outside it."""
-    _draw([pair.arms for pair in report.pairs], _FLEET_STYLES, budget, path)
+    """Writes the plot of the new users' arms."""
+    _draw([user.arms for user in report.users], budget, path)
 
 
-def _draw(houses: Sequence[Sequence[Arm]], styles: Styles, budget: int, path: Path) -> None:
+def _draw(houses: Sequence[Sequence[Arm]], budget: int, path: Path) -> None:
     figure = Figure(figsize=(13, 4.4), dpi=150)
     axes = figure.subplots(1, 3)
-    _lines(axes[0], houses, styles, STEPS, "steps per task")
-    _lines(axes[1], houses, styles, lambda record: 100 * SUCCESS(record), "solved (%)")
-    _lines(axes[2], houses, styles, lambda record: 100 * FIRST_TRY(record), "solved at the first try (%)")
+    _lines(axes[0], houses, STEPS, "steps per task")
+    _lines(axes[1], houses, lambda record: 100 * SUCCESS(record), "solved (%)")
+    _lines(axes[2], houses, lambda record: 100 * FIRST_TRY(record), "solved at the first try (%)")
     axes[0].axhline(budget, color="#c0392b", linewidth=0.8, linestyle=":")
     axes[0].annotate("step budget", (0.99, budget), (0, 3), xycoords=("axes fraction", "data"),
                      textcoords="offset points", ha="right", fontsize=8, color="#c0392b")  # fmt: skip
@@ -42,18 +46,17 @@ def _draw(houses: Sequence[Sequence[Arm]], styles: Styles, budget: int, path: Pa
         each.set_ylim(-4, 104)
     tasks = sum(len(arms[0].records) for arms in houses)
     where = f"{len(houses)} houses" if len(houses) > 1 else "one house"
-    said = f"The same {tasks} database tasks of {where} in {len(styles)} arms (scripted operator)"
+    said = f"The same {tasks} database tasks of {where} in {len(houses[0])} arms (scripted operator)"
     figure.suptitle(f"{said}; bands: 95 %; dashed: the house changes its mind", fontsize=11)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(styles), frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(houses[0]), frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path)
 
 
-def _lines(
-    axes: Axes, houses: Sequence[Sequence[Arm]], styles: Styles, value: Callable[[TaskRecord], float], label: str
-) -> None:
-    for place, (name, color, marker) in enumerate(styles):
-        arms = [each[place] for each in houses]
+def _lines(axes: Axes, houses: Sequence[Sequence[Arm]], value: Callable[[TaskRecord], float], label: str) -> None:
+    for arms in zip(*houses, strict=True):
+        name = arms[0].name
+        color, marker = _STYLES[name]
         parts = pooled(arms).parts()
         tenths = np.arange(1, len(parts) + 1)
         low, high = np.transpose([_interval([value(record) for record in part]) for part in parts])
@@ -71,7 +74,7 @@ def _lines(
 def _points(axes: Axes, arms: Sequence[Arm], value: Callable[[TaskRecord], float], color: str) -> None:
     for arm in arms if len(arms) > 1 else ():
         means = [mean(part, value) for part in arm.parts()]
-        axes.plot(range(1, len(means) + 1), means, ".", color=color, markersize=3, alpha=0.5)
+        axes.plot(range(1, len(means) + 1), means, ".", color=color, markersize=3, alpha=0.5, zorder=1)
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:

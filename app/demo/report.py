@@ -66,7 +66,7 @@ def print_report(report: DemoReport, console: Console) -> None:
     """Prints the table, what it proves, and what it cost."""
     console.print(_table(report))
     for stream in report.streams if len(report.streams) > 1 else ():
-        found = "; ".join(f"{arm.name} {_headline(arm)}" for arm in stream.arms)
+        found = "; ".join(f"{arm.name} {headline(arm)}" for arm in stream.arms)
         console.print(f"  seed {stream.seed}: {found}", markup=False, highlight=False)
     for text, before, after in report.story():
         console.print(f"  “{text}”: {before} steps without memory, {after} with casebank")
@@ -102,6 +102,7 @@ def _cells(arms: Sequence[Arm]) -> list[str]:
     return [*steps, *(f"{mean(row, value):.0%}" for value in (SUCCESS, FIRST_TRY) for row in rows)]
 
 
-def _headline(arm: Arm) -> str:
+def headline(arm: Arm) -> str:
+    """Returns what the arm came to, in a few words."""
     totals = arm.totals()
     return f"{totals.steps_per_task:.1f} steps, {totals.success:.0%}, first try {totals.first_try:.0%}"
