@@ -24,15 +24,16 @@ _RESAMPLES = 1000
 
 def plot(report: DemoReport, path: Path) -> None:
     """Writes the plot of the three arms to `path`; its suffix chooses the format."""
-    _draw([stream.arms for stream in report.streams], report.budget, path)
+    where = f"{len(report.streams)} houses" if len(report.streams) > 1 else "one house"
+    _draw([stream.arms for stream in report.streams], where, report.budget, path)
 
 
 def plot_fleet(report: FleetReport, budget: int, path: Path) -> None:
     """Writes the plot of the new users' arms."""
-    _draw([user.arms for user in report.users], budget, path)
+    _draw([user.arms for user in report.users], f"{len(report.users)} new houses", budget, path)
 
 
-def _draw(houses: Sequence[Sequence[Arm]], budget: int, path: Path) -> None:
+def _draw(houses: Sequence[Sequence[Arm]], where: str, budget: int, path: Path) -> None:
     figure = Figure(figsize=(13, 4.4), dpi=150)
     axes = figure.subplots(1, 3)
     _lines(axes[0], houses, STEPS, "steps per task")
@@ -45,7 +46,6 @@ def _draw(houses: Sequence[Sequence[Arm]], budget: int, path: Path) -> None:
     for each in axes[1:]:
         each.set_ylim(-4, 104)
     tasks = sum(len(arms[0].records) for arms in houses)
-    where = f"{len(houses)} houses" if len(houses) > 1 else "one house"
     said = f"The same {tasks} database tasks of {where} in {len(houses[0])} arms (scripted operator)"
     figure.suptitle(f"{said}; bands: 95 %; dashed: the house changes its mind", fontsize=11)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(houses[0]), frameon=False)
