@@ -10,6 +10,7 @@ from app.admission.admission import Wanted
 from app.bench.bank import CLIENTS, WARM_UP, Bank, filled
 from app.bench.fill import AGENT, tasks
 from app.bench.measure import Measurement, interleaved, p50, p95, timed_ms
+from app.bench.stages import StageTimes
 from app.own_service import own_service
 from retrieval.ranking.slate import Question
 from retrieval.search.candidates import Search, candidates
@@ -19,12 +20,22 @@ ROUNDS = 400
 REQUESTS_PER_CLIENT = 60
 SMALL, MIDDLE, LARGE = 50, 500, 2_000
 """Profiles of 200 cases: banks of 10,000, 100,000 and 400,000."""
+STAGES = {
+    "retrieve.embed": "the query's vector",
+    "retrieve.candidates": "the candidates' statement",
+    "retrieve.rank": "features",
+    "reuse": "scores, slate and context",
+    "retrieve.log": "the statement that logs the decision",
+}
+"""What a retrieve is made of, one after the other, as the service's own metric times it."""
 
 
 async def retrieve(home: Path) -> list[Measurement]:
-    """Measures retrieve in the process against the same statement through bare asyncpg, in 100,000 cases."""
+    """Measures retrieve in the process against the same statement through bare asyncpg, and where its time goes."""
     async with filled(home, MIDDLE, sealed=True) as bank:
-        return [await latency(bank)]
+        before = StageTimes.so_far()
+        whole = await latency(bank)
+        return [whole, *StageTimes.so_far().since(before).of("retrieve", STAGES)]
 
 
 async def latency(bank: Bank) -> Measurement:
