@@ -70,14 +70,15 @@ def posterior_mean(features: Features) -> NDArray[np.float32]:
     own = column(features, "reward")
     seen = np.isfinite(own)
     alone = (PRIOR_SUCCESSES + np.where(seen, own, 0)) / (PRIOR_SUCCESSES + PRIOR_FAILURES + seen)
-    expected, count = np.fmin(counted(features, "usual_reward", np.inf), alone), counted(features, "near_count")
+    usual = np.maximum(column(features, "usual_reward"), 0)  # NaN where it is not known, which fmin passes over
+    expected, count = np.fmin(usual, alone), counted(features, "near_count")
     gained = counted(features, "near_reward") - count * expected
     return np.clip(alone + gained / (REUSES + count), PROBABILITY_MARGIN, 1 - PROBABILITY_MARGIN).astype(np.float32)
 
 
-def counted(features: Features, name: str, unknown: float = 0.0) -> NDArray[np.float32]:
+def counted(features: Features, name: str) -> NDArray[np.float32]:
     """Returns a feature that is never below zero, (n,); where it is not known nothing was counted."""
-    return np.maximum(np.nan_to_num(column(features, name), nan=unknown), 0)
+    return np.fmax(column(features, name), 0)
 
 
 def log_rrf(features: Features) -> NDArray[np.float32]:
@@ -88,7 +89,7 @@ def log_rrf(features: Features) -> NDArray[np.float32]:
 
 def log_posterior(features: Features) -> NDArray[np.float32]:
     """Returns the log of the posterior mean, (n,), always finite."""
-    return np.asarray(np.log(np.maximum(posterior_mean(features), LEAST)), dtype=np.float32)
+    return np.asarray(np.log(posterior_mean(features)), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +126,7 @@ def parts(
     features: Features, rrf: NDArray[np.float32], posterior: NDArray[np.float32], weights: Weights = WEIGHTS
 ) -> Parts:
     """Returns the parts of the scores, from the logs of RRF and of the posterior mean, which others need as well."""
-    agreement, unknown, proven, similarity = np.clip(np.nan_to_num(features[:, _TERMS]), 0, 1).T
+    agreement, unknown, proven, similarity = np.minimum(np.fmax(features[:, _TERMS], 0), 1).T
     nearness = np.log(np.maximum((1 - TYPICAL) / (1 + JITTER - similarity), 1))  # 0: as far as other tasks usually are
     known = SCALE * weights.returned * proven * (1 - unknown) ** KNOWN_POWER
     said = float(np.ptp(agreement)) if len(agreement) else 0.0  # 0: the candidates' plans tell none from another

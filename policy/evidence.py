@@ -14,6 +14,7 @@ where no near neighbour speaks. Nothing here reads text, ids or tool names: the 
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,31 +110,40 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
     places = _places(peers.keyword_rank, reward > 0)
     weight = reward * _kernel(near) * (1 + KEYWORD_BOOST / places)
     unknown = PRIOR_MASS / (PRIOR_MASS + weight.sum())
-    fit = _fit(candidates.effects, tools)
-    kernel = _mean(plans, weight)
+    used = (candidates.effects > 0).astype(np.float64)  # (n, t)
+    fit = _fit(used, tools)
     top = max(near[reward > 0].max(initial=0.0), TINY)  # of those that count: a nearer failure dims no success
-    sharp = _mean(plans, reward * np.minimum(near / top, 1) ** NEAR_POWER)
-    broad = reward * near * (_order(-reward * near) < BROAD)
+    earned = reward * near
+    weights = (
+        weight,
+        reward * np.minimum(near / top, 1) ** NEAR_POWER,
+        earned * (_order(-earned) < BROAD),
+        reward * (1 / (1 + places)) ** 2,
+        reward,
+    )
+    kernel, sharp, broad, by_keywords, common = _means(plans, np.array(weights))
+    done = candidates.effects.sum(1)
+    steps, errors, effects, distinct = np.log1p((candidates.steps, candidates.errors, done, used.sum(1)))
     columns = (
         (1 - unknown) * kernel + unknown * np.minimum(PRIOR_SCALE * fit[0], 1),
         kernel,
         sharp,
-        _mean(plans, broad),
-        _mean(plans, reward * (1 / (1 + places)) ** 2),
-        _mean(plans, reward),
+        broad,
+        by_keywords,
+        common,
         *fit,
         _gap(candidates.similarity),
         np.full(len(plans), unknown),
         fit[0] * unknown,
         sharp * unknown,
         _peer_success(plans, near**PEER_POWER, peers, candidates),
-        np.log1p(candidates.steps) - np.log1p(np.median(peers.steps) if len(peers.steps) else 0),
-        np.log1p(candidates.errors),
-        np.log1p(candidates.effects.sum(1)),
-        np.log1p((candidates.effects > 0).sum(1)),
-        candidates.effects.sum(1) == 0,
+        steps - np.log1p(median(peers.steps.tolist()) if len(peers.steps) else 0),
+        errors,
+        effects,
+        distinct,
+        done == 0,
     )
-    return np.stack(columns, axis=1).astype(np.float32)
+    return np.array(columns, dtype=np.float32).T
 
 
 def agreement(left: Matrix, right: Matrix) -> Matrix:
@@ -159,7 +169,12 @@ def known_or_zero(values: Vector) -> Vector:
 def _near(similarity: Vector) -> Vector:
     if not np.isfinite(similarity).any():
         return np.full(len(similarity), TYPICAL)
-    return np.clip(known_or_zero(similarity), 0, 1)
+    return near_of(similarity)
+
+
+def near_of(similarity: Vector) -> Vector:
+    """Returns the similarities as weights, 0 to 1, zeros for NaN."""
+    return np.minimum(np.fmax(similarity, 0), 1)
 
 
 def _kernel(near: Vector) -> Vector:
@@ -181,17 +196,15 @@ def _order(key: Vector) -> NDArray[np.intp]:
     return places
 
 
-def _mean(plans: Matrix, weight: Vector) -> Vector:
-    total = weight.sum()
-    if total <= TINY:
-        return np.zeros(len(plans))
-    mean: Vector = plans @ weight / total
-    return mean
+def _means(plans: Matrix, weights: Matrix) -> Matrix:
+    """Each weight's mean of the plans' agreements, (weights, n), zeros where it weighs nothing."""
+    total = weights.sum(1)
+    means: Matrix = weights @ plans.T / np.where(total > TINY, total, np.inf)[:, None]
+    return means
 
 
-def _fit(effects: Matrix, tools: Tools) -> tuple[Vector, Vector, Vector, Vector]:
+def _fit(used: Matrix, tools: Tools) -> tuple[Vector, Vector, Vector, Vector]:
     """plan_similarity, tool_similarity, plan_words and query_words."""
-    used = (effects > 0).astype(np.float64)  # (n, t)
     together = used @ tools.vectors
     length = np.linalg.norm(together, axis=1)
     plan = (together @ tools.query) / np.maximum(length, TINY)
@@ -202,7 +215,7 @@ def _fit(effects: Matrix, tools: Tools) -> tuple[Vector, Vector, Vector, Vector]
 
 
 def _gap(similarity: Vector) -> Vector:
-    top = np.nanmax(similarity) if np.isfinite(similarity).any() else 0.0
+    top = np.fmax.reduce(similarity, initial=np.nan)  # NaN where none is known
     return known_or_zero(top - similarity)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.evidence import TINY, Cases, Matrix, Vector, agreement, known_or_zero
+from policy.evidence import TINY, Cases, Matrix, Vector, agreement, near_of
 
 RECORD = (
     "near_count",  # uses of the case itself on near states, each by its credit and how near it was
@@ -63,33 +63,34 @@ def no_history(tools: int) -> ReuseHistory:
 
 def features(candidates: Cases, history: ReuseHistory) -> NDArray[np.float32]:
     """Returns what came of similar decisions before, for each candidate, (n, len(NAMES)), always finite."""
-    near = np.clip(known_or_zero(candidates.similarity), 0, 1)
+    near, past = near_of(candidates.similarity), near_of(history.similarity)
     top = max(near.max(initial=0.0), TINY)
-    plans = candidates.agreement - np.eye(len(near)) * candidates.agreement  # what it says itself is no vote
+    near, past = near / top, np.minimum(past / top, 1)
+    plans = candidates.agreement.copy()
+    np.fill_diagonal(plans, 0)  # what it says itself is no vote
     used = agreement(candidates.effects, history.effects)  # (n, m)
     columns: dict[str, Vector] = {}
     for name, power in (("", NEAR), ("_wide", WIDE)):
-        mates = (near / top) ** power
-        weight = np.minimum(np.clip(history.similarity, 0, 1) / top, 1) ** power * history.credit
-        outcomes = np.stack([weight * history.reward, weight * (1 - history.reward)], axis=1)  # (m, 2)
-        won, lost = (used @ outcomes).T
+        mates, weight = near**power, past**power * history.credit
+        outcomes = np.array([weight * history.reward, weight * (1 - history.reward)])  # (2, m)
+        won, lost = outcomes @ used.T
         votes = plans @ mates + won - lost
         columns["past_vote" + name] = votes / (np.maximum(mates.sum() - mates, 0) + LEAST_MASS + weight.sum())
         columns["past_odds" + name] = _log_odds(won, lost)
+        earned, missed = _of_the_case_itself(history, outcomes, len(near))
         if power == NEAR:
             columns["past_mass"] = np.log1p(won + lost)
-            columns["past_odds_case"] = _log_odds(*_of_the_case_itself(history, outcomes, len(near)))
+            columns["past_odds_case"] = _log_odds(earned, missed)
         else:
-            earned, missed = _of_the_case_itself(history, outcomes, len(near))
             columns["near_count"], columns["near_reward"] = earned + missed, earned
-    return np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
+    return np.array([columns[name] for name in NAMES], dtype=np.float32).T
 
 
 def _of_the_case_itself(history: ReuseHistory, outcomes: Matrix, n: int) -> Matrix:
     """Returns the successes and the failures of each candidate's own uses, (2, n)."""
     mine = history.candidate >= 0
-    own = [np.bincount(history.candidate[mine], column[mine], minlength=n) for column in outcomes.T]
-    return np.stack(own).astype(np.float64)
+    own = [np.bincount(history.candidate[mine], each[mine], minlength=n) for each in outcomes]
+    return np.array(own, dtype=np.float64)
 
 
 def _log_odds(won: Vector, lost: Vector) -> Vector:

@@ -1,6 +1,7 @@
 """From features to what the network takes: log scales, filled gaps, and the default's log odds as the prior."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,30 +80,38 @@ _RRF, _POSTERIOR, _UNKNOWN, _SIMILARITY, _AGREEMENT, _VOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Inputs:
-    """What the network takes of the n candidates of one query.
+    """What the network takes of the n candidates of one query; without a network nothing but the prior is computed."""
 
-    Attributes:
-        prior: (n,), the default's log odds, up to a constant of the query.
-        case: (n, len(CASE)), the case part's inputs, always finite.
-        query: (1, len(QUERY)), what the candidates together say of how hard the query is.
-    """
+    features: Features
+    log_rrf: Array
+    log_posterior: Array
 
-    prior: Array
-    case: Array
-    query: Array
+    @cached_property
+    def prior(self) -> Array:
+        """The default's log odds, (n,), up to a constant of the query."""
+        return default.parts(self.features, self.log_rrf, self.log_posterior).total
+
+    @cached_property
+    def case(self) -> Array:
+        """The case part's inputs, (n, len(CASE)), always finite."""
+        raw = self.features[:, _SOURCE]  # a copy
+        case = np.where(np.isnan(raw), _MISSING, raw)
+        case[:, _LOGGED] = np.log(np.maximum(case[:, _LOGGED], _LEAST) + _ADDED)
+        case[:, _RRF], case[:, _POSTERIOR] = self.log_rrf, self.log_posterior
+        case[:, _UNKNOWN] = np.isnan(raw[:, _UNKNOWN])
+        return case
+
+    @cached_property
+    def query(self) -> Array:
+        """What the candidates together say of how hard the query is, (1, len(QUERY))."""
+        return _query(self.case, self.prior) if len(self.case) else np.zeros((1, len(QUERY)), np.float32)
 
 
 def inputs_of(features: Features) -> Inputs:
-    """Returns the inputs of the candidates, computed in one go: a service does this for each query."""
-    log_rrf, log_posterior = default.log_rrf(features), default.log_posterior(features)
-    base = default.parts(features, log_rrf, log_posterior).total
-    raw = features[:, _SOURCE]  # (n, len(CASE)), a copy
-    case = np.where(np.isnan(raw), _MISSING, raw)
-    case[:, _LOGGED] = np.log(np.maximum(case[:, _LOGGED], _LEAST) + _ADDED)
-    case[:, _RRF], case[:, _POSTERIOR], case[:, _UNKNOWN] = log_rrf, log_posterior, np.isnan(raw[:, _UNKNOWN])
-    return Inputs(base, case, _query(case, base) if len(case) else np.zeros((1, len(QUERY)), np.float32))
+    """Returns the inputs of the candidates, all of them in one go: a service does this for each query."""
+    return Inputs(features, default.log_rrf(features), default.log_posterior(features))
 
 
 def _query(case: Array, base: Array) -> Array:

@@ -92,9 +92,10 @@ def choose(field: Field, ordered: Sequence[int], k: int) -> Slate:
     """Returns the slate of at most k candidates, by the rules above; fewer if no more may stand together."""
     proven, unproven = parted(field, ordered)
     slate = _filled(field, _filled(field, (), proven, k), unproven, k)
-    for index in unproven:
-        if len(slate) == k and field.unproven(slate) < most_unproven(k):
-            slate = _with(field, slate, index, ordered)
+    for index in unproven if len(slate) == k else ():
+        if field.unproven(slate) >= most_unproven(k):
+            break
+        slate = _with(field, slate, index, ordered)
     return _by_score(slate, ordered)
 
 
@@ -110,16 +111,19 @@ def _filled(field: Field, slate: Slate, ordered: Sequence[int], k: int) -> Slate
         if len(slate) < k and fits(field, slate, index) and not _source_swamps(field, slate, index, k):
             slate += (index,)
     for index in ordered:
-        if len(slate) < k and fits(field, slate, index):
+        if len(slate) == k:
+            break
+        if fits(field, slate, index):
             slate += (index,)
     return slate
 
 
 def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
     """Returns whether the candidate's source would hold more than half of the places."""
-    return field.source is not None and bool(
-        (field.source[[*slate, index]] == field.source[index]).sum() > max(1, k // 2)
-    )
+    if field.source is None:
+        return False
+    of_that_source = sum(bool(field.source[other] == field.source[index]) for other in slate)
+    return 1 + of_that_source > max(1, k // 2)
 
 
 def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:
@@ -150,9 +154,9 @@ def _by_score(slate: Slate, ordered: Sequence[int]) -> Slate:
 
 def fits(field: Field, slate: Slate, index: int) -> bool:
     """Returns whether the candidate may join the slate at all."""
-    if index in slate or field.group[index] in field.group[list(slate)]:
+    if index in slate or any(field.group[other] == field.group[index] for other in slate):
         return False
-    return not field.failed[index] or field.failed[list(slate)].sum() < FAILURES_ON_SLATE
+    return not field.failed[index] or sum(field.failed[other] for other in slate) < FAILURES_ON_SLATE
 
 
 def contenders(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:

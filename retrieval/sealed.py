@@ -5,7 +5,7 @@ A sealed plan has a token in the place of each step, the same for equal steps of
 rules of a slate still see which runs did the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -84,20 +84,20 @@ class SealedRow(Protocol):
 
     words: bytes | None
     key_id: UUID
-    plan: list[str]
-    effects: list[str]
+
+    def items(self) -> Iterable[tuple[str, object]]:
+        """Returns the columns with their values."""
 
 
 class SealedCase:
-    """A row whose words are opened when they are read; ``plan`` has the tokens, until the whole row is opened."""
+    """A row whose words are opened when they are read; ``plan`` has the tokens, until the whole row is opened.
+
+    The columns are attributes of its own: most are read many times.
+    """
 
     def __init__(self, row: SealedRow, seal: UserSeal) -> None:
         self._row, self._seal = row, seal
-
-    def __getattr__(self, name: str) -> object:
-        """Returns the value of the column, which is an attribute of its own from then on: most are read many times."""
-        value = self.__dict__[name] = getattr(self._row, name)
-        return value
+        vars(self).update(row.items())
 
     def __getitem__(self, name: str) -> object:
         """Returns the value of the column."""
@@ -116,8 +116,8 @@ class SealedCase:
     @property
     def effects(self) -> list[str]:
         """The effects, opened where they are steps of the plan."""
-        row = self._row
-        return row.effects if set(row.effects).isdisjoint(row.plan) else effects_of(row.effects, row.plan, self.said)
+        effects, tokens = vars(self)["effects"], vars(self)["plan"]
+        return effects if set(effects).isdisjoint(tokens) else effects_of(effects, tokens, self.said)
 
 
 class OpenedCase(SealedCase):
