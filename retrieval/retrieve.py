@@ -254,7 +254,7 @@ class Reader:
         return seal
 
     async def _seal(self, connection: FastConnection, seals: Seals) -> UserSeal:
-        return await seals.of_user(self.database, connection.user_sub, connection.authorised_at)
+        return await seals.of_user(self.database, connection)
 
     async def _log(self, connection: FastConnection, entry: LoggedDecision, told: str) -> None:
         """Logs the decision with what it told, sealed, and the words of its query, sealed where that is wished."""

@@ -7,12 +7,12 @@ rules of a slate still see which runs did the same.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Any, Protocol, TypeGuard, cast
 from uuid import UUID
 
 from retrieval.database.database import Database
+from retrieval.database.fast_path import FastConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Seals(Protocol):
     def seals_words(self) -> bool:
         """Whether what is written from now on has its words sealed."""
 
-    async def of_user(self, database: Database, user_sub: str, authorised_at: datetime) -> UserSeal:
-        """Returns the user's seal; a new user gets a key."""
+    async def of_user(self, database: Database, connection: FastConnection) -> UserSeal:
+        """Returns the seal of the connection's user; a new user gets a key, from the database."""
 
     def forget(self, user_sub: str) -> None:
         """Forgets the key that is remembered, for the database has another one."""

@@ -2,6 +2,8 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Protocol
 from uuid import UUID
 
 import uuid_utils.compat as uuids
@@ -9,6 +11,8 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.schema import user_keys
 from writer.privacy.master_keys import MasterKeys, wrapping
 from writer.privacy.seal import new_user_key, wrap_key
@@ -22,6 +26,23 @@ class UserKey:
 
     key_id: UUID
     key: bytes = field(repr=False)
+
+
+class _Stored(Protocol):
+    """A user's key as the database has it."""
+
+    key_id: UUID
+    wrapped_key: bytes
+    master_key: str | None
+
+
+@cache
+def key_of_user() -> FastStatement[_Stored]:
+    """Returns the statement for the user's key."""
+    return FastStatement.of(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
+
+
+_STORED = user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key
 
 
 @dataclass(slots=True)
@@ -59,8 +80,15 @@ class Keyring:
             MasterKeyMismatch: it is wrapped by a master key that this process does not hold.
             SealBroken: it does not open.
         """
-        wanted = select(user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key)
-        row = (await connection.execute(wanted.where(user_keys.c.user_sub == user_sub))).one_or_none()
+        wanted = select(*_STORED).where(user_keys.c.user_sub == user_sub)
+        return self._opened((await connection.execute(wanted)).one_or_none(), user_sub)
+
+    async def find_fast(self, connection: FastConnection) -> UserKey | None:
+        """Returns the key of the connection's user as ``find`` does, in one round trip."""
+        rows = await connection.all(key_of_user(), {})
+        return self._opened(rows[0] if rows else None, connection.user_sub)
+
+    def _opened(self, row: _Stored | None, user_sub: str) -> UserKey | None:
         if row is None:
             self.forget(user_sub)
             return None

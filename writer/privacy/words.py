@@ -8,11 +8,11 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from retrieval.database.database import Database
+from retrieval.database.fast_path import FastConnection
 from retrieval.sealed import CaseWords, effects_of
 from retrieval.text import folded
 from writer.privacy.keys import Keyring, UserKey
@@ -255,12 +255,13 @@ class WordSeals:
         """Whether what is written from now on has its words sealed."""
         return self.keyring.seals_words
 
-    async def of_user(self, database: Database, user_sub: str, authorised_at: datetime) -> Words:
-        """Returns the seal of the user's words; a new user gets a key."""
-        key = self.keyring.remembered(user_sub)
+    async def of_user(self, database: Database, connection: FastConnection) -> Words:
+        """Returns the seal of the connection's user's words; a new user gets a key."""
+        user_sub = connection.user_sub
+        key = self.keyring.remembered(user_sub) or await self.keyring.find_fast(connection)
         if key is None:
-            async with database.as_user(user_sub, authorised_at) as connection:
-                key = await self.keyring.find_or_make(connection, user_sub)
+            async with database.as_user(user_sub, connection.authorised_at) as transaction:
+                key = await self.keyring.find_or_make(transaction, user_sub)
         return Words(user_sub, key)
 
     def forget(self, user_sub: str) -> None:
