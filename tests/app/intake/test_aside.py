@@ -131,7 +131,7 @@ async def test_a_process_has_no_setting_of_the_service(aside: Aside, monkeypatch
     monkeypatch.setenv("CASEBANK_JWT_SECRET", "hunter2")
     monkeypatch.setenv("DATABASE_URL", "postgresql://alice:hunter2@db/casebank")
     assert set(await aside.run("alice", eval, "dict(__import__('os').environ)")) <= {
-        *("LD_LIBRARY_PATH", "LC_CTYPE", "PATH", "PYTHONPATH", "TMPDIR")
+        *("LD_LIBRARY_PATH", "LC_CTYPE", "OPENBLAS_NUM_THREADS", "PATH", "PYTHONPATH", "TMPDIR")
     }
 
 
