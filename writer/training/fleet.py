@@ -137,9 +137,8 @@ def does_worse(log: Sequence[LoggedDecision], serving: PolicyRow) -> bool:
     return worse_than_default(logged(since), target(since, policy_in(serving)), target(since, None), LEAVING)
 
 
-def verdict_on(heard: Sequence[Witness]) -> Verdict:
+def verdict_on(heard: Sequence[Witness], settings: GateSettings) -> Verdict:
     """Returns the gate's verdict on the fleet's candidate by all witnesses' first decisions, clustered by user."""
-    settings = GateSettings()
     order = np.argsort(np.concatenate([each.at for each in heard]), kind="stable")[: settings.spending.longest]
     log = joined([each.log for each in heard])
     if log.covariates is not None:
@@ -198,7 +197,7 @@ def _judged(candidate: PolicyRow | None, heard: Sequence[Witness]) -> Decided | 
     heard = [each for each in heard if len(each.at)]
     if candidate is None or not heard:
         return None
-    verdict = verdict_on(heard)
+    verdict = verdict_on(heard, GateSettings())
     status = ENDS.get(verdict.outcome)
     if verdict.decisions >= verdict.settings.spending.longest:
         status = status or "rejected"

@@ -20,6 +20,7 @@ from app.bench.learning import (
     asked,
     banking,
     fleet,
+    fleet_gate,
     fleet_night,
     fleet_runs,
     gate,
@@ -82,10 +83,15 @@ async def _null(data: Path, _say: Say) -> list[Measurement]:
 
 
 async def _fleet(data: Path, say: Say) -> list[Measurement]:
-    found = fleet.run(await _banking(data), say)
-    for domain in (*DOMAINS, "telecom"):
-        found += fleet_runs.on_runs(domain, await _domain(data, domain))
-    return found
+    return fleet.run(await _banking(data), say)
+
+
+async def _fleet_runs(domain: str, data: Path, _say: Say) -> list[Measurement]:
+    return fleet_runs.on_runs(domain, await _domain(data, domain))
+
+
+async def _fleet_gate(_data: Path, _say: Say) -> list[Measurement]:
+    return [replace(row, name=f"fleet gate {row.name}") for row in fleet_gate.run(GATE_SEED)]
 
 
 async def _fleet_night(_data: Path, _say: Say) -> list[Measurement]:
@@ -111,6 +117,8 @@ PARTS: dict[str, Part] = {
     "use": _use,
     "poison": _poison,
     "fleet": _fleet,
+    **{f"fleet {domain}": partial(_fleet_runs, domain) for domain in (*DOMAINS, "telecom")},
+    "fleet gate": _fleet_gate,
     "fleet night": _fleet_night,
     "gate": _gate,
 }

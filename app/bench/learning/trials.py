@@ -42,18 +42,18 @@ def run(seed: int, trials: int = TRIALS) -> list[Measurement]:
 
 def no_better(seed: int, trials: int = TRIALS) -> list[Measurement]:
     """Returns how often candidates that are no better than the default are ever promoted."""
-    even = _scenario(uplift=0.0)
+    even = as_served(uplift=0.0)
     kinds = {
         "equal in value": even,
         "equal in value, arm drawn per query": replace(even, sticky=True),
-        "permuted rewards": _scenario(uplift=UPLIFT, permuted=True),
+        "permuted rewards": as_served(uplift=UPLIFT, permuted=True),
     }
     return _never(kinds, seed, trials, PROMOTED_IF_NO_BETTER)
 
 
 def harmful(seed: int, trials: int = TRIALS) -> list[Measurement]:
     """Returns how often candidates are ever promoted that promise much and do harm."""
-    plain = _scenario(uplift=HARM, claimed=UPLIFT)
+    plain = as_served(uplift=HARM, claimed=UPLIFT)
     kinds = {f"harmful {HARM:+.2f}": plain, f"harmful {HARM:+.2f}, arm drawn per query": replace(plain, sticky=True)}
     return _never(kinds, seed + 10, trials, 0.0)
 
@@ -62,19 +62,19 @@ def _never(kinds: Mapping[str, Scenario], seed: int, trials: int, aim: float) ->
     rows: list[Measurement] = []
     for number, (name, scenario) in enumerate(kinds.items()):
         ended = lives(scenario, seed + number, trials)
-        rows += [_promoted(f"{name}: ever promoted", ended, aim), _futile(name, ended)]
+        rows += [promoted_row(f"{name}: ever promoted", ended, aim), futile_row(name, ended)]
     return rows
 
 
 def winners(seed: int, trials: int = TRIALS) -> list[Measurement]:
     """Returns how often and how soon winners are promoted, beside one look as it was before."""
-    name, plain = f"winner {UPLIFT:+.2f}", _scenario(uplift=UPLIFT)
+    name, plain = f"winner {UPLIFT:+.2f}", as_served(uplift=UPLIFT)
     single = once(replace(plain, share=Budget().canary), seed + 20, trials)
     kinds = {
         name: plain,
         f"{name}, arm drawn per query": replace(plain, sticky=True),
-        f"{name}, slates differ on 35 %": _scenario(uplift=UPLIFT, differ=0.35),
-        f"{name}, slates differ on 100 %": _scenario(uplift=UPLIFT, differ=1.0),
+        f"{name}, slates differ on 35 %": as_served(uplift=UPLIFT, differ=0.35),
+        f"{name}, slates differ on 100 %": as_served(uplift=UPLIFT, differ=1.0),
     }
     rows = []
     for number, (kind, scenario) in enumerate(kinds.items()):
@@ -97,7 +97,7 @@ def _possible(scenario: Scenario, seed: int, worlds: int = 50) -> float:
     return 100 * float(np.mean([NORMAL.cdf(scenario.uplift / error - asked) for error in errors]))
 
 
-def _scenario(*, uplift: float, differ: float = 0.65, permuted: bool = False, claimed: float | None = None) -> Scenario:
+def as_served(*, uplift: float, differ: float = 0.65, permuted: bool = False, claimed: float | None = None) -> Scenario:
     """Returns a trial as the product runs it: as long as one may be, its lots drawn where the slates differ."""
     share = trial_share(Budget().canary, differ)
     return Scenario(uplift, max(NIGHTS), share, differ, permuted=permuted, claimed=claimed)
@@ -140,14 +140,16 @@ def _verdict(log: Canary, night: int, settings: Settings, seed: int) -> Verdict:
     return judge(log.logged.take(rows), contest, settings, seed)
 
 
-def _promoted(name: str, ended: Sequence[Ended], aim: float) -> Measurement:
+def promoted_row(name: str, ended: Sequence[Ended], aim: float) -> Measurement:
+    """Returns the share of trials that promoted their candidate, in percent."""
     promoted = sum(each.promoted for each in ended)
     low, high = wilson(promoted, len(ended))
     detail = f"{promoted} of {len(ended)} trials, 95 % {low:.1%}-{high:.1%}; looked at every 50, from 1,000 every 250"
     return Measurement(name, 100 * promoted / len(ended), "%", detail, aim)
 
 
-def _futile(name: str, ended: Sequence[Ended]) -> Measurement:
+def futile_row(name: str, ended: Sequence[Ended]) -> Measurement:
+    """Returns the share of trials that ended because they could not be won, in percent, and how the others ended."""
     futile = [each.at for each in ended if each.outcome == "futile"]
     others = {each.outcome for each in ended} - {"futile"}
     rest = ", ".join(f"{outcome} {sum(each.outcome == outcome for each in ended)}" for outcome in sorted(others))
