@@ -24,6 +24,7 @@ from app.bench.learning import (
     fleet_night,
     fleet_runs,
     gate,
+    inputs,
     null,
     poison,
     reuse,
@@ -74,6 +75,10 @@ async def _start(data: Path, say: Say) -> list[Measurement]:
     return found + await start.closed_loops(WordLlamaEmbedder(), say)
 
 
+async def _inputs(data: Path, _say: Say) -> list[Measurement]:
+    return inputs.run({name: await _domain(data, name) for name in (*DOMAINS, "telecom")})
+
+
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
 
@@ -116,6 +121,7 @@ PARTS: dict[str, Part] = {
     "start": _start,
     "use": _use,
     "poison": _poison,
+    "inputs": _inputs,
     "fleet": _fleet,
     **{f"fleet {domain}": partial(_fleet_runs, domain) for domain in (*DOMAINS, "telecom")},
     "fleet gate": _fleet_gate,

@@ -1,0 +1,127 @@
+"""What each of the policy's inputs is worth on a domain that had no part in the training: whole domains are left out.
+
+A head is trained on the full labels of all domains but one, each domain counting the same, and orders the questions of
+that one: with all inputs, with one of them taken away, and with one of them alone. The default's own order stays below
+all of them, so an input that the default reads well already is worth nothing here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.bench.learning import runs, tau, tau_folds
+from app.bench.learning.learner import Recipe
+from app.bench.learning.scores import DEFAULT, Scores, by_user, resampled
+from app.bench.learning.worth import PLACES, Reading
+from app.bench.measure import Measurement
+from policy.decide import Policy
+from policy.examples import Examples, pooled
+from policy.inputs import CASE, QUERY, Array, inputs_of
+from policy.slate import choose, order
+
+SEEDS = (0,)
+PLAN = replace(runs.LABEL_PLAN, ridge=300.0)
+ALL = "all inputs"
+
+Bools = NDArray[np.bool_]
+Arms = Mapping[str, Bools]
+"""Which inputs each arm sees, (len(CASE),)."""
+Mode = tuple[str, str]
+"""A domain that was left out, and how its questions were asked."""
+
+
+def arms() -> dict[str, Bools]:
+    """Returns the arm of all inputs, and of each input the arm without it and the one of it alone."""
+    one = np.eye(len(CASE), dtype=np.bool_)
+    found = {ALL: np.ones(len(CASE), np.bool_)}
+    for place, name in enumerate(CASE):
+        found |= {_without(name): ~one[place], _alone(name): one[place]}
+    return found
+
+
+def _without(name: str) -> str:
+    return f"without {name}"
+
+
+def _alone(name: str) -> str:
+    return f"{name} alone"
+
+
+def seen(rows: Examples, these: Bools) -> Examples:
+    """Returns the examples with the other inputs gone, and what they say of the query with them."""
+    kept = {f"first_{name}" for name, is_seen in zip(CASE, these, strict=True) if not is_seen}
+    of_query = np.array([name not in kept for name in QUERY])
+    return replace(rows, inputs=rows.inputs * these, query=rows.query * of_query)
+
+
+@dataclass(slots=True)
+class Table:
+    """What each arm reached on each domain left out."""
+
+    cells: dict[Mode, Scores] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[Measurement]:
+        """Yields what all inputs earn in each cell, and over the cells what each input does."""
+        for (domain, mode), scores in self.cells.items():
+            change = scores.column(ALL) - scores.column(DEFAULT)
+            name = f"inputs {domain} {mode}: {ALL}, learned on the other domains - default"
+            detail = f"nDCG@4, paired by user; {len(change)} queries of {len(set(scores.users))} users"
+            yield Measurement(name, float(change.mean()), "", detail, interval=by_user(change, scores.users))
+        for name in CASE:
+            yield self._mean(f"inputs {name}: with all - without", ALL, _without(name))
+            yield self._mean(f"inputs {name}: alone - default", _alone(name), DEFAULT)
+
+    def _mean(self, name: str, one: str, other: str) -> Measurement:
+        """Returns the mean difference over the cells, each counting the same."""
+        changes = [scores.column(one) - scores.column(other) for scores in self.cells.values()]
+        users = [scores.users for scores in self.cells.values()]
+        draws = [resampled(change, whose, n) for n, (change, whose) in enumerate(zip(changes, users, strict=True))]
+        low, high = np.quantile(np.mean(draws, axis=0), [0.025, 0.975])
+        means = [float(change.mean()) for change in changes]
+        detail = ", ".join(f"{' '.join(cell)} {mean:+.3f}" for cell, mean in zip(self.cells, means, strict=True))
+        return Measurement(name, float(np.mean(means)), "", detail, interval=(float(low), float(high)))
+
+
+def run(domains: Mapping[str, tau.Domain]) -> list[Measurement]:
+    """Returns what each input is worth, each domain left out in turn."""
+    asked = {name: list(_asked(domain)) for name, domain in domains.items()}
+    labels = {name: runs.labels([each for _, each in found]) for name, found in asked.items()}
+    table = Table()
+    for name, found in asked.items():
+        policies = learned([rows for other, rows in labels.items() if other != name], arms())
+        for mode, each in found:
+            if each.question.ideal > 0:
+                scores = table.cells.setdefault((name, mode.name.lower()), Scores())
+                scores.add(each.question.user, reached(each, policies, arms()))
+    return list(table.rows())
+
+
+def _asked(domain: tau.Domain) -> Iterator[tuple[tau_folds.Mode, runs.Asked]]:
+    for mode, question in tau_folds.tested(domain, SEEDS):
+        yield mode, runs.Asked.of(domain, question)
+
+
+def learned(domains: Sequence[Examples], of: Arms) -> dict[str, Policy]:
+    """Returns each arm's policy, trained on these domains' labels together."""
+    together = pooled(domains, 1 / len(domains))
+    profiles = [seen(together, these) for these in of.values()]
+    heads = Recipe(members=1, plan=PLAN).fit(profiles, [0] * len(profiles))
+    return dict(zip(of, heads, strict=True))
+
+
+def reached(asked: runs.Asked, policies: Mapping[str, Policy], of: Arms) -> dict[str, float]:
+    """Returns nDCG@4 of the slate by the default's order and by each arm's."""
+    inputs = inputs_of(asked.seen)
+    candidates = asked.scene.field(asked.seen)
+
+    def ndcg(scores: Array) -> float:
+        slate = choose(candidates, order(candidates, scores), PLACES)
+        return asked.question.worth[Reading.AGREEMENT].ndcg(np.array(slate, dtype=np.int64))
+
+    found = {DEFAULT: ndcg(inputs.prior)}
+    for name, policy in policies.items():
+        part = policy.head.case_part(inputs.case * of[name]).mean(axis=0)
+        found[name] = ndcg(np.asarray(inputs.prior + policy.blend * part, np.float32))
+    return found
