@@ -124,6 +124,11 @@ def test_each_command_that_a_page_names_is_there_with_its_options(page: str):
             assert {word for word in rest if word.startswith("--")} <= options, words
 
 
+def test_the_readme_names_every_command():
+    listed = (ROOT / "README.md").read_text().split("## Commands")[1].split("`casebank COMMAND --help`")[0]
+    assert set(COMMANDS) <= {each.split()[0] for each in re.findall(r"`([^`]+)`", listed.replace("`casebank ", "`"))}
+
+
 @pytest.mark.parametrize("page", PAGES)
 async def test_each_route_that_a_page_names_is_one_of_the_api(page: str, service: Service):
     paths = service.app.openapi()["paths"]
