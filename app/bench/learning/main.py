@@ -32,6 +32,7 @@ from app.bench.learning import (
     speed,
     start,
     tau,
+    tried,
     use,
 )
 from app.bench.main import as_table
@@ -76,7 +77,8 @@ async def _start(data: Path, say: Say) -> list[Measurement]:
 
 
 async def _inputs(data: Path, _say: Say) -> list[Measurement]:
-    return inputs.run({name: await _domain(data, name) for name in (*DOMAINS, "telecom")})
+    domains = {name: await _domain(data, name) for name in (*DOMAINS, "telecom")}
+    return inputs.run({name: (each, tried.read(data / "tau" / name, each)) for name, each in domains.items()})
 
 
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:

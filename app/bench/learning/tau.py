@@ -25,7 +25,7 @@ _STEM_CHARS = 5
 """Enough to match cancelled with cancel, and few enough to match exchange with exchanging."""
 
 
-class _Run(TypedDict):
+class Run(TypedDict):
     """What is used of a line of runs.jsonl."""
 
     user: str
@@ -48,7 +48,7 @@ class _Task(TypedDict):
 
 
 RowT = TypeVar("RowT")
-_RUN, _TASK = TypeAdapter(_Run), TypeAdapter(_Task)
+_RUN, _TASK = TypeAdapter(Run), TypeAdapter(_Task)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,7 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
     Raises:
         FileNotFoundError: the folder has no ``runs.jsonl`` or no ``tasks.jsonl``.
     """
-    runs = _rows(folder / "runs.jsonl", _RUN)
+    runs = runs_of(folder)
     gold = {task["task_key"]: task["gold_actions"] for task in _rows(folder / "tasks.jsonl", _TASK)}
     done = [[step["tool"] for step in run["steps"] if not step_failed(step)] for run in runs]
     right = [[action["name"] for action in gold[run["task_id"]]] for run in runs]
@@ -107,6 +107,11 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
         tool_stems=[stems(tokens(tool)) for tool in tools],
         tool_vectors=await _vectors([tool.replace("_", " ") for tool in tools], embedder),
     )
+
+
+def runs_of(folder: Path) -> list[Run]:
+    """Returns the folder's runs, in the order of the file."""
+    return _rows(folder / "runs.jsonl", _RUN)
 
 
 def changes_state(tool: str) -> bool:

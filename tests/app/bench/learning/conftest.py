@@ -47,8 +47,13 @@ def stream(reuse: Stage) -> Service:
 
 
 @pytest.fixture(scope="session")
-async def airline(embedder: WordLlamaEmbedder) -> tau.Domain:
-    return await tau.read(_folder("tau", "airline"), embedder)
+def airline_folder() -> Path:
+    return _folder("tau", "airline")
+
+
+@pytest.fixture(scope="session")
+async def airline(airline_folder: Path, embedder: WordLlamaEmbedder) -> tau.Domain:
+    return await tau.read(airline_folder, embedder)
 
 
 @pytest.fixture(scope="session")
