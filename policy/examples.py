@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 ROUNDING = 1e-12
+LEAST_AGREED = 0.01
+"""Added to the square of how far a run did what a case did: where it agrees with none of them all share alike."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,12 +89,16 @@ def capped_shares(sizes: NDArray[np.float64], cap: float) -> NDArray[np.float64]
     return np.asarray(shares)
 
 
-def shared_credit(on_slate: NDArray[np.bool_], used: NDArray[np.bool_], said: NDArray[np.bool_]) -> Array:
+def shared_credit(
+    on_slate: NDArray[np.bool_], used: NDArray[np.bool_], said: NDArray[np.bool_], agreed: NDArray[np.floating]
+) -> Array:
     """Returns each place's share of its decision's outcome, (n, K): the one rule by which outcomes are credited.
 
-    * Where the backend said what it used, the used places share the outcome equally.
+    * Where the backend said what it used, the used places share the outcome.
     * Where it did not say, all places do.
     * Where it said that it used none, nothing earned or lost anything, as on an empty slate.
+    * Those that share do so by LEAST_AGREED and the square of how far the run then did what the case did: a case that
+      only stood beside the one that the agent followed earns next to nothing, and is blamed for next to nothing.
 
     So the shares of a rewarded decision sum to 1, or to 0. An outcome is divided and not copied because it is one
     observation: copied to each of K used cases it would count K times, cases that only rode along would grow as sure a
@@ -110,10 +116,11 @@ def shared_credit(on_slate: NDArray[np.bool_], used: NDArray[np.bool_], said: ND
         on_slate: (n, K), whether the place is filled.
         used: (n, K), whether the backend said that it used the place.
         said: (n,), whether it said anything of what it used.
+        agreed: (n, K), how well the run's plan agrees with the case's, 0 to 1; NaN: not known, which counts as 0.
     """
     sharing = np.where(said[:, None], used & on_slate, on_slate)
-    count = sharing.sum(axis=1, keepdims=True)
-    return np.asarray(sharing / np.maximum(count, 1), dtype=np.float32)
+    weight = sharing * (LEAST_AGREED + np.fmax(agreed, 0.0) ** 2)
+    return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), LEAST_AGREED), dtype=np.float32)
 
 
 def importance(propensity: NDArray[np.float64], clip: float = 5.0) -> Array:

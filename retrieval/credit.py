@@ -2,10 +2,17 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Float, case, cast, func
+from sqlalchemy import ColumnElement, Float, case, cast, func, literal
+
+from policy.examples import LEAST_AGREED
+
+NOT_KNOWN: ColumnElement[float] = cast(literal(0.0), Float)
+"""Stands for how far a run did what a place says, where nobody looks at that: all that share do so alike."""
 
 
-def shared_credit(used: ColumnElement[bool], decision: Sequence[ColumnElement[object]]) -> ColumnElement[float]:
+def shared_credit(
+    used: ColumnElement[bool], agreed: ColumnElement[float], decision: Sequence[ColumnElement[object]]
+) -> ColumnElement[float]:
     """Returns each place's share of its decision's outcome, 0 to 1; see the twin for the rule and why.
 
     It is a window function: it must see every place of the decision, those whose case or version is gone included, so
@@ -13,9 +20,11 @@ def shared_credit(used: ColumnElement[bool], decision: Sequence[ColumnElement[ob
 
     Args:
         used: of a place, whether the backend said that it used it; NULL: it did not say.
+        agreed: of a place, how well the run's plan agrees with the case's; NULL: not known.
         decision: the columns that tell one decision from another.
     """
+    weight = LEAST_AGREED + func.power(func.coalesce(cast(agreed, Float), 0.0), 2.0)
     said = func.bool_or(used.is_not(None)).over(partition_by=decision)
-    places = cast(func.count().over(partition_by=decision), Float)
-    used_places = cast(func.count().filter(used).over(partition_by=decision), Float)
-    return cast(case((~said, 1.0 / places), (used, 1.0 / used_places), else_=0.0), Float)
+    whole = func.sum(weight).over(partition_by=decision)
+    of_the_used = func.sum(weight).filter(used).over(partition_by=decision)
+    return cast(case((~said, weight / whole), (used, weight / of_the_used), else_=0.0), Float)

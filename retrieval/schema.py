@@ -244,6 +244,11 @@ decision_slots = Table(
     Column("case_id", Uuid, nullable=False, comment="no foreign key: the log outlives a pruned case"),
     Column("propensity", REAL, nullable=False),
     Column("used", Boolean, comment="whether the backend said that it used the case; null: it did not say"),
+    Column(
+        "agreed",
+        REAL,
+        comment="0 to 1: how well the plan of the run that was shown it agrees with the case's; null: not known",
+    ),
     PrimaryKeyConstraint("user_sub", "decision_id", "place"),
     ForeignKeyConstraint(["user_sub", "decision_id"], ["decisions.user_sub", "decisions.id"], ondelete="CASCADE"),
     CheckConstraint("propensity > 0 AND propensity <= 1", name="propensity"),

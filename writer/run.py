@@ -204,8 +204,8 @@ class FinishedRun(Strict):
         default=None,
         max_length=50,
         description="which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null "
-        "or left out is that it cannot say: the whole slate shares the credit. A case that the user does not have is "
-        "refused",
+        "or left out is that it cannot say: the slate shares the credit, by how far the run did what each case did. A "
+        "case that the user does not have is refused",
     )
     used_procedure_ids: list[UUID] | None = Field(
         default=None,

@@ -148,6 +148,7 @@ def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> Ca
         place=each.place,
         propensity=None if place is None else row.propensities[place],
         used=None if place is None else row.used[place],
+        agreed=None if place is None else row.agreed[place],
         reason=each.reason,
         score=each.score,
         terms=None if each.terms is None else TermsOut.model_validate(each.terms),

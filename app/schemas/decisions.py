@@ -72,6 +72,9 @@ class CandidateOut(BaseModel):
     place: int | None = Field(description="on the slate, from 1 on; null: it was not served")
     propensity: Real | None = Field(description="chance of this case in this place")
     used: bool | None = Field(description="whether the backend said that it used it; null: it did not say")
+    agreed: Real | None = Field(
+        description="how well the plan of the run that was shown it agrees with its own, 0 to 1; null: no run did"
+    )
     reason: Reason | None = Field(description="why it stands or does not; null: nobody can tell any more")
     score: Real
     terms: TermsOut | None = Field(description="null: the policy, or its features, are no longer there")

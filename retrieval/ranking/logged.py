@@ -86,27 +86,31 @@ def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
 
 
 def one_decision(user_sub: str, decision_id: UUID) -> Rows:
-    """Returns the statement for a decision with its slots: ``case_ids``, ``propensities`` and ``used``, by place."""
+    """Returns the statement for a decision with the columns of its slots, by place."""
     return _with_slots(user_sub, _WHOLE).where(decisions.c.id == decision_id)
 
 
 def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
     slots = slots_of(user_sub)
     return (
-        select(*(decisions.c[name] for name in names), slots.c.case_ids, slots.c.propensities, slots.c.used)
+        select(*(decisions.c[name] for name in names), *slots.c)
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(decisions.c.user_sub == user_sub)
     )
 
 
 def slots_of(user_sub: str) -> LateralFromClause:
-    """Returns the slots of a row of ``decisions``, by place: ``case_ids``, ``propensities``, ``used``; NULL of none."""
+    """Returns the slots of a row of ``decisions``, by place; NULL of none.
+
+    Its columns are ``case_ids``, ``propensities``, ``used`` and ``agreed``.
+    """
     slot = decision_slots.c
     return (
         select(
             func.array_agg(aggregate_order_by(slot.case_id, slot.place)).label("case_ids"),
             func.array_agg(aggregate_order_by(slot.propensity, slot.place)).label("propensities"),
             func.array_agg(aggregate_order_by(slot.used, slot.place)).label("used"),
+            func.array_agg(aggregate_order_by(slot.agreed, slot.place)).label("agreed"),
         )
         .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
         .lateral("slots")

@@ -20,8 +20,13 @@ AT_ONCE = 32
 class RunRecord(Protocol):
     """A row of a case, as far as it says what was done in it."""
 
-    effects: list[str]
-    plan: list[str]
+    @property
+    def effects(self) -> Sequence[str]:
+        """The tools that changed something, once for each success; of a run without calls the steps of its plan."""
+
+    @property
+    def plan(self) -> Sequence[str]:
+        """The steps, in words or in tokens that are equal where the words are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,7 +69,7 @@ def _statement() -> FastStatement[Reuse]:
         .cte("nearest")
     )
     slot = decision_slots.c
-    credit = shared_credit(slot.used, [nearest.c.id])
+    credit = shared_credit(slot.used, slot.agreed, [nearest.c.id])
     uses = (  # before the cases are joined: a place whose case is gone has its share all the same
         select(*nearest.c, slot.place, slot.case_id, credit.label("credit"))
         .select_from(nearest)

@@ -130,7 +130,8 @@ def logged(rng: np.random.Generator, size: int, *, candidates: int = 16, curved:
     """Slates of a toy bank drawn at random, each with one Bernoulli outcome, as training sees them."""
     bank = toy(rng, size, candidates, curved=curved)
     rows, slate = np.arange(size)[:, None], rng.random((size, candidates)).argsort(axis=1)[:, :PLACES]
-    credit = shared_credit(np.ones((size, PLACES), bool), np.zeros((size, PLACES), bool), np.zeros(size, bool))
+    nothing = np.zeros((size, PLACES))
+    credit = shared_credit(np.ones((size, PLACES), bool), nothing.astype(bool), np.zeros(size, bool), nothing)
     hardness = rng.normal(size=(size, 1)).astype(np.float32)
     odds = bank.worth[rows, slate].mean(axis=1) + hardness[:, 0]
     return Examples(

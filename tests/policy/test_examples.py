@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from policy.examples import Examples, importance, joined, shared_credit, split
 from tests.policy.builders import logged, unhurried
 
-Slates = tuple[np.ndarray, np.ndarray, np.ndarray]
+Slates = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 groups = arrays.arrays(np.int64, st.integers(0, 40), elements=st.integers(-3, 12))
 
@@ -17,14 +17,15 @@ groups = arrays.arrays(np.int64, st.integers(0, 40), elements=st.integers(-3, 12
 @st.composite
 def slates(draw: st.DrawFn) -> Slates:
     shape = draw(st.tuples(st.integers(0, 5), st.integers(1, 5)))
-    return draw(arrays.arrays(bool, shape)), draw(arrays.arrays(bool, shape)), draw(arrays.arrays(bool, shape[0]))
+    agreed = arrays.arrays(np.float32, shape, elements=st.floats(0, 1, width=32) | st.just(np.nan))
+    return tuple(draw(each) for each in (*(arrays.arrays(bool, each) for each in (shape, shape, shape[0])), agreed))
 
 
 @unhurried
 @given(slates())
 def test_the_shares_of_an_outcome_sum_to_one_or_to_nothing(world: Slates):
-    on_slate, used, said = world
-    credit = shared_credit(on_slate, used, said)
+    on_slate, used, said, agreed = world
+    credit = shared_credit(on_slate, used, said, agreed)
     assert credit.dtype == np.float32
     assert (credit >= 0).all()
     earned = np.where(said, (used & on_slate).any(axis=1), on_slate.any(axis=1))
@@ -33,11 +34,12 @@ def test_the_shares_of_an_outcome_sum_to_one_or_to_nothing(world: Slates):
 
 @unhurried
 @given(slates())
-def test_only_what_was_on_the_slate_shares_and_all_that_share_do_so_equally(world: Slates):
-    credit = shared_credit(*world)
+def test_only_what_was_on_the_slate_shares_and_what_agrees_better_earns_more(world: Slates):
+    credit, agreed = shared_credit(*world), np.nan_to_num(world[3])
     assert not credit[~world[0]].any()
-    for row in credit:
-        assert len(set(row[row > 0])) <= 1
+    for row, known in zip(credit, agreed, strict=True):
+        order = np.argsort(known, kind="stable")[row[np.argsort(known, kind="stable")] > 0]
+        assert (np.diff(row[order]) >= -1e-6).all()
 
 
 @pytest.mark.parametrize(
@@ -56,8 +58,15 @@ def test_what_the_backend_used_shares_the_outcome_and_all_do_where_it_did_not_sa
     used: list[int], said: int, expected: list[float]
 ):
     on_slate = np.array([[True, True, True, False]])
-    credit = shared_credit(on_slate, np.array([used], bool), np.array([said], bool))
-    assert credit[0] == pytest.approx(expected)
+    for known in (np.nan, 0.0, 0.7):  # whatever is known of it: all agree alike
+        credit = shared_credit(on_slate, np.array([used], bool), np.array([said], bool), np.full((1, 4), known))
+        assert credit[0] == pytest.approx(expected)
+
+
+def test_a_case_that_the_run_did_not_follow_earns_next_to_nothing_beside_one_that_it_did():
+    on_slate, nothing = np.ones((1, 4), bool), np.zeros((1, 4), bool)
+    credit = shared_credit(on_slate, nothing, np.zeros(1, bool), np.array([[1.0, 0.0, np.nan, 0.5]]))
+    assert credit[0] == pytest.approx([1.01 / 1.29, 0.01 / 1.29, 0.01 / 1.29, 0.26 / 1.29])
 
 
 propensities = arrays.arrays(np.float64, st.integers(1, 60), elements=st.floats(1e-6, 1))

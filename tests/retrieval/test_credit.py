@@ -4,25 +4,29 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Boolean, Integer, column, select, values
+from sqlalchemy import REAL, Boolean, Integer, column, select, values
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from policy.examples import shared_credit as by_policy
 from retrieval.credit import shared_credit
 
-Slate = list[bool | None]
-"""Of each place, whether the backend said that it used it; None: it did not say."""
+Place = tuple[bool | None, float | None]
+"""Whether the backend said that it used it, and how well the run agrees with it; None: nobody knows."""
+Slate = list[Place]
 
-one_for_all = st.integers(1, 5).flatmap(lambda size: st.lists(st.booleans(), min_size=size, max_size=size))
-slates = one_for_all | st.integers(1, 5).map(lambda size: [None] * size)
+agreed = st.none() | st.floats(0, 1, width=32)
+one_for_all = st.integers(1, 5).flatmap(
+    lambda size: st.lists(st.tuples(st.booleans(), agreed), min_size=size, max_size=size)
+)
+slates = one_for_all | st.lists(st.tuples(st.none(), agreed), min_size=1, max_size=5)
 
 
 async def in_sql(database_url: str, log: list[Slate]) -> list[list[float]]:
-    rows = [(number, place, used) for number, slate in enumerate(log) for place, used in enumerate(slate)]
-    slots = values(column("decision", Integer), column("place", Integer), column("used", Boolean), name="slots")
-    table = slots.data(rows)
-    share = shared_credit(sql_cast(table.c.used, Boolean), [table.c.decision])
+    rows = [(number, place, *known) for number, slate in enumerate(log) for place, known in enumerate(slate)]
+    columns = (column("decision", Integer), column("place", Integer), column("used", Boolean), column("agreed", REAL))
+    table = values(*columns, name="slots").data(rows)
+    share = shared_credit(sql_cast(table.c.used, Boolean), sql_cast(table.c.agreed, REAL), [table.c.decision])
     engine = create_async_engine(database_url)
     async with engine.connect() as connection:
         found = (await connection.execute(select(table.c.decision, table.c.place, share))).all()
@@ -37,7 +41,8 @@ async def test_both_twins_give_the_same_shares_which_sum_to_one_or_to_nothing_wh
     database_url: str, log: list[Slate]
 ):
     for slate, shares in zip(log, await in_sql(database_url, log), strict=True):
-        used = np.array([[each is True for each in slate]])
-        expected = by_policy(np.ones_like(used), used, np.array([slate[0] is not None]))
+        used, said = np.array([[place[0] is True for place in slate]]), slate[0][0] is not None
+        known = np.array([[np.nan if place[1] is None else place[1] for place in slate]])
+        expected = by_policy(np.ones_like(used), used, np.array([said]), known)
         assert shares == pytest.approx(expected[0].tolist())
-        assert sum(shares) == pytest.approx(0 if slate[0] is not None and not any(slate) else 1)
+        assert sum(shares) == pytest.approx(0 if said and not used.any() else 1)

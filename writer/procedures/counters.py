@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Subquery, Uuid, and_, any_, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.credit import shared_credit
+from retrieval.credit import NOT_KNOWN, shared_credit
 from retrieval.database.rows import Rows
 from retrieval.schema import decisions, procedures
 from writer.audit import Change, note
@@ -90,7 +90,7 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
             shown.c.version,
             decisions.c.reward,
             decisions.c.created_at,
-            shared_credit(used, [decisions.c.id]).label("share"),
+            shared_credit(used, NOT_KNOWN, [decisions.c.id]).label("share"),
         )
         .select_from(decisions.join(shown, literal(True)))
         .where(

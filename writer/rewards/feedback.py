@@ -15,6 +15,7 @@ from retrieval.telemetry import stage
 from writer.errors import NotJoined
 from writer.procedures.withdrawal import failed_runs, withdraw_learned
 from writer.profiles import lock_loop
+from writer.rewards.followed import FollowingRun, remember_agreed
 from writer.rewards.history import Given, add_reward
 
 
@@ -100,12 +101,8 @@ async def _from_retrieval(
     return agent_key, decision_id, list((await connection.scalars(began.order_by(cases.c.id))).all())
 
 
-class FinishedCase(Protocol):
-    """A case whose run is over: what it began with, what it said it used, and the reward that counts."""
-
-    @property
-    def retrieval_id(self) -> UUID | None:
-        """The retrieval that it began with."""
+class FinishedCase(FollowingRun, Protocol):
+    """A case whose run is over: what it began with, did, and said it used, and the reward that counts."""
 
     @property
     def used_case_ids(self) -> Sequence[UUID] | None:
@@ -133,6 +130,7 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
     if finished.retrieval_id is None:
         return
     await _remember_used(connection, user_sub, finished.retrieval_id, finished)
+    await remember_agreed(connection, user_sub, finished)
     if finished.reward is not None:
         given = Given(finished.reward, finished.reward_source or "heuristic", decision_id=finished.retrieval_id)
         with stage("evaluate"):

@@ -21,7 +21,7 @@ def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:
         select(
             slot.case_id,
             slot.used,
-            shared_credit(slot.used, [slot.decision_id]).label("share"),
+            shared_credit(slot.used, slot.agreed, [slot.decision_id]).label("share"),
             decisions.c.reward,
             decisions.c.reward_source,
         )

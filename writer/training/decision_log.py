@@ -31,6 +31,7 @@ class LoggedDecision:
         slate: indices of the candidates served, by place; a case that is no candidate cannot be.
         usage_known: whether the backend said which cases it used.
         used: for each place whether the backend said that it used this case.
+        agreed: for each place how well the run's plan agrees with the case's, 0 to 1; NaN: not known.
         reward: 0 to 1; NaN is missing, never zero.
     """
 
@@ -41,6 +42,7 @@ class LoggedDecision:
     slate: Slate
     usage_known: bool
     used: tuple[bool, ...]
+    agreed: tuple[float, ...]
     propensity: float
     arm: str
     version: str
@@ -74,10 +76,11 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Row(_Columns):
-    """Those columns, and of the decision's slots, by place, the cases and whether each was used; None of no slot."""
+    """Those columns, and of the decision's slots, by place, the cases and what is known of each; None of no slot."""
 
     case_ids: Sequence[UUID] | None
     used: Sequence[bool | None] | None
+    agreed: Sequence[float | None] | None
 
 
 async def read(
@@ -92,7 +95,9 @@ def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
     """Returns the statement for the latest decisions of this version of the features, each with its slots in order."""
     slots = slots_of(user_sub)
     return (
-        select(*(decisions.c[column.name] for column in fields(_Columns)), slots.c.case_ids, slots.c.used)
+        select(
+            *(decisions.c[column.name] for column in fields(_Columns)), slots.c.case_ids, slots.c.used, slots.c.agreed
+        )
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(
             decisions.c.user_sub == user_sub,
@@ -131,6 +136,7 @@ def _logged_decision(row: _Row) -> LoggedDecision:
         slate=tuple(place[case_id] for case_id in row.case_ids or ()),
         usage_known=any(used is not None for used in row.used or ()),
         used=tuple(bool(used) for used in row.used or ()),
+        agreed=tuple(np.nan if agreed is None else agreed for agreed in row.agreed or ()),
         propensity=row.slate_propensity,
         arm=row.arm,
         version=row.policy_version,

@@ -21,17 +21,17 @@ def examples(log: Sequence[LoggedDecision]) -> Examples:
     seen = [inputs_of(entry.features) for entry in known]
     case = np.zeros((count, places, len(CASE)), np.float32)
     odds = np.zeros((count, places), np.float32)
-    filled, used = np.zeros((count, places), bool), np.zeros((count, places), bool)
+    filled, used, agreed = (np.zeros((count, places), kind) for kind in (bool, bool, np.float32))
     for row, entry in enumerate(known):
         if chosen := list(entry.slate):
             case[row, : len(chosen)] = seen[row].case[chosen]
             odds[row, : len(chosen)] = seen[row].prior[chosen]
             filled[row, : len(chosen)] = True
-            used[row, : len(chosen)] = entry.used
+            used[row, : len(chosen)], agreed[row, : len(chosen)] = entry.used, entry.agreed
     return Examples(
         inputs=case,
         prior=odds,
-        credit=shared_credit(filled, used, np.array([entry.usage_known for entry in known], dtype=bool)),
+        credit=shared_credit(filled, used, np.array([entry.usage_known for entry in known], dtype=bool), agreed),
         query=_queries(seen),
         reward=np.array([entry.reward for entry in known], dtype=np.float32),
         weight=importance(np.array([entry.propensity for entry in known], dtype=np.float64)),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from app.bench.faults.ledger import Ledger
+from policy.examples import LEAST_AGREED
 
 STUCK_S = 60.0
 """How long no case may leave the queue, if it is not empty."""
@@ -23,7 +24,7 @@ _INSERTED = "SELECT subject_id::text FROM audit WHERE action = 'insert_case'"
 _DECISIONS = "SELECT id::text, reward FROM decisions"
 _REWARDS = """SELECT decision_id::text, reward, source, actor FROM rewards WHERE decision_id IS NOT NULL
               ORDER BY created_at, id"""
-_SLOTS = "SELECT decision_id::text, case_id::text, used FROM decision_slots"
+_SLOTS = "SELECT decision_id::text, case_id::text, used, agreed FROM decision_slots"
 _RECORDS = "SELECT id::text, reuse_count, reuse_reward FROM cases"
 
 
@@ -132,7 +133,10 @@ def _unsettled(decisions: Decisions, history: History) -> Iterator[str]:
 
 
 async def _wrong_credit(bank: asyncpg.Connection, decisions: Decisions) -> list[str]:
-    """Recomputes every reuse record: an outcome is shared by what was used, or by all where nobody said."""
+    """Recomputes every reuse record: an outcome is shared by what was used, or by all where nobody said.
+
+    They share it by how far the run did what each of them did.
+    """
     slates: dict[str, list[asyncpg.Record]] = defaultdict(list)
     for slot in await bank.fetch(_SLOTS):
         slates[slot["decision_id"]].append(slot)
@@ -143,9 +147,10 @@ async def _wrong_credit(bank: asyncpg.Connection, decisions: Decisions) -> list[
         if reward is None:
             continue
         used = slots if all(slot["used"] is None for slot in slots) else [slot for slot in slots if slot["used"]]
-        for slot in used:
-            counts[slot["case_id"]] += 1 / len(used)
-            sums[slot["case_id"]] += reward / len(used)
+        weights = [LEAST_AGREED + (slot["agreed"] or 0.0) ** 2 for slot in used]
+        for slot, weight in zip(used, weights, strict=True):
+            counts[slot["case_id"]] += weight / sum(weights)
+            sums[slot["case_id"]] += reward * weight / sum(weights)
     return [
         row["id"]
         for row in await bank.fetch(_RECORDS)

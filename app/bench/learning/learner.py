@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.bench.learning.memory import Memory, Scene
+from app.bench.learning.memory import Memory, Scene, alike
 from policy.decide import CANDIDATE, Budget, Policy, Trial, decide
 from policy.decide import DEFAULT as BY_DEFAULT
-from policy.examples import Array, Examples, importance, shared_credit
+from policy.examples import Array, Examples, importance
 from policy.features import Features
 from policy.inputs import CASE, QUERY, factory, inputs_of
 from policy.logged import Floats
@@ -35,6 +35,9 @@ UNTRAINED = Policy("factory", factory(1, 0), 1.0)
 RewardOf = Callable[[int, Slate], float]
 """Returns the reward, 0 to 1, of a slate shown on the scene of this number in the stream."""
 
+SharesOf = Callable[[int, Slate], Floats]
+"""Returns each place's share of that outcome, (k,): see ``policy.examples.shared_credit``."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
@@ -46,6 +49,7 @@ class Decision:
     slate: Slate
     chance: float
     reward: float
+    share: Floats
     canary: bool
 
     @property
@@ -93,14 +97,21 @@ PLAIN = Recipe(plan=CANARY_PLAN, start=untrained(len(CASE), len(QUERY), MEMBERS)
 class Service:
     """A stream of scenes, decided by the default and, on the canary's share, by the candidate of the moment."""
 
-    def __init__(
-        self, scenes: Sequence[Scene], outcome: RewardOf, effects: Floats, places: int, rng: np.random.Generator
+    def __init__(  # noqa: PLR0913 - a world, and how it is served
+        self,
+        scenes: Sequence[Scene],
+        outcome: RewardOf,
+        effects: Floats,
+        places: int,
+        rng: np.random.Generator,
+        *,
+        shares: SharesOf = lambda _now, slate: alike(slate),
     ) -> None:
         """Takes the stream, what answers its rewards, and the plans of the bank's cases, (cases, tools)."""
         self.log: list[Decision] = []
         self.candidate: Policy | None = None
         self.places = places
-        self._scenes, self._outcome, self._rng = scenes, outcome, rng
+        self._scenes, self._outcome, self._shares, self._rng = scenes, outcome, shares, rng
         self._memory = Memory(effects)
 
     def advance(self, decisions: int) -> None:
@@ -113,9 +124,11 @@ class Service:
             decided = decide(features, scene.field(features), self.places, trial)
             reward = self._outcome(now, decided.slate)
             chance = decided.lottery.chance(decided.slate)
+            share = self._shares(now, decided.slate)
             shown = Shown.of(features, decided.slate)
-            self.log.append(Decision(scene, features, shown, decided.slate, chance, reward, decided.arm == CANDIDATE))
-            self._memory.learn(scene, decided.slate, reward)
+            canary = decided.arm == CANDIDATE
+            self.log.append(Decision(scene, features, shown, decided.slate, chance, reward, share, canary))
+            self._memory.learn(scene, decided.slate, reward, share)
 
 
 def served(services: Sequence[Service], recipe: Recipe, marks: Sequence[int]) -> dict[int, list[Policy]]:
@@ -138,16 +151,17 @@ def served(services: Sequence[Service], recipe: Recipe, marks: Sequence[int]) ->
 
 
 def examples(log: Sequence[Decision], places: int) -> Examples:
-    """Returns the log as training sees it; every slate's outcome is shared by its places."""
+    """Returns the log as training sees it."""
     filled = np.array([[place < len(d.slate) for place in range(places)] for d in log])
     inputs = np.zeros((*filled.shape, len(CASE)), np.float32)
-    base = np.zeros(filled.shape, np.float32)
+    base, credit = np.zeros(filled.shape, np.float32), np.zeros(filled.shape, np.float32)
     inputs[filled] = np.concatenate([d.shown.inputs for d in log])
     base[filled] = np.concatenate([d.shown.prior for d in log])
+    credit[filled] = np.concatenate([d.share for d in log])
     return Examples(
         inputs=inputs,
         prior=base,
-        credit=shared_credit(filled, np.zeros_like(filled), np.zeros(len(log), dtype=np.bool_)),
+        credit=credit,
         query=np.concatenate([d.shown.query for d in log]),
         reward=np.array([d.reward for d in log], dtype=np.float32),
         weight=importance(np.array([d.chance for d in log])),
@@ -158,7 +172,7 @@ def examples(log: Sequence[Decision], places: int) -> Examples:
 
 def remembered(effects: Floats, log: Iterable[Decision]) -> Memory:
     """Returns what the log leaves behind."""
-    return Memory(effects, ((d.scene, d.slate, d.reward) for d in log))
+    return Memory(effects, ((d.scene, d.slate, d.reward, d.share) for d in log))
 
 
 def permuted(log: Sequence[Decision], effects: Floats, rng: np.random.Generator) -> list[Decision]:
@@ -168,7 +182,7 @@ def permuted(log: Sequence[Decision], effects: Floats, rng: np.random.Generator)
     for decision, reward in zip(log, rng.permutation([d.reward for d in log]).tolist(), strict=True):
         seen = memory.features(decision.scene)
         shuffled.append(replace(decision, reward=reward, features=seen, shown=Shown.of(seen, decision.slate)))
-        memory.learn(decision.scene, decision.slate, reward)
+        memory.learn(decision.scene, decision.slate, reward, decision.share)
     return shuffled
 
 

@@ -19,6 +19,7 @@ from app import logs
 from app.bench.learning import (
     asked,
     banking,
+    credit,
     fleet,
     fleet_gate,
     fleet_night,
@@ -81,6 +82,10 @@ async def _inputs(data: Path, _say: Say) -> list[Measurement]:
     return inputs.run({name: (each, tried.read(data / "tau" / name, each)) for name, each in domains.items()})
 
 
+async def _credit(data: Path, _say: Say) -> list[Measurement]:
+    return credit.run(await _banking(data))
+
+
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
 
@@ -122,6 +127,7 @@ PARTS: dict[str, Part] = {
     "null": _null,
     "start": _start,
     "use": _use,
+    "credit": _credit,
     "poison": _poison,
     "inputs": _inputs,
     "fleet": _fleet,

@@ -49,26 +49,34 @@ class Scene:
         return field_of(seen, self.group, self.source, None)
 
 
+def alike(slate: Slate) -> Floats:
+    """Returns the shares of a slate's places where nobody knows which of them was used, (k,)."""
+    return np.full(len(slate), 1 / max(len(slate), 1))
+
+
 class Memory:
     """Each case's record of reuse, and the uses on past states; of one profile, as of one moment."""
 
-    def __init__(self, effects: Floats, past: Iterable[tuple[Scene, Slate, float]] = ()) -> None:
-        """Takes each case's plan, (cases, tools), and the decisions so far with their rewards."""
+    def __init__(self, effects: Floats, past: Iterable[tuple[Scene, Slate, float, Floats]] = ()) -> None:
+        """Takes each case's plan, (cases, tools), and the decisions so far with their rewards and shares."""
         self._effects = effects
         self._count = np.zeros(len(effects))
         self._vectors = np.zeros((RECENT, 0))
         self._slates: list[Ints] = []
+        self._shares: list[Floats] = []
         self._rewards: list[float] = []
-        for scene, slate, reward in past:
-            self.learn(scene, slate, reward)
+        for scene, slate, reward, share in past:
+            self.learn(scene, slate, reward, share)
 
-    def learn(self, scene: Scene, slate: Slate, reward: float) -> None:
-        """Adds one rewarded decision; the backend did not say what it used, so its places share the outcome.
+    def learn(self, scene: Scene, slate: Slate, reward: float, share: Floats | None = None) -> None:
+        """Adds one rewarded decision, with each place's share of the outcome, (k,); None: all share alike.
 
-        For the same reason it proves none of them (``writer.rewards.proof``).
+        The backend did not say what it used, so nothing is proven by it (``writer.rewards.proof``).
         """
         used = scene.case[list(slate)]
-        self._count[used] += 1 / max(len(used), 1)
+        share = alike(slate) if share is None else share
+        self._count[used] += share
+        self._shares.append(share)
         if not self._rewards:
             self._vectors = np.zeros((RECENT, len(scene.vector)))
         self._vectors[len(self._rewards) % RECENT] = scene.vector
@@ -98,7 +106,7 @@ class Memory:
         return experience.ReuseHistory(
             similarity=np.repeat(similarity[near], sizes),
             reward=np.repeat(np.array(self._rewards[first:])[near], sizes),
-            credit=np.repeat(1 / np.maximum(sizes, 1), sizes),
+            credit=np.concatenate([self._shares[first + row] for row in near]),
             effects=self._effects[used],
             candidate=place[used],
         )

@@ -100,6 +100,7 @@ class Life:
                 slate=decided.slate,
                 usage_known=False,
                 used=(False,) * len(decided.slate),
+                agreed=(np.nan,) * len(decided.slate),
                 propensity=decided.lottery.chance(decided.slate),
                 arm=decided.arm,
                 version=default.VERSION if policy is None else policy.version,

@@ -278,7 +278,7 @@ export interface components {
             retrieval_id?: string | null;
             /**
              * Used Case Ids
-             * @description which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null or left out is that it cannot say: the whole slate shares the credit. A case that the user does not have is refused
+             * @description which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null or left out is that it cannot say: the slate shares the credit, by how far the run did what each case did. A case that the user does not have is refused
              */
             used_case_ids?: string[] | null;
             /**

@@ -43,6 +43,23 @@ async def test_a_case_that_served_well_moves_up(alice: User):
     assert [each for each in ids(await alice.retrieve("paint the wall")) if each in slate] == slate[::-1]
 
 
+async def test_a_case_that_a_run_followed_earns_its_reward_though_the_backend_does_not_say_what_it_used(alice: User):
+    calls = {
+        "paint the north wall": [{"tool": "paint", "status": "ok"}],
+        "paint the south wall": [{"tool": "call_a_painter", "status": "ok"}],
+    }
+    followed, beside = [await alice.retain(task, tool_traces=traces) for task, traces in calls.items()]
+    await alice.settle()
+    answer = await alice.retrieve("paint the wall")
+    body = {"retrieval_id": answer["retrieval_id"], "tool_traces": calls["paint the north wall"], "reward": 1.0}
+    await alice.retain("paint the west wall", **body)
+    await alice.settle()
+    told = (await alice.http.get(f"/v1/decisions/{answer['retrieval_id']}")).json()
+    assert {each["case_id"]: each["agreed"] for each in told["candidates"]} == {followed: 1, beside: 0}
+    assert await reuse(alice, followed) == pytest.approx((1.01 / 1.02, 1.01 / 1.02))
+    assert await reuse(alice, beside) == pytest.approx((0.01 / 1.02, 0.01 / 1.02))
+
+
 @pytest.mark.parametrize(("thumb", "reward"), [("up", 1.0), ("down", 0.0)])
 async def test_a_thumb_is_a_reward_of_one_or_nothing(thumb: str, reward: float, alice: User):
     (case_id,) = await fill(alice, ["water the garden"], reward=0.5)

@@ -32,23 +32,29 @@ class Logged:
     shown: Sequence[int]
     used: frozenset[int] | None
     reward: float | None
+    agreed: Sequence[float | None] = (None,) * SIZE
+    """Of every case, how well the run agreed with it; of procedures nobody knows."""
 
-    def shares(self) -> dict[int, float]:
+    def shares(self, *, of_cases: bool = True) -> dict[int, float]:
         """What each shown one earns, by the rule of policy."""
         used = np.array([[self.used is not None and place in self.used for place in self.shown]], bool)
-        told = shared_credit(np.ones_like(used), used, np.array([self.used is not None]))
+        agreed = [self.agreed[place] if of_cases else None for place in self.shown]
+        known = np.array([[np.nan if each is None else each for each in agreed]])
+        told = shared_credit(np.ones_like(used), used, np.array([self.used is not None]), known)
         return dict(zip(self.shown, told[0].tolist(), strict=True))
 
 
 rewards = st.none() | st.sampled_from([0.0, 0.25, 0.5, 1.0])
 shown = st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=SIZE, unique=True)
 said = st.none() | st.frozensets(st.integers(0, SIZE))  # the last one is nobody's
-logs = st.lists(st.builds(Logged, shown, said, rewards), min_size=1, max_size=6)
+agreed = st.lists(st.none() | st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=SIZE, max_size=SIZE)
+logs = st.lists(st.builds(Logged, shown, said, rewards, agreed), min_size=1, max_size=6)
 
 
-def record(log: Sequence[Logged], place: int) -> tuple[float, float]:
+def record(log: Sequence[Logged], place: int, *, of_cases: bool = True) -> tuple[float, float]:
     """The sum of the shares of one case or procedure, and of what these paid."""
-    earned = [(entry.shares().get(place, 0.0), entry.reward) for entry in log if entry.reward is not None]
+    shares = [(entry.shares(of_cases=of_cases), entry.reward) for entry in log if entry.reward is not None]
+    earned = [(share.get(place, 0.0), reward) for share, reward in shares]
     return sum(share for share, _ in earned), sum(share * reward for share, reward in earned)
 
 
@@ -99,6 +105,7 @@ async def log_decision(bank: Bank, user: str, entry: Logged, known: list[UUID], 
         for place, case_id in enumerate(picked(known, entry.shown) or [], start=1):
             slot = {"user_sub": user, "decision_id": decision_id, "place": place, "case_id": case_id, "propensity": 1.0}
             slot["used"] = None if used is None else case_id in used
+            slot["agreed"] = entry.agreed[entry.shown[place - 1]]
             await connection.execute(insert(decision_slots).values(slot))
     return decision_id
 
@@ -120,7 +127,7 @@ async def test_records_of_cases_and_procedures_are_the_sums_of_the_shares_that_p
     of_procedures = {row[0]: tuple(row[1:]) for row in await bank.read(user, read)}
     for place in range(SIZE):
         assert of_cases[known[place]] == pytest.approx(record(log, place), abs=1e-5)
-        assert of_procedures[made[place]] == pytest.approx(record(log, place), abs=1e-5)
+        assert of_procedures[made[place]] == pytest.approx(record(log, place, of_cases=False), abs=1e-5)
     worth = [sum(entry.shares().values()) for entry in log if entry.reward is not None]
     assert sum(count for count, _ in of_cases.values()) == pytest.approx(sum(worth), abs=1e-5)
     assert worth == pytest.approx([round(each) for each in worth], abs=1e-5)

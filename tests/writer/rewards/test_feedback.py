@@ -27,6 +27,8 @@ class Finished:
     reward_source: RewardSource | None = "user"
     used_case_ids: tuple[UUID, ...] | None = None
     used_procedure_ids: tuple[UUID, ...] | None = None
+    effects: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
