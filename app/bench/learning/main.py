@@ -27,6 +27,7 @@ from app.bench.learning import (
     gate,
     inputs,
     null,
+    oracle,
     poison,
     reuse,
     runs,
@@ -86,6 +87,10 @@ async def _credit(data: Path, _say: Say) -> list[Measurement]:
     return credit.run(await _banking(data))
 
 
+async def _oracle(domain: str, data: Path, _say: Say) -> list[Measurement]:
+    return oracle.run(domain, await _domain(data, domain))
+
+
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
 
@@ -130,6 +135,7 @@ PARTS: dict[str, Part] = {
     "credit": _credit,
     "poison": _poison,
     "inputs": _inputs,
+    **{f"oracle {domain}": partial(_oracle, domain) for domain in DOMAINS},
     "fleet": _fleet,
     **{f"fleet {domain}": partial(_fleet_runs, domain) for domain in (*DOMAINS, "telecom")},
     "fleet gate": _fleet_gate,
