@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 MOST_EFFECTS = 200
 
@@ -15,6 +16,7 @@ _WORKS_OUT = {"calculate", "think"}
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
+@lru_cache(maxsize=4096)  # the same few tools come in every run
 def changes_state(tool: str) -> bool:
     """Returns whether a tool of this name does more than look something up.
 

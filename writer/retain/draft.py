@@ -113,7 +113,7 @@ def _draft(run: FinishedRun) -> Draft:
     redacted = Redacted(run, *redact(raw), request_hash)
     draft = _made(redacted)
     whole = (run.run_id is None or run.tool_traces) and (run.session_id is None or run.turns)
-    return replace(draft, redacted=None if whole else redacted)
+    return draft if whole else replace(draft, redacted=redacted)
 
 
 def _made(redacted: Redacted) -> Draft:
@@ -146,6 +146,7 @@ def _made(redacted: Redacted) -> Draft:
         "used_procedure_ids": run.used_procedure_ids,
         # not what was read off the calls: their arguments are sealed, and the index is not
         "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
+        "idempotency_key": None,  # until somebody gives one
         "request_hash": redacted.request_hash,
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}

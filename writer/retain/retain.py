@@ -81,7 +81,8 @@ async def retain_draft(
     key = None if idempotency_key is None else unsecret(idempotency_key)
     if key is None and draft.run_id is not None and draft.ends_as == "retained":
         key = f"run:{draft.run_id}"  # a run ends once
-    draft = replace(draft, columns={**draft.columns, "idempotency_key": key})
+    if key is not None:
+        draft = replace(draft, columns={**draft.columns, "idempotency_key": key})
     with stage("retain.insert"):
         for _ in range(ATTEMPTS):
             try:
