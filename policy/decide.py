@@ -107,10 +107,11 @@ class Decision:
 
 def score(policy: Policy | None, features: Features) -> Scores:
     """Returns the scores of a policy; None is the untrained default."""
-    return _score(policy, inputs_of(features))
+    return score_inputs(policy, inputs_of(features))
 
 
-def _score(policy: Policy | None, seen: Inputs) -> Scores:
+def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
+    """Returns the same, of inputs that were computed before: several policies score the same candidates."""
     base = seen.prior
     nothing = np.zeros_like(base)
     if policy is None or not len(base):
@@ -147,7 +148,7 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     The arm is drawn by its share, the slate from the arm's own lottery, and the chances are those of both together.
     """
     seen = inputs_of(features)
-    wishes = {arm: _wish(field, _score(policy, seen), k) for arm, policy in trial.arms.items()}
+    wishes = {arm: _wish(field, score_inputs(policy, seen), k) for arm, policy in trial.arms.items()}
     lotteries = [_lottery(features, field, wish, trial.budget.explore) for wish in wishes.values()]
     shared = shares(trial.arms, trial.budget)
     rng = np.random.default_rng(trial.seed)

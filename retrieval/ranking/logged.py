@@ -102,15 +102,18 @@ def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
 def slots_of(user_sub: str) -> LateralFromClause:
     """Returns the slots of a row of ``decisions``, by place; NULL of none.
 
-    Its columns are ``case_ids``, ``propensities``, ``used`` and ``agreed``.
+    Its columns are ``case_ids``, ``propensities``, ``used``, ``agreed``, and ``positions``: which of the decision's
+    candidates the cases are, the first one being 1.
     """
     slot = decision_slots.c
+    position = func.array_position(decisions.c.candidate_ids, slot.case_id)
     return (
         select(
             func.array_agg(aggregate_order_by(slot.case_id, slot.place)).label("case_ids"),
             func.array_agg(aggregate_order_by(slot.propensity, slot.place)).label("propensities"),
             func.array_agg(aggregate_order_by(slot.used, slot.place)).label("used"),
             func.array_agg(aggregate_order_by(slot.agreed, slot.place)).label("agreed"),
+            func.array_agg(aggregate_order_by(position, slot.place)).label("positions"),
         )
         .where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id)
         .lateral("slots")

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from uuid import UUID
+from functools import cached_property
 
 import numpy as np
 from sqlalchemy import Select, func, select
@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
 from policy.features import Features
+from policy.inputs import Inputs, inputs_of
 from policy.slate import Field, Slate, field_of
 from retrieval.database.rows import Rows
 from retrieval.ranking.logged import slots_of
@@ -22,7 +23,7 @@ MOST_DECISIONS = 5_000
 """The latest decisions that are read; older ones were taken when the bank held other cases."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LoggedDecision:
     """One logged decision.
 
@@ -49,6 +50,11 @@ class LoggedDecision:
     reward: float
     at: datetime
 
+    @cached_property
+    def inputs(self) -> Inputs:
+        """What the network takes of the candidates; computed once, however many policies are held against the log."""
+        return inputs_of(self.features)
+
     @property
     def rewarded(self) -> bool:
         """Whether the reward is known."""
@@ -62,7 +68,6 @@ class _Columns:
     query: str
     query_group: int | None
     features: bytes
-    candidate_ids: Sequence[UUID]
     candidate_groups: Sequence[int]
     candidate_sources: Sequence[int]
     k: int
@@ -76,9 +81,12 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Row(_Columns):
-    """Those columns, and of the decision's slots, by place, the cases and what is known of each; None of no slot."""
+    """Those columns, and of the decision's slots, by place, which candidate each is and what is known of its use.
 
-    case_ids: Sequence[UUID] | None
+    The first candidate is 1; all are None of no slot.
+    """
+
+    positions: Sequence[int] | None
     used: Sequence[bool | None] | None
     agreed: Sequence[float | None] | None
 
@@ -96,7 +104,7 @@ def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
     slots = slots_of(user_sub)
     return (
         select(
-            *(decisions.c[column.name] for column in fields(_Columns)), slots.c.case_ids, slots.c.used, slots.c.agreed
+            *(decisions.c[column.name] for column in fields(_Columns)), slots.c.positions, slots.c.used, slots.c.agreed
         )
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(
@@ -122,7 +130,6 @@ def rewarded(user_sub: str, agent_key: str) -> Select[int]:
 
 def _logged_decision(row: _Row) -> LoggedDecision:
     seen = features.unpacked(row.features)
-    place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
     return LoggedDecision(
         group=group_of(row.query) if row.query_group is None else row.query_group,
         features=seen,
@@ -133,7 +140,7 @@ def _logged_decision(row: _Row) -> LoggedDecision:
             row.min_similarity,
         ),
         k=row.k,
-        slate=tuple(place[case_id] for case_id in row.case_ids or ()),
+        slate=tuple(position - 1 for position in row.positions or ()),
         usage_known=any(used is not None for used in row.used or ()),
         used=tuple(bool(used) for used in row.used or ()),
         agreed=tuple(np.nan if agreed is None else agreed for agreed in row.agreed or ()),

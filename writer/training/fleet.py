@@ -134,6 +134,8 @@ def does_worse(log: Sequence[LoggedDecision], serving: PolicyRow) -> bool:
     It may be asked every night: the chance that one is left that does no worse is at most ``Spending.error``.
     """
     since = [entry for entry in log if entry.at >= serving.created_at and entry.rewarded]
+    if len(since) < LEAVING.min_decisions:
+        return False  # as a look at them would say, which most profiles are spared
     return worse_than_default(logged(since), target(since, policy_in(serving)), target(since, None), LEAVING)
 
 

@@ -213,7 +213,8 @@ async def _read(connection: AsyncConnection, profile: Profile, fleet: Fleet) -> 
     if row is None or not row.learning:
         return _ProfileState(learns=False)
     log = await read(connection, user_sub, agent_key)
-    newest = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed").limit(1 + len(lifecycle.LIVE))
+    sound = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed")
+    newest = sound.with_only_columns(stored.c.version, stored.c.created_at).limit(1 + len(lifecycle.LIVE))
     latest = [(row.version, row.created_at) for row in await connection.execute(newest)]
     # after those: what another trainer stores in between is then seen as a trial, not only as newer
     live = await lifecycle.live_policies(connection, user_sub, agent_key)

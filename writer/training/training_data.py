@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.decide import LARGEST_LOG_ODDS, Policy, preferred, score
+from policy.decide import LARGEST_LOG_ODDS, Policy, preferred, score_inputs
 from policy.examples import Examples, importance, shared_credit
-from policy.inputs import CASE, QUERY, Inputs, inputs_of
+from policy.inputs import CASE, QUERY, Inputs
 from policy.logged import Logged, Target
 from policy.slate import Slate, choose, order
 from writer.training.decision_log import LoggedDecision
@@ -18,7 +18,7 @@ def examples(log: Sequence[LoggedDecision]) -> Examples:
     known = [entry for entry in log if entry.rewarded]
     places = max([len(entry.slate) for entry in known], default=1) or 1
     count = len(known)
-    seen = [inputs_of(entry.features) for entry in known]
+    seen = [entry.inputs for entry in known]
     case = np.zeros((count, places, len(CASE)), np.float32)
     odds = np.zeros((count, places), np.float32)
     filled, used, agreed = (np.zeros((count, places), kind) for kind in (bool, bool, np.float32))
@@ -46,7 +46,7 @@ def _queries(seen: Sequence[Inputs]) -> NDArray[np.float32]:
 
 def logged(log: Sequence[LoggedDecision]) -> Logged:
     """Returns the decisions as the gate sees them; the segment is whether the bank knew a similar task."""
-    queries = _queries([inputs_of(entry.features) for entry in log]).astype(np.float64)
+    queries = _queries([entry.inputs for entry in log]).astype(np.float64)
     known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
     return Logged(
         reward=np.array([entry.reward for entry in log], dtype=np.float64),
@@ -68,7 +68,7 @@ def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
 
 def slate_of(policy: Policy | None, entry: LoggedDecision) -> Slate:
     """Returns what the policy would have served, had nothing been drawn; None is the default."""
-    scores = score(policy, entry.features)
+    scores = score_inputs(policy, entry.inputs)
     return preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
 
 
@@ -82,7 +82,7 @@ def _predicted_reward(policy: Policy | None, entry: LoggedDecision) -> float:
     """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN for the default."""
     if policy is None:
         return float("nan")
-    seen, chosen = inputs_of(entry.features), list(entry.slate)
+    seen, chosen = entry.inputs, list(entry.slate)
     parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
     slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
     odds = policy.head.log_odds(seen.query, slate, np.array([not chosen])).mean()

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import delete
 
 from app.providers.wordllama import WordLlamaEmbedder
+from policy.inputs import inputs_of
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
 from retrieval.schema import cases
@@ -38,6 +39,22 @@ async def test_a_log_with_missing_rewards_trains_as_the_log_without_those_decisi
         await erase(bank.database, user)
     assert len(weights) == 2
     assert weights[0] == weights[1]
+
+
+async def test_a_slate_is_read_as_the_candidates_places_that_it_was_drawn_from(bank: Bank, user: str):
+    drawn = seen(20)
+    await log(bank, user, drawn)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        entries = await read(connection, user, AGENT)
+    assert [entry.slate for entry in entries] == [each.decision.slate for each in drawn]
+
+
+async def test_what_a_network_takes_of_a_decision_is_computed_once(bank: Bank, user: str):
+    await log(bank, user, seen(1))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        (entry,) = await read(connection, user, AGENT)
+    assert entry.inputs is entry.inputs
+    assert entry.inputs.case.tolist() == inputs_of(entry.features).case.tolist()
 
 
 async def test_a_log_reads_the_same_when_a_case_of_it_is_gone(bank: Bank, user: str):
