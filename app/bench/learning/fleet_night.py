@@ -7,6 +7,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,15 +27,19 @@ from policy import default, features
 from policy.decide import DEFAULT
 from policy.examples import Examples
 from policy.inputs import CASE, QUERY
+from policy.network import untrained
 from policy.train import RIDGES, Plan
 from retrieval.database.database import Database
+from retrieval.kinds import PolicyStatus
+from retrieval.ranking.policies import DIFFERS
+from retrieval.schema import SHARED
 from writer.rights.erase import erase
 from writer.training import contributions
 from writer.training.candidates import Recipe
 from writer.training.fit import Demand
 from writer.training.fleet import Fleets, train
 from writer.training.nightly import learn
-from writer.training.shared_prior import emptied
+from writer.training.shared_prior import Trained, emptied, store
 
 PROFILES, AGENTS, DECISIONS, PLACES, CANDIDATES = 10_000, 4, 30, 4, 64
 WELL = 0.6
@@ -60,15 +65,23 @@ async def run() -> list[Measurement]:
         home = Path(folder)
         try:
             looked = await _look(await empty(home, "night"))
-            return await _train_and_erase(home, await empty(home, "fleet"), looked)
+            contested = await _look(await empty(home, "contest"), live=("serving", "candidate"))
+            return await _train_and_erase(home, await empty(home, "fleet"), looked, contested)
         finally:
             postgres.release(home)
 
 
-async def _look(url: str) -> float:
-    """Returns how many seconds a night's look at one profile takes, its log read and its contribution written."""
-    await _fill_logs(url, LOOKED_AT)
+async def _look(url: str, live: Sequence[PolicyStatus] = ()) -> float:
+    """Returns how many seconds a night's look at one profile takes, its log read and its contribution written.
+
+    Args:
+        url: of an empty bank.
+        live: the fleet's policies of each agent, one in each of these states since before the first decision.
+    """
     async with service_database(url) as database:
+        for status in live:
+            await _store(database, status)
+        await _fill_logs(url, LOOKED_AT)
         started = time.perf_counter()
         nobody = Demand(decisions=LOOKED_AT * DECISIONS)  # the training is measured by itself
         outcomes = [each.outcome async for each in learn(database, RECIPE.fit, demand=nobody, fleet="on")]
@@ -77,7 +90,19 @@ async def _look(url: str) -> float:
     return took / LOOKED_AT
 
 
-async def _train_and_erase(home: Path, url: str, look_s: float) -> list[Measurement]:
+async def _store(database: Database, status: PolicyStatus) -> None:
+    """Stores a policy of each agent's fleet, which orders cases in a way of its own."""
+    rng = np.random.default_rng(len(status))
+    start = untrained(len(CASE), len(QUERY))
+    own = replace(start, linear=rng.normal(0, 0.1, start.linear.shape).astype(np.float32))
+    heads = {SHARED: start} | {f"agent-{number}": own for number in range(AGENTS)}
+    trained = {agent: Trained(head, PROFILES * DECISIONS, PROFILES) for agent, head in heads.items()}
+    lives = {agent: {"status": status, "metrics": {DIFFERS: 0.5}} for agent in heads if agent != SHARED}
+    async with database.as_worker() as connection:
+        await store(connection, trained, ["user-1"], lives)
+
+
+async def _train_and_erase(home: Path, url: str, look_s: float, contested_s: float) -> list[Measurement]:
     await _fill_contributions(url)
     async with service_database(url) as database:
         started = time.perf_counter()
@@ -94,9 +119,16 @@ async def _train_and_erase(home: Path, url: str, look_s: float) -> list[Measurem
         await training
     detail = f"{PROFILES:,} users of {AGENTS} agents with {DECISIONS} decisions each"
     night = (look_s * PROFILES + trained_s) / 60
-    looked = f"{detail}; {look_s * 1000:.1f} ms a profile, by {LOOKED_AT:,} of them, and {trained_s:.0f} s of training"
+    contest = (contested_s * PROFILES + trained_s) / 60
+
+    def looked(look_s: float) -> str:
+        return (
+            f"{detail}; {look_s * 1000:.1f} ms a profile, by {LOOKED_AT:,} of them, and {trained_s:.0f} s of training"
+        )
+
     return [
-        Measurement("fleet night: a whole night", night, "min", looked, NIGHT_MIN),
+        Measurement("fleet night: a whole night", night, "min", looked(look_s), NIGHT_MIN),
+        Measurement("fleet night: one policy serves, one on trial", contest, "min", looked(contested_s), NIGHT_MIN),
         Measurement("fleet night: trained again after an erasure", again_s, "s", f"{detail}; a process of its own"),
         Measurement(
             "fleet night: served at one erasure an hour",
