@@ -28,6 +28,8 @@ BEGIN = 1_000
 CONTRIBUTORS, DECISIONS = 200, 30
 NEW, FIRST = 50, 20
 """New users, and how many of their first decisions are judged."""
+MORE = 400
+"""New users, those among them, who tell the gain closer than the luck of so few does."""
 ATTACKED = 100
 """Contributors, and as many who are none, whom an attacker tries to tell apart by their loss."""
 PLANS = {"fleet": PLAN, "fleet with a fixed ridge of 100": Plan(ridge=100.0)}
@@ -147,10 +149,11 @@ def run(corpus: Corpus, say: Callable[[str], object] = print) -> list[Measuremen
     say("fleet: heads")
     policies = {"default": None, **{name: Policy(name, head, 1.0) for name, head in heads.items()}}
     after = BEGIN + CONTRIBUTORS
-    new = [user(corpus, number) for number in range(after, after + ATTACKED)]
+    new = [user(corpus, number) for number in range(after, after + MORE)]
+    more = {name: np.array([earned(each.stage, policies[name]) for each in new]) for name in ("default", "fleet")}
     got = {name: np.array([earned(each.stage, policy) for each in new[:NEW]]) for name, policy in policies.items()}
     members, others = (
-        np.array([loss(heads["fleet"], each.examples) for each in part]) for part in (users[:ATTACKED], new)
+        np.array([loss(heads["fleet"], each.examples) for each in part]) for part in (users[:ATTACKED], new[:ATTACKED])
     )
     detail = f"{NEW} new users' first {FIRST} decisions; {CONTRIBUTORS} users with {DECISIONS} decisions each"
     gains = [
@@ -160,6 +163,7 @@ def run(corpus: Corpus, say: Callable[[str], object] = print) -> list[Measuremen
     return [
         *(_row(name, got[name], detail) for name in ("default", *PLANS)),
         *gains,
+        _row(f"fleet - default, {MORE} new users", more["fleet"] - more["default"], "paired", GAIN, at_least=True),
         _row(f"{FORGED:.0%} forge: lost", got["fleet"] - got["forged"], f"paired, {detail}", FORGED_LOSS),
         _row("membership told", told_apart(members, others), f"by loss, {ATTACKED} and {ATTACKED}", KNOWN_MEMBER),
         *_experienced(corpus, policies["fleet"]),
