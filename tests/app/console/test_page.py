@@ -197,6 +197,15 @@ async def test_a_decision_says_of_each_candidate_why(alice: User, console: httpx
     assert "What would be served now" in text
 
 
+async def test_a_decision_shows_which_of_its_cases_the_run_followed(alice: User, console: httpx.AsyncClient):
+    things = await furnish(alice)
+    followed = "UPDATE decision_slots SET agreed = 0.83 WHERE user_sub = :user_sub AND decision_id = :id RETURNING place"
+    assert await alice.rows(followed, id=things.retrieval_id)
+    text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
+    assert '<th scope="col" class="n">Followed</th>' in text
+    assert '<td class="n">83 %</td>' in text
+
+
 async def test_settings_are_explained_changed_and_refused_with_their_name(alice: User, console: httpx.AsyncClient):
     await furnish(alice)
     form = Page((await console.get("/console/user")).text).form("/console/user/settings")
