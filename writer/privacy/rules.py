@@ -121,11 +121,10 @@ _SIGNS = {
     ENCODED: r"[A-Za-z0-9+/_-]{20}",
     TOKENLIKE: r"[\w+/=~.-]{8}\d|\d[\w+/=~.-]{9}|[\w+/=~.-]{20}",
 }
-_LOOKS = list(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
+_LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
 _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)
 ANY_RULE = _set_of([RULES[place] for place in _SET])
-ANY_LOOK = _set_of(_LOOKS)
 
 
 @cache
@@ -144,6 +143,6 @@ def _matching(data: bytes) -> list[int]:
 
 def signs(data: bytes) -> tuple[list[int], set[str]]:
     """The places of the rules that can match the text, and what else it has that asks for a closer look."""
-    looks = {_LOOKS[place][0] for place in ANY_LOOK.Match(data) or []}
+    looks = {name for name, regex in _LOOKS.items() if regex.search(data)}
     places = _matching(data)
     return ([*places, _LOOSE_PLACE] if LOOSE in looks else places), looks - {LOOSE}
