@@ -102,8 +102,9 @@ class stage:  # noqa: N801 - reads as a statement: with stage("embed")
 
     def __enter__(self) -> None:
         """Starts the clock, and a span where somebody traces."""
-        self._span = _tracer.start_as_current_span(self._name) if _traced() else nullcontext()
-        self._span.__enter__()
+        self._span = _tracer.start_as_current_span(self._name) if _traced() else None
+        if self._span is not None:
+            self._span.__enter__()
         self._started = perf_counter()
 
     def __exit__(
@@ -111,7 +112,8 @@ class stage:  # noqa: N801 - reads as a statement: with stage("embed")
     ) -> None:
         """Reports how long it took."""
         seconds = perf_counter() - self._started
-        self._span.__exit__(kind, error, trace_)
+        if self._span is not None:
+            self._span.__exit__(kind, error, trace_)
         _seconds_of(self._name).observe(seconds)
         log.debug(self._name, ms=round(seconds * 1000, 3), **({"error": kind.__name__} if kind else {}))
 
@@ -121,6 +123,10 @@ def _seconds_of(name: str) -> Histogram:
     return STAGE_SECONDS.labels(name)
 
 
+@cache
 def _traced() -> bool:
-    """Returns whether the process set up a tracer; without one, spans would cost time and go nowhere."""
+    """Returns whether the process set up a tracer before its first stage; without one, spans would go nowhere.
+
+    It is asked once: OpenTelemetry looks into the process's environment each time.
+    """
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
