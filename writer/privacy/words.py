@@ -57,14 +57,13 @@ class Words:
         """
         words = {"task": task, "plan": list(plan)}
         blob = seal(words, self.key.key, user_sub=self.user_sub, case_id=case_id, of=CASE_WORDS)
-        run = "\n".join(folded(text) for text in (task, *plan))
         tokens = {step: self.token(step) for step in plan}
         return {
             "task": "",
             "plan": [tokens[step] for step in plan],
             "effects": [tokens.get(effect, effect) for effect in effects],
             "words": blob,
-            "message_hash": self._keyed(b"run", run),
+            "message_hash": self._keyed(b"run", "\n".join((task, *plan))),
         }
 
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
