@@ -115,7 +115,7 @@ class _Bucket:
 
     quota: Quota
     author: Author
-    key: bytes
+    name: str
     at: datetime | None
 
 
@@ -124,7 +124,7 @@ class Buckets:
     """Takes tokens, from what the process holds or else from the database."""
 
     database: Database
-    _held: LRUCache[tuple[str, bytes], _Held] = field(default_factory=lambda: LRUCache(REMEMBERED))
+    _held: LRUCache[tuple[str, str, str], _Held] = field(default_factory=lambda: LRUCache(REMEMBERED))
     _asking: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def take(self, quota: Quota, author: Author, name: str, at: datetime | None = None) -> Standing:
@@ -140,19 +140,19 @@ class Buckets:
             RateExceeded: there is none.
             UserErased, DatabaseUnavailable: see Database.fast; the process held no token.
         """
-        key = author.user_sub, quota.bucket(name)
+        key = author.user_sub, quota.name, name
         if (held := self._held.get(key)) is None:
             held = self._held[key] = _Held()
         if not held.tokens:
             async with held.asking:  # one at a time: those that wait here take from what the first one got
                 if not held.tokens:
-                    await self._refill(held, _Bucket(quota, author, key[1], at))
+                    await self._refill(held, _Bucket(quota, author, name, at))
             if not held.tokens:
                 wait_s = max(0.001, held.empty_until - time.monotonic())
                 raise _exceeded(quota, wait_s)
         held.tokens -= 1
         if held.tokens < quota.block // 2 and not held.asking.locked() and held.empty_until < time.monotonic():
-            asking = asyncio.create_task(self._refill_ahead(held, _Bucket(quota, author, key[1], at)))
+            asking = asyncio.create_task(self._refill_ahead(held, _Bucket(quota, author, name, at)))
             self._asking.add(asking)
             asking.add_done_callback(self._asking.discard)
         return Standing(quota, held.tokens + held.left, max(0.0, held.whole_at - time.monotonic()))
@@ -169,7 +169,7 @@ class Buckets:
         if bucket.at is None and held.empty_until > time.monotonic():
             return
         parameters = {
-            "bucket": bucket.key,
+            "bucket": quota.bucket(bucket.name),
             "size": quota.size,
             "every": timedelta(seconds=quota.every_s),
             "block": quota.block,

@@ -163,6 +163,8 @@ class Turns:
 
     def _let_in(self) -> None:
         """Lets in whoever may start, the users in turn, and looks again when the first of those who pause may."""
+        if not self._waiting and self._alarm is None:
+            return
         let_in = True
         while let_in and self.running < self.places.in_all:
             in_turn = sorted(self._waiting, key=lambda user_sub: self._waiting[user_sub].last_turn)
