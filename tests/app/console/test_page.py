@@ -199,8 +199,8 @@ async def test_a_decision_says_of_each_candidate_why(alice: User, console: httpx
 
 async def test_a_decision_shows_which_of_its_cases_the_run_followed(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
-    followed = "UPDATE decision_slots SET agreed = 0.83 WHERE user_sub = :user_sub AND decision_id = :id RETURNING place"
-    assert await alice.rows(followed, id=things.retrieval_id)
+    followed = "UPDATE decision_slots SET agreed = 0.83 WHERE user_sub = :user_sub RETURNING place"
+    assert await alice.rows(followed)
     text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
     assert '<th scope="col" class="n">Followed</th>' in text
     assert '<td class="n">83 %</td>' in text
