@@ -1,4 +1,4 @@
-"""Benchmark 8: whose is the outcome of a slate? Simulated reuse with slates of four, in a world of known truth.
+"""Benchmark 10: whose is the outcome of a slate? Simulated reuse with slates of four, in a world of known truth.
 
 An agent that is shown four cases follows one: the first that helps, where it can tell, or any. What it then did agrees
 with the cases of the same stored answer. Three kinds of credit are held against each other on the same stream: all

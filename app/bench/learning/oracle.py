@@ -1,4 +1,4 @@
-"""Benchmark 9: where outcomes teach nothing on agent runs, what is short: the log, or what the policy sees?
+"""Benchmark 11: where outcomes teach nothing on agent runs, what is short: the log, or what the policy sees?
 
 A policy learns from outcomes of whole slates; from outcomes of which it is told, besides, which one case the agent
 followed; and from every label, which is all that any log can say. Beside its own inputs it is given one that the
@@ -13,18 +13,18 @@ from enum import Enum
 import numpy as np
 
 from app.bench.learning import runs, scores, tau, tau_folds
-from app.bench.learning.learner import MEMBERS, PLAN, Recipe, Service, examples, remembered
+from app.bench.learning.learner import PLAN, Recipe, Service, examples, remembered
 from app.bench.learning.memory import Memory
 from app.bench.learning.runs import BASE, GAIN, LABEL_PLACES, LABEL_PLAN, Asked, asked_in_training
 from app.bench.learning.scores import MANY, Scores, by_user
-from app.bench.learning.worth import PLACES, Reading
+from app.bench.learning.worth import PLACES
 from app.bench.measure import Measurement
 from policy.decide import Policy
 from policy.examples import Array, Examples
 from policy.inputs import CASE, QUERY, Inputs, inputs_of
 from policy.logged import Floats, Ints
 from policy.network import untrained
-from policy.slate import Slate, choose, order
+from policy.slate import Slate
 
 SEEDS = (0,)
 CORRELATIONS = (0.0, 0.1, 0.2, 0.4, 0.6)
@@ -147,8 +147,7 @@ def learned(lessons: Sequence[Lesson], hints: Sequence[Hint], told: Told) -> lis
     """Returns the policy that each lesson teaches, which sees its hint."""
     recipe = Recipe(members=1, plan=replace(LABEL_PLAN, ridges=PLAN.ridges)) if told is Told.LABELS else Recipe()
     width = len(CASE) + bool(hints[0].correlation)
-    members = recipe.members if told is Told.LABELS else MEMBERS
-    recipe = replace(recipe, start=untrained(width, len(QUERY), members))
+    recipe = replace(recipe, start=untrained(width, len(QUERY), recipe.members))
     taught = [_with_hint(lesson, hint) for lesson, hint in zip(lessons, hints, strict=True)]
     return recipe.fit(taught, range(len(taught)))
 
@@ -187,9 +186,7 @@ def scored(policy: Policy, hint: Hint, asked: Asked, seen: Inputs) -> Array:
 
 def reached(asked: Asked, by: Array) -> float:
     """Returns nDCG@4 of the slate that is served where the candidates are ordered by this."""
-    field = asked.scene.field(asked.seen)
-    slate = choose(field, order(field, by), PLACES)
-    return asked.question.worth[Reading.AGREEMENT].ndcg(np.array(slate, dtype=np.int64))
+    return asked.reached(lambda _question, _seen: by)
 
 
 def _known(name: str, met: Sequence[Sequence[Met]]) -> Iterator[Measurement]:
