@@ -24,7 +24,7 @@ from writer.rights.erase import erase
 from writer.run import FinishedRun
 
 PAGE = (ROOT / "docs" / "backup.md").read_text().partition("## A database of your own")[2]
-LOGICAL, BASE, RECOVER, AGAIN = [part.partition("```")[0] for part in PAGE.split("```sh\n")[1:]]
+LOGICAL, BASE, RECOVER, WAIT, AGAIN = [part.partition("```")[0] for part in PAGE.split("```sh\n")[1:]]
 
 
 def plain(url: str) -> str:
@@ -130,11 +130,13 @@ async def test_recovery_to_a_point_in_time_goes_back_to_it_and_receipts_keep_the
             await keep(url, keyring, "dave")
             await asked(url, "SELECT pg_switch_wal()")
         other.mkdir()
-        await shell(home, RECOVER, MOMENT=moment, **places)
+        slowly = RECOVER.replace("'cp", "'sleep 1 && cp")  # so that it answers before it has recovered
+        await shell(home, slowly, MOMENT=moment, **places)
         if os.geteuid() == 0:
             await shell(home, f"chown -R --reference={home / 'postgres'} {other / 'postgres'}")
         with running(other) as server:
             url = plain(server.url())
+            await shell(home, WAIT, NEW_DATABASE_URL=url)
             assert await rows_of(url) == before
             await shell(home, AGAIN, NEW_DATABASE_URL=url, RECEIPTS=str(home / "receipts"))
             rows = await rows_of(url)

@@ -33,7 +33,7 @@ RUN_BY: dict[str, tuple[str | None, ...]] = {
     "README.md": (None, None, PAGE_TESTS),
     "clients/python/README.md": (None, PYTHON, *(FRAMEWORKS,) * 5),
     "clients/typescript/README.md": (None, TYPESCRIPT),
-    "docs/backup.md": (BACKUP, BACKUP, *(OWN_DATABASE,) * 4),
+    "docs/backup.md": (BACKUP, BACKUP, *(OWN_DATABASE,) * 5),
     "docs/console.md": (PAGE_TESTS,),
     "docs/deploy.md": (*(DEPLOY,) * 5, None, PROXIES, PROXIES),
     "docs/execution-memory.md": (FINDINGS, FINDINGS),
