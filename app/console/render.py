@@ -94,8 +94,9 @@ def plain(value: float) -> str:
 
 
 def times(value: float) -> str:
-    """Returns how often something was, in words."""
-    return {0.0: "never", 1.0: "once", 2.0: "twice"}.get(value) or f"{plain(value)} times"
+    """Returns how often something was, in words; a part of a time counts to a tenth."""
+    words = {0.0: "hardly ever" if value else "never", 1.0: "once", 2.0: "twice"}
+    return words.get(round(value, 1)) or f"{plain(value)} times"
 
 
 def measured(value: float | None) -> str:

@@ -178,7 +178,7 @@ def _why(row: Candidate, *, drawn: bool) -> str:
     ]
     reward = "unknown" if row.reward is None else f"{row.reward:g}"
     record = f"{row.outcome}, reward {reward}"
-    reused = f", {row.reuse_reward:.1f} of {row.reuse_count:.1f} reuses rewarded" if row.reuse_count else ""
+    reused = f", {row.reuse_reward:.1f} of {row.reuse_count:.1f} reuses rewarded" if round(row.reuse_count, 1) else ""
     kept = "; kept as a warning: this run failed" if row.failed else ""
     tried = "; on a slate that was tried out" if drawn else ""
     return f"{' and '.join(halves)}; {record}{reused}{kept}{tried}"

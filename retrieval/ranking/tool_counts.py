@@ -1,7 +1,7 @@
 """What was done in each case, as counts of tools or of steps, and what the names of the tools mean."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,10 +44,13 @@ class ToolCounts:
     are_tools: bool
 
 
-def tool_counts(rows: Sequence[RunRecord]) -> ToolCounts:
-    """Returns what was done in the rows' cases, from ``effects`` or ``plan``."""
+def tool_counts(rows: Sequence[RunRecord], beside: Collection[str] = ()) -> ToolCounts:
+    """Returns what was done in the rows' cases, from ``effects`` or ``plan``.
+
+    Beside: tools that others used. Only where all of them used one are steps counted.
+    """
     items = [row.effects for row in rows]
-    are_tools = len({name for names in items for name in names}) > 1
+    are_tools = len({name for names in (*items, beside) for name in names}) > 1
     if not are_tools:  # an agent with one tool says what it did by its plan
         items = [[folded(step) for step in row.plan] for row in rows]
     column = {name: index for index, name in enumerate(dict.fromkeys(name for names in items for name in names))}

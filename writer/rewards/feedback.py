@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
 from retrieval.kinds import FAILED_BELOW, RewardSource, is_trusted
-from retrieval.schema import cases, decision_slots, decisions
+from retrieval.schema import cases, decisions
 from retrieval.telemetry import stage
 from writer.errors import NotJoined
 from writer.procedures.withdrawal import failed_runs, withdraw_learned
 from writer.profiles import lock_loop
-from writer.rewards.followed import FollowingRun, remember_agreed
+from writer.rewards.credit import credit_slate
+from writer.rewards.followed import FollowingRun, remember_followed, remember_followed_by, speaks_for_slate
 from writer.rewards.history import Given, add_reward
 
 
@@ -61,6 +62,8 @@ async def _evaluate(connection: AsyncConnection, user_sub: str, actor: str, feed
     agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
     await lock_loop(connection, user_sub, agent_key, decision_id)  # the worker that finishes a run does so, too
     before = await failed_runs(connection, user_sub, case_ids)  # what a failure taught stays when it is confirmed
+    if feedback.case_id and decision_id and await speaks_for_slate(connection, user_sub, decision_id, feedback.source):
+        await remember_followed_by(connection, user_sub, feedback.case_id)
     subjects = [Given(feedback.reward, feedback.source, case_id=each) for each in case_ids]
     subjects += [Given(feedback.reward, feedback.source, decision_id=decision_id)] if decision_id else []
     counted = [await add_reward(connection, user_sub, actor, each) for each in subjects]
@@ -102,15 +105,7 @@ async def _from_retrieval(
 
 
 class FinishedCase(FollowingRun, Protocol):
-    """A case whose run is over: what it began with, did, and said it used, and the reward that counts."""
-
-    @property
-    def used_case_ids(self) -> Sequence[UUID] | None:
-        """What of the slate it used; None: the backend did not say."""
-
-    @property
-    def used_procedure_ids(self) -> Sequence[UUID] | None:
-        """The same of the procedures."""
+    """A case whose run is over, with the reward that counts."""
 
     @property
     def reward(self) -> float | None:
@@ -127,23 +122,15 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
     Raises:
         NotFound: the run began with a retrieval that the user does not have.
     """
-    if finished.retrieval_id is None:
+    decision_id = finished.retrieval_id
+    if decision_id is None:
         return
-    await _remember_used(connection, user_sub, finished.retrieval_id, finished)
-    await remember_agreed(connection, user_sub, finished)
-    if finished.reward is not None:
-        given = Given(finished.reward, finished.reward_source or "heuristic", decision_id=finished.retrieval_id)
-        with stage("evaluate"):
-            await add_reward(connection, user_sub, actor, given)
-
-
-async def _remember_used(connection: AsyncConnection, user_sub: str, decision_id: UUID, finished: FinishedCase) -> None:
-    """Notes in the log which of the cases and procedures that were shown were used, as far as the backend said."""
-    if finished.used_case_ids is not None:
-        slots = update(decision_slots).where(
-            decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id == decision_id
-        )
-        await connection.execute(slots.values(used=decision_slots.c.case_id.in_(finished.used_case_ids)))
-    if finished.used_procedure_ids is not None:
-        decision = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
-        await connection.execute(decision.values(used_procedure_ids=list(finished.used_procedure_ids)))
+    source = None if finished.reward is None else finished.reward_source or "heuristic"
+    speaks = await speaks_for_slate(connection, user_sub, decision_id, source)
+    if speaks:
+        await remember_followed(connection, user_sub, finished)
+    with stage("evaluate"):
+        if finished.reward is not None and source is not None:
+            await add_reward(connection, user_sub, actor, Given(finished.reward, source, decision_id=decision_id))
+        elif speaks:  # the retrieval may have been rewarded before its run was over
+            await credit_slate(connection, user_sub, decision_id)

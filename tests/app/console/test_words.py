@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import get_args
 
+from app.console.render import times
 from app.console.words import REASONS, SETTINGS, TERMS, section
 from app.schemas.bank import ProfilePatch
 from policy.reasons import Reason
@@ -21,6 +22,11 @@ def test_every_setting_of_a_profile_is_on_the_form_with_a_sentence():
 
 def test_the_terms_shown_are_those_whose_sum_a_score_is():
     assert list(TERMS) == [each.name for each in fields(Terms)][:5]
+
+
+def test_how_often_something_was_is_told_to_a_tenth():
+    said = {0: "never", 0.0099: "hardly ever", 0.5: "0.5 times", 0.98: "once", 1: "once", 2.02: "twice", 3: "3 times"}
+    assert {value: times(value) for value in said} == said
 
 
 def test_each_path_belongs_to_a_page_of_the_menu():

@@ -41,3 +41,10 @@ async def test_exploration_stays_near_the_top_and_logs_the_chance_of_every_place
     assert () in {served for served, _ in drawn}
     assert sum(chance for _, chance in drawn) == pytest.approx(1, abs=0.2)  # the rarest may not have come up
     assert sum(chance for _, chance in drawn) <= 1 + 1e-5
+
+
+async def test_a_share_of_a_reuse_too_small_to_be_told_is_not(bank: Bank, reader: Reader, user: str):
+    words = {"task": "paint the wall", "search_text": "paint the wall"}
+    await bank.add(user, {**words, "reuse_count": 0.01, "reuse_reward": 0.01}, {**words, "reuse_count": 1.0})
+    said = [choice.why for choice in (await ask(reader, user)).choices]
+    assert sorted("reuses rewarded" in why for why in said) == [False, True]
