@@ -527,6 +527,13 @@ rewards = Table(
     Column("reward", REAL, nullable=False),
     Column("source", Text, nullable=False),
     Column("actor", Text, nullable=False),
+    Column(
+        "of_run",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="of a retrieval's: it was given for one of its runs, which was named",
+    ),
     _created(),
     PrimaryKeyConstraint("user_sub", "id"),
     ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),

@@ -65,7 +65,9 @@ async def _evaluate(connection: AsyncConnection, user_sub: str, actor: str, feed
     if feedback.case_id and decision_id and await speaks_for_slate(connection, user_sub, decision_id, feedback.source):
         await remember_followed_by(connection, user_sub, feedback.case_id)
     subjects = [Given(feedback.reward, feedback.source, case_id=each) for each in case_ids]
-    subjects += [Given(feedback.reward, feedback.source, decision_id=decision_id)] if decision_id else []
+    of_run = feedback.case_id is not None
+    if decision_id:
+        subjects.append(Given(feedback.reward, feedback.source, decision_id=decision_id, of_run=of_run))
     counted = [await add_reward(connection, user_sub, actor, each) for each in subjects]
     judged = zip(case_ids, counted, strict=False)  # the retrieval comes last
     failed = [

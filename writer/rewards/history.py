@@ -26,6 +26,8 @@ class Given:
     source: RewardSource
     case_id: UUID | None = None
     decision_id: UUID | None = None
+    of_run: bool = False
+    """Of a retrieval's: whether one of its runs was judged, and not all that begin with it."""
 
 
 def effective_reward(user_sub: str, *, case_id: UUID | None, decision_id: UUID | None) -> Select[float, str]:

@@ -60,7 +60,7 @@ async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: Cla
     """Gives the run the trusted reward that its retrieval got before it was retained, and returns it as it now stands.
 
     A run that somebody judged already keeps that reward. What other runs that began with the same retrieval passed on
-    to it is no judgement of this one.
+    to it, or were given by name, is no judgement of this one.
     """
     if case.retrieval_id is None or is_trusted(case.reward_source):
         return case
@@ -81,6 +81,7 @@ def _given_to(user_sub: str, decision_id: UUID) -> Select[float, RewardSource, s
             rewards.c.decision_id == decision_id,
             rewards.c.source != "heuristic",
             rewards.c.actor != "worker",
+            ~rewards.c.of_run,
         )
         .order_by(rewards.c.created_at.desc(), rewards.c.id.desc())
         .limit(1)

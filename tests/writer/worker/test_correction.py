@@ -131,6 +131,24 @@ async def test_feedback_that_comes_while_the_worker_holds_the_case_stays_and_is_
     assert await bank.read(user, earned) == [(0.25, "user")]
 
 
+@pytest.mark.parametrize("named", ["the first run", "the retrieval"])
+async def test_feedback_is_of_the_next_run_of_a_retrieval_only_where_it_was_not_given_to_another_by_name(
+    named: str, bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
+        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+    )
+    first = await keep(bank, user, task="rake", plan=["rake"], retrieval_id=slate.retrieval_id)
+    await drain(worker_on(server))
+    subject = {"the first run": {"case_id": first}, "the retrieval": {"decision_id": slate.retrieval_id}}
+    await reward_by(bank, user, Feedback(0.0, "user", **subject[named]))
+    second = await keep(bank, user, task="sweep", plan=["sweep"], retrieval_id=slate.retrieval_id)
+    await drain(worker_on(server))
+    row = await one(bank, user, second)
+    expected = {"the first run": (1.0, "heuristic"), "the retrieval": (0.0, "user")}
+    assert (row.reward, row.reward_source) == expected[named]
+
+
 async def test_the_slate_earns_the_corrected_guess(bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str):
     (shown,) = await bank.add(user, {"task": "rake the leaves"})
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
