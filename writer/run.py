@@ -60,7 +60,10 @@ def line(longest: int, *, blank: bool = True) -> Any:
     return text if blank else Annotated[text, AfterValidator(_says_something)]
 
 
-AgentKey = line(200)
+AgentKey = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"), AfterValidator(storable)
+]
+"""It stands in a path, and in what an operator's terminal shows: no control character."""
 TaskText = line(20_000, blank=False)
 SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\.*[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$")]
 """It stands in a path: no slash, no control character, and not dots alone."""
@@ -178,7 +181,7 @@ class FinishedRun(Strict):
         },
     )
 
-    agent: AgentKey  # type: ignore[valid-type]
+    agent: AgentKey
     task: TaskText  # type: ignore[valid-type]
     outcome: RunOutcome = "unknown"
     plan: list[line(2_000)] = Field(default_factory=list, max_length=200)  # type: ignore[valid-type]

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime
 from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
@@ -33,6 +32,7 @@ from retrieval.ranking import logged
 from retrieval.ranking.policies import OF_FLEET, name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
 from retrieval.schema import SHARED
+from writer.moment import Moment
 from writer.privacy.words import Words
 from writer.run import AgentKey
 from writer.training.lifecycle import LIVE
@@ -51,8 +51,8 @@ async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     policy_version: Annotated[str | None, Query(max_length=40)] = None,
     arm: Annotated[Arm | None, Query()] = None,
     rewarded: Annotated[bool | None, Query(description="only those with a reward, or only those without")] = None,
-    since: Annotated[AwareDatetime | None, Query(description="taken then or later")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="taken before then")] = None,
+    since: Annotated[Moment | None, Query(description="taken then or later")] = None,
+    until: Annotated[Moment | None, Query(description="taken before then")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
 ) -> DecisionsOut:

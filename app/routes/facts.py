@@ -4,7 +4,6 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime
 from sqlalchemy import RowMapping
 
 from app.deps import Caller, Parts
@@ -17,6 +16,7 @@ from retrieval.kinds import FactCategory, FactKind
 from writer.errors import SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
+from writer.moment import Moment
 from writer.privacy.words import Words
 from writer.run import AgentKey
 
@@ -37,7 +37,7 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     kind: Annotated[FactKind | None, Query()] = None,
     category: Annotated[FactCategory | None, Query()] = None,
-    as_of: Annotated[AwareDatetime | None, Query(description="what held then; unset: what holds now")] = None,
+    as_of: Annotated[Moment | None, Query(description="what held then; unset: what holds now")] = None,
     history: Annotated[bool, Query(description="also what holds no more, whenever that was")] = False,  # noqa: FBT002
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,

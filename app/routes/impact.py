@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime
 
 from app.deps import Caller, Parts
 from app.impact import Asked, impact_of
@@ -11,6 +10,7 @@ from app.intake.route import BodyRoute
 from app.problems import DOCUMENTED, raises
 from app.schemas.impact import ImpactOut
 from retrieval.errors import NotFound
+from writer.moment import Moment
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/impact", tags=["impact"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -21,8 +21,8 @@ async def get_impact(
     agent: Annotated[AgentKey, Query()],
     parts: Parts,
     caller: Caller,
-    since: Annotated[AwareDatetime | None, Query(description="decisions taken then or later")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="decisions taken before then")] = None,
+    since: Annotated[Moment | None, Query(description="decisions taken then or later")] = None,
+    until: Annotated[Moment | None, Query(description="decisions taken before then")] = None,
 ) -> ImpactOut:
     """Returns what the served slates earned beside what an empty one, the default and the last policy would have.
 

@@ -2,7 +2,9 @@
 
 from datetime import datetime
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
+
+from writer.moment import Moment
 
 
 class BeginAgainIn(BaseModel):
@@ -12,7 +14,7 @@ class BeginAgainIn(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"erased_at": "2026-11-22T08:00:00.123456+00:00"}]}
     )
 
-    erased_at: AwareDatetime = Field(description="as the 410 told it: the caller knows that the memory is gone")
+    erased_at: Moment = Field(description="as the 410 told it: the caller knows that the memory is gone")
 
 
 class BeginAgainOut(BaseModel):

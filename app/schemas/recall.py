@@ -3,11 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import SearchText
 from retrieval.kinds import FactKind, MemoryKind, Speaker
 from retrieval.recall.memory import KINDS, MOST
+from writer.moment import Moment
 from writer.run import AgentKey, SessionName, Strict
 
 
@@ -24,7 +25,7 @@ class RecallIn(Strict):
     top_k: int = Field(default=10, ge=1, le=MOST)
     kinds: list[MemoryKind] = Field(default=list(KINDS), min_length=1, max_length=len(KINDS))
     session_id: SessionName | None = Field(default=None, description="of turns those of this session alone")
-    as_of: AwareDatetime | None = Field(
+    as_of: Moment | None = Field(
         default=None,
         description="turns said until then, and facts that held then; unset: what holds now",
     )

@@ -4,7 +4,7 @@ from datetime import date
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -15,6 +15,7 @@ from writer.author import Author
 from writer.facts.extract import Told, category_of, unit_of
 from writer.facts.store import Provenance, tell
 from writer.facts.times import Days
+from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.redact import redact_text
@@ -66,8 +67,8 @@ class FactWritten(Strict):
     about_from: date | None = Field(default=None, description="first day that it speaks of")
     about_to: date | None = Field(default=None, description="last day; unset: the first")
     said_by: Speaker = "user"
-    valid_from: AwareDatetime | None = Field(default=None, description="since when it holds; unset: now")
-    valid_to: AwareDatetime | None = Field(default=None, description="until when; unset: it holds")
+    valid_from: Moment | None = Field(default=None, description="since when it holds; unset: now")
+    valid_to: Moment | None = Field(default=None, description="until when; unset: it holds")
 
     @model_validator(mode="after")
     def _times_rise(self) -> Self:

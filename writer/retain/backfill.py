@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Annotated, NamedTuple, cast
 
 import orjson
-from pydantic import AfterValidator, AwareDatetime, BaseModel, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, JsonValue, ValidationError
 from pydantic_core import PydanticCustomError
 from sqlalchemy import Select, select
 from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
@@ -19,6 +19,7 @@ from retrieval.schema import cases
 from writer.analysis.calls import failed
 from writer.author import Author
 from writer.errors import IdempotencyConflict, SecretInName, UnknownReference
+from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
 from writer.retain.draft import draft_of
@@ -200,7 +201,7 @@ def parse(text: bytes, agent: str) -> OldRun:
 class _Times(BaseModel):
     """When a run of the past was."""
 
-    created_at: Annotated[AwareDatetime, AfterValidator(_past)] | None
+    created_at: Annotated[Moment, AfterValidator(_past)] | None
 
 
 def _from_export(row: dict[str, JsonValue]) -> dict[str, JsonValue]:

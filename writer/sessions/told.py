@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from pydantic import AwareDatetime, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
 from writer.memories import text_of_turn
+from writer.moment import Moment
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, pack
 from writer.run import AgentKey, Strict, Turn
@@ -21,7 +22,7 @@ MOST_AT_ONCE = 200
 class TurnTold(Turn):
     """One message, and when it was said."""
 
-    time: AwareDatetime | None = Field(
+    time: Moment | None = Field(
         default=None, description="when it was said; unset: now. Never earlier than the turn before it, nor in future"
     )
 
