@@ -28,5 +28,5 @@ class Author:
         if source in OF_SERVICES and not self.is_service:
             raise SourceNotAllowed(
                 f"a reward of the source {source} needs a service's token (scope casebank:act-as); a user's own may say"
-                " user, or nothing"
+                " user or heuristic"
             )

@@ -213,7 +213,9 @@ class FeedbackIn(Strict):
     reward: Reward | None = None
     thumb: Literal["up", "down"] | None = None
     source: RewardSource = Field(
-        default="user", description="judge and metric are for services: a user's own token is refused"
+        default="user",
+        description="judge and metric are for services: a user's own token is refused. A heuristic does not count "
+        "where one of the others was given",
     )
 
     @model_validator(mode="after")

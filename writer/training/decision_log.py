@@ -119,11 +119,15 @@ def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
 
 
 def rewarded(user_sub: str, agent_key: str) -> Select[int]:
-    """Returns the statement that counts the profile's decisions of this version of the features that were rewarded."""
+    """Returns the statement that counts the profile's rewarded decisions that there is something to learn from.
+
+    As ``entries`` reads them: of this version of the features, and with candidates.
+    """
     return select(func.count()).where(
         decisions.c.user_sub == user_sub,
         decisions.c.agent_key == agent_key,
         decisions.c.feature_version == features.VERSION,
+        func.cardinality(decisions.c.candidate_ids) > 0,
         decisions.c.reward.is_not(None),
     )
 

@@ -141,7 +141,7 @@ export interface components {
             thumb?: ("up" | "down") | null;
             /**
              * Source
-             * @description judge and metric are for services: a user's own token is refused
+             * @description judge and metric are for services: a user's own token is refused. A heuristic does not count where one of the others was given
              * @default user
              * @enum {string}
              */

@@ -51,6 +51,17 @@ async def seen(user: User) -> dict[str, Any]:
     return answer.json()
 
 
+async def test_a_rewarded_decision_without_candidates_is_nothing_to_learn_from(alice: User):
+    found = await alice.retrieve("water the roses")
+    await alice.feedback(retrieval_id=found["retrieval_id"], reward=1)
+    assert (await seen(alice))["rewarded_decisions"] == 0
+    await alice.retain("water the roses")
+    await alice.settle()
+    found = await alice.retrieve("water the roses")
+    await alice.feedback(retrieval_id=found["retrieval_id"], reward=1)
+    assert (await seen(alice))["rewarded_decisions"] == 1
+
+
 async def until(look: Callable[[], Awaitable[Any]]) -> Any:
     """The first result that counts as true."""
     async with asyncio.timeout(TRAINED_WITHIN_S):
