@@ -8,6 +8,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from app.imported import imported
+from app.plain_commands import PlainGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ def _elsewhere() -> None:
 
 cli = typer.Typer(
     name="casebank",
+    cls=PlainGroup,
     help="Memory for agents that learns which memories help.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

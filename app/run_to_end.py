@@ -3,12 +3,13 @@
 import asyncio
 import signal
 from collections.abc import Coroutine
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import typer
 import uvloop
 from rich.console import Console
 
+from app.wrong_settings import WrongSettings
 from retrieval.errors import CasebankError
 
 EXPECTED = (CasebankError, ValueError, OSError)
@@ -22,8 +23,14 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
     try:
         return uvloop.run(work)
     except EXPECTED as error:
-        Console(stderr=True, soft_wrap=True).print(f"casebank: {error}", style="red", markup=False)
-        raise typer.Exit(1) from None
+        refuse(error)
+
+
+def refuse(error: Exception) -> NoReturn:
+    """Ends the command with what the error says: one line on standard error, or one for each wrong setting."""
+    said = str(error).replace("\n", "\ncasebank: ") if isinstance(error, WrongSettings) else str(error)
+    Console(stderr=True, soft_wrap=True).print(f"casebank: {said}", style="red", markup=False, highlight=False)
+    raise typer.Exit(1) from None
 
 
 async def until_told_to_stop(work: Coroutine[object, None, None]) -> None:

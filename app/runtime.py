@@ -77,6 +77,7 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
         async with _parts(settings, settings.database_url) as runtime:
             yield runtime
         return
+    settings.make_home()
     url = postgres.start(settings.home).url()
     try:
         await migrate(url, pgvector=settings.pgvector)
@@ -92,6 +93,7 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
     if settings.database_url is not None:
         yield settings.database_url
         return
+    settings.make_home()
     try:
         yield postgres.start(settings.home).url()
     finally:

@@ -3,9 +3,9 @@
 import socket
 
 import uvicorn
+from fastapi import FastAPI
 
 from app.intake.connections import bounded
-from app.main import create_app
 from app.open_files import OTHER_FILES, allow_files
 from app.settings import Settings
 
@@ -16,11 +16,12 @@ def check_free(host: str, port: int) -> None:
     socket.create_server((host, port), family=family).close()
 
 
-def run_server(settings: Settings, host: str, port: int) -> None:
+def run_server(app: FastAPI, host: str, port: int) -> None:
     """Serves until the process is told to end."""
+    settings: Settings = app.state.settings
     allow_files(settings.connections + OTHER_FILES)
     uvicorn.run(
-        create_app(settings),
+        app,
         host=host,
         port=port,
         http=bounded(settings),

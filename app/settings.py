@@ -10,20 +10,30 @@ from datetime import UTC, datetime
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import (
+    BaseModel,
+    Field,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.auth import OldSecret
+from app.auth import MIN_SECRET_BYTES, OldSecret
+from app.wrong_settings import WrongSettings, in_words, variable_of
 from retrieval.kinds import Fleet
 
 MASTER_KEY_DIGITS = 64
 
 
-class NoMasterKey(ValueError):
+class NoMasterKey(WrongSettings):
     """There is no usable master key; the text says how to make one."""
 
 
@@ -51,12 +61,12 @@ class Settings(BaseSettings):
     pgvector: Literal["auto", "off"] = "auto"
     """``off``: migrate as if the extension were missing; vectors are then compared by the service."""
 
+    jwks_url: str | None = None
+    """Set: tokens are RS256, with keys from here; the secrets are then unused."""
     jwt_secret: SecretStr | None = None
     """HS256 secret of at least 32 bytes; unset: the one in ``home``."""
     jwt_secrets_old: SecretStr = SecretStr("")
     """Older secrets whose tokens are still good: ``secret@until``, with spaces between them; until is ISO 8601."""
-    jwks_url: str | None = None
-    """Set: tokens are RS256, with keys from here; the secret is then unused."""
     jwt_issuer: str = "casebank"
     jwt_audience: str = "casebank"
     operator_from: str = "127.0.0.0/8 ::1/128"
@@ -174,10 +184,66 @@ class Settings(BaseSettings):
     connections_per_address: int = Field(default=200, ge=0)
     """Most at once from one address; 0: as many as in all, for a service behind a proxy, which is one address."""
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _told_in_words(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(given)
+        except ValidationError as error:
+            raise in_words(error.errors(include_url=False, include_input=False)) from None
+
+    @field_validator("jwks_url")
+    @classmethod
+    def _is_address(cls, url: str | None) -> str | None:
+        if url is not None and not _is_http(url):
+            raise ValueError("must be an address like https://issuer.example/jwks.json")
+        return url
+
+    @field_validator("jwt_secret")
+    @classmethod
+    def _is_long_enough(cls, secret: SecretStr | None, others: ValidationInfo) -> SecretStr | None:
+        if secret and not others.data.get("jwks_url") and not _is_strong(secret.get_secret_value()):
+            raise ValueError(f"needs {MIN_SECRET_BYTES} bytes at least")
+        return secret
+
+    @field_validator("jwt_secrets_old")
+    @classmethod
+    def _are_long_enough(cls, given: SecretStr, others: ValidationInfo) -> SecretStr:
+        wrong_or_set = "jwt_secret" not in others.data or others.data["jwt_secret"]
+        if wrong_or_set and not others.data.get("jwks_url"):
+            _old_secrets(given)
+        return given
+
+    @field_validator("operator_from")
+    @classmethod
+    def _are_networks(cls, text: str) -> str:
+        _networks(text)
+        return text
+
+    @field_validator("console")
+    @classmethod
+    def _are_origins(cls, text: str) -> str:
+        _origins(text)
+        return text
+
+    def make_home(self) -> None:
+        """Makes the folder ``home`` where it is not there.
+
+        Raises:
+            WrongSettings: it cannot be made.
+        """
+        with _said_of_home():
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     @cached_property
     def home_secrets(self) -> HomeSecrets:
-        """Returns the secrets kept in ``home``, made on first use."""
-        return _load_or_make_secrets(self._secrets_path, master_key=self.database_url is None)
+        """Returns the secrets kept in ``home``, made on first use.
+
+        Raises:
+            WrongSettings: they cannot be read or made.
+        """
+        with _said_of_home():
+            return _load_or_make_secrets(self._secrets_path, master_key=self.database_url is None)
 
     @property
     def _secrets_path(self) -> Path:
@@ -193,11 +259,11 @@ class Settings(BaseSettings):
         """Returns the HS256 secrets that sign no more, those of ``home`` only beside the one in ``home``.
 
         Raises:
-            ValueError: one does not say until when, or the time lacks its zone.
+            ValueError: one is too short or does not say until when, or the time lacks its zone.
         """
         if not self.jwt_secret:
             return tuple(self.home_secrets.jwt_secrets_old)
-        return tuple(_old_secret(text) for text in self.jwt_secrets_old.get_secret_value().split())
+        return _old_secrets(self.jwt_secrets_old)
 
     def rotate_signing_secret(self, until: datetime) -> None:
         """Makes a new HS256 secret in ``home``; tokens of the one before are good until that time.
@@ -225,7 +291,7 @@ class Settings(BaseSettings):
         Raises:
             ValueError: one is no network.
         """
-        return [ip_network(text) for text in self.operator_from.split()]
+        return _networks(self.operator_from)
 
     @property
     def console_origins(self) -> list[str] | None:
@@ -234,9 +300,7 @@ class Settings(BaseSettings):
         Raises:
             ValueError: one is no origin.
         """
-        if self.console == "off":
-            return None
-        return [_origin(text) for text in self.console.split() if text != "loopback"]
+        return _origins(self.console)
 
     @property
     def master_key_bytes(self) -> bytes:
@@ -278,8 +342,7 @@ class Settings(BaseSettings):
         """Returns the environment in which another process has these settings."""
         environment = dict(os.environ)
         for name in self.model_fields_set | {"home"}:
-            variable = "DATABASE_URL" if name == "database_url" else f"CASEBANK_{name.upper()}"
-            value = getattr(self, name)
+            variable, value = variable_of(name), getattr(self, name)
             if value is None:
                 environment.pop(variable, None)
             else:
@@ -287,9 +350,42 @@ class Settings(BaseSettings):
         return environment
 
 
+@contextmanager
+def _said_of_home() -> Iterator[None]:
+    """Says of what fails in there that it is the home which cannot be used, and nothing of what was read."""
+    try:
+        yield
+    except OSError as error:
+        raise WrongSettings(f"CASEBANK_HOME: cannot be used: {error.strerror}: {error.filename}") from None
+    except ValueError:
+        raise WrongSettings("CASEBANK_HOME: its secrets.json is damaged; put back a copy of it") from None
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def _is_strong(secret: str) -> bool:
+    return len(secret.encode()) >= MIN_SECRET_BYTES
+
+
+def _networks(text: str) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(part) for part in text.split()]
+    except ValueError:
+        raise ValueError("CASEBANK_OPERATOR_FROM: networks like 10.0.0.0/8 with spaces between them") from None
+
+
+def _origins(text: str) -> list[str] | None:
+    return None if text == "off" else [_origin(part) for part in text.split() if part != "loopback"]
+
+
 def _origin(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.netloc or text != f"{parts.scheme}://{parts.netloc}".lower():
+    if not _is_http(text) or text != "{0.scheme}://{0.netloc}".format(urlsplit(text)).lower():
         raise ValueError("CASEBANK_CONSOLE: loopback, off, or addresses like https://memory.example.org")
     return text
 
@@ -338,9 +434,16 @@ def _load(path: Path) -> HomeSecrets | None:
     return HomeSecrets.model_validate(json.loads(path.read_text())) if path.exists() else None
 
 
+def _old_secrets(given: SecretStr) -> tuple[OldSecret, ...]:
+    return tuple(_old_secret(text) for text in given.get_secret_value().split())
+
+
 def _old_secret(text: str) -> OldSecret:
     secret, _, until = text.rpartition("@")
     try:
-        return OldSecret(secret=secret, until=datetime.fromisoformat(until))
+        old = OldSecret(secret=secret, until=datetime.fromisoformat(until))
     except ValueError:
         raise ValueError("CASEBANK_JWT_SECRETS_OLD: each is secret@until, until like 2026-12-31T00:00:00Z") from None
+    if not _is_strong(secret):
+        raise ValueError(f"CASEBANK_JWT_SECRETS_OLD: each secret needs {MIN_SECRET_BYTES} bytes at least")
+    return old

@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from app import logs
+from app.main import create_app
 from app.server import check_free, run_server
 from app.settings import Settings
 
@@ -24,7 +25,10 @@ def serve(
         raise typer.Exit(1) from None
     settings = Settings()
     logs.as_json(settings.log_level)
+    if settings.database_url is None:
+        settings.make_home()
+    app = create_app(settings)
     Console(stderr=True).print(
         f"casebank on http://{host}:{port} (API at /docs, console at /console), state in {settings.home}", markup=False
     )
-    run_server(settings, host, port)
+    run_server(app, host, port)

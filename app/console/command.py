@@ -24,7 +24,7 @@ def open_privately(settings: Settings, address: str) -> bool:
 
     The arguments of a browser that is started are seen by everybody on the machine, the file's content is not.
     """
-    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.make_home()
     page = settings.home / "console.html"
     page.unlink(missing_ok=True)
     page.touch(mode=0o600)

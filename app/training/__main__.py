@@ -3,6 +3,9 @@
 import typer
 
 from app.imported import imported
+from app.plain_commands import PlainCommand
 
 if __name__ == "__main__":
-    typer.run(imported("app.training.command").main)
+    alone = typer.Typer(add_completion=False)
+    alone.command(cls=PlainCommand)(imported("app.training.command").main)
+    alone()

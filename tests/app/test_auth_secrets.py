@@ -12,6 +12,7 @@ from app.cli import cli
 from app.doctor.machine import tokens
 from app.runtime import make_verifier
 from app.settings import Settings
+from app.wrong_settings import WrongSettings
 
 OLD, NEW, OTHER = (name * 32 for name in "onx")
 LATER, BEFORE = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, -1))
@@ -63,8 +64,8 @@ async def test_old_secrets_come_from_the_settings(tmp_path: Path):
 
 @pytest.mark.parametrize("old", [OLD, f"{OLD}@", f"{OLD}@soon", f"{OLD}@2030-01-01T00:00:00"])
 def test_an_old_secret_without_a_date_is_refused_by_name_of_the_setting(tmp_path: Path, old: str):
-    with pytest.raises(ValueError, match="CASEBANK_JWT_SECRETS_OLD") as refused:
-        make_verifier(Settings(home=tmp_path, jwt_secret=NEW, jwt_secrets_old=old))
+    with pytest.raises(WrongSettings, match="CASEBANK_JWT_SECRETS_OLD") as refused:
+        Settings(home=tmp_path, jwt_secret=NEW, jwt_secrets_old=old)
     assert OLD not in str(refused.value)
 
 
