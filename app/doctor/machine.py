@@ -73,6 +73,9 @@ def tokens(settings: Settings) -> Finding:
 
 def _older_secrets(settings: Settings, detail: str) -> Finding:
     """Judges the secrets that sign no more: one that is past its time is of no use, and can still leak."""
+    if settings.jwt_secrets_old and not settings.jwt_secret:
+        unused = f"{detail}; CASEBANK_JWT_SECRETS_OLD is not used: the secret is the one in secrets.json"
+        return Finding("tokens", ok=False, detail=unused, advice="set CASEBANK_JWT_SECRET beside it, or take it out")
     older = settings.older_signing_secrets
     past = [old for old in older if old.until <= datetime.now(UTC)]
     if older:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import cli
+from app.doctor.machine import tokens
 from app.settings import Settings
 from app.wrong_settings import WrongSettings
 from tests.app.processes import CASEBANK, surroundings
@@ -147,3 +148,12 @@ def test_the_error_of_settings_made_in_a_program_shows_no_secret(tmp_path: Path)
     with pytest.raises(WrongSettings, match="CASEBANK_JWT_SECRET: needs 32 bytes") as refused:
         Settings(home=tmp_path, jwt_secret=secret)
     assert secret not in "".join(traceback.format_exception(refused.value))
+
+
+def test_doctor_says_that_older_secrets_are_not_used_beside_the_secret_of_the_home(tmp_path: Path):
+    old = f"{LONG}@2127-01-31T00:00:00Z"
+    unused, used = (
+        tokens(Settings(home=tmp_path, jwt_secret=secret, jwt_secrets_old=old)) for secret in (None, LONG[::-1])
+    )
+    assert (unused.ok, used.ok) == (False, True)
+    assert unused.detail.endswith("CASEBANK_JWT_SECRETS_OLD is not used: the secret is the one in secrets.json")
