@@ -2,6 +2,7 @@
 
 A dump is as secret as the database. What is sealed in it opens only with the master key, which is to be kept apart.
 Erasures win over backups: what was erased after a backup was made is erased again while that backup is restored.
+So do revocations of tokens, as far as the bank that is replaced knows of them.
 """
 
 import hashlib
@@ -26,6 +27,17 @@ from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fin
 DUMP, MANIFEST = "casebank.dump", "manifest.json"
 BANK, RESTORED, REPLACED = "casebank", "casebank_restored", "casebank_replaced"
 _PORTION_BYTES = 1 << 20
+_RECEIPTS = "SELECT user_sub, erased_at, receipt FROM erasures"
+_KEEP_RECEIPT = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_REVOCATIONS = """SELECT jti_sha256, subject_sha256, issued_before, revoked_at, expires_at, why
+FROM token_revocations ORDER BY number"""
+_KEEP_REVOCATION = """INSERT INTO token_revocations
+    (jti_sha256, subject_sha256, issued_before, revoked_at, expires_at, why)
+SELECT $1::bytea, $2::bytea, $3::timestamptz, $4::timestamptz, $5::timestamptz, $6::text
+WHERE NOT EXISTS (
+    SELECT FROM token_revocations
+    WHERE (jti_sha256, subject_sha256, issued_before, revoked_at) IS NOT DISTINCT FROM ($1, $2, $3, $4)
+)"""
 
 
 class BackupRefused(ValueError):
@@ -89,6 +101,8 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
 async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *, replace: bool) -> Restored:
     """Puts a backup in the place of the bank, less everybody who was erased since.
 
+    Tokens that were revoked stay so.
+
     Args:
         settings: of the installation; its master keys must be the backup's, or have it among them.
         folder: as `backup` left it.
@@ -108,7 +122,7 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
         if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
         erased |= await tombstones(url)
-        receipts = await _rows(url, "SELECT user_sub, erased_at, receipt FROM erasures")
+        kept = await _rows(url, _RECEIPTS), await _rows(url, _REVOCATIONS)
         admin = server.url("postgres")
         await _execute(admin, f"DROP DATABASE IF EXISTS {RESTORED}", f"CREATE DATABASE {RESTORED}")
         _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
@@ -116,7 +130,8 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
         await migrate(restored, pgvector=settings.pgvector)
         await _refuse_sealed(settings, restored)
         again = await erase_again(restored, erased)
-        await _keep_receipts(restored, receipts)
+        await _execute_many(restored, _KEEP_RECEIPT, kept[0])
+        await _execute_many(restored, _KEEP_REVOCATION, kept[1])
         count = len(await users(restored))
         # in one transaction, so that there is no moment without a bank
         swap = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
@@ -195,6 +210,15 @@ async def _execute(url: str, *statements: str) -> None:
         await connection.close()
 
 
+async def _execute_many(url: str, statement: str, rows: Sequence[asyncpg.Record]) -> None:
+    """Executes the statement once for each row."""
+    connection = await asyncpg.connect(dsn(url))
+    try:
+        await connection.executemany(statement, [tuple(row) for row in rows])
+    finally:
+        await connection.close()
+
+
 async def _rows(url: str, statement: str) -> Sequence[asyncpg.Record]:
     connection = await asyncpg.connect(dsn(url))
     try:
@@ -220,16 +244,6 @@ async def _master_keys(url: str) -> list[str]:
         return []
     rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
     return [row["fingerprint"] for row in rows]
-
-
-async def _keep_receipts(url: str, receipts: Sequence[asyncpg.Record]) -> None:
-    """Brings the receipts of the bank that goes over to the one that comes."""
-    statement = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-    connection = await asyncpg.connect(dsn(url))
-    try:
-        await connection.executemany(statement, [tuple(row) for row in receipts])
-    finally:
-        await connection.close()
 
 
 async def _refuse_sealed(settings: Settings, url: str) -> None:

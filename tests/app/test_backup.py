@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import jwt
 import pytest
 
 from app.db import service_database
@@ -136,6 +137,35 @@ async def test_who_was_erased_after_the_backup_stays_erased(tmp_path: Path):
             assert len(client.get("/v1/cases").json()["cases"]) == 1
             old = {"Authorization": tokens["alice"]}
             assert client.get("/v1/cases", headers=old).status_code == 410
+
+
+async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(tmp_path: Path):
+    with new_home() as home:
+        tokens = {user: token.removeprefix("Bearer ") for user, token in lived_in(home).items()}
+        tokens |= {user: casebank(home, "token", "--user", user).stdout.strip() for user in ("carol", "dave")}
+        casebank(home, "token", "revoke", "--user", "carol")
+        casebank(home, "backup", str(tmp_path / "one"))
+        jti = jwt.decode(tokens["alice"], options={"verify_signature": False})["jti"]
+        casebank(home, "token", "revoke", "--jti", jti, "--why", "laptop lost")
+        casebank(home, "token", "revoke", "--user", "bob")
+        before = await what_is_revoked(home)
+        assert len(before) == 3
+        for _ in range(2):
+            casebank(home, "restore", str(tmp_path / "one"), "--replace")
+            assert await what_is_revoked(home) == before
+        with Service(home) as service, service.client("dave") as client:
+            bearers = {user: {"Authorization": f"Bearer {token}"} for user, token in tokens.items()}
+            found = {user: client.get("/v1/cases", headers=bearers[user]).status_code for user in bearers}
+        assert found == {"alice": 401, "bob": 401, "carol": 401, "dave": 200}
+
+
+async def what_is_revoked(home: Path) -> list[dict[str, Any]]:
+    """The revocations, less their numbers, which are given anew."""
+    with running(home) as server:
+        connection = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+        rows = await connection.fetch("SELECT * FROM token_revocations ORDER BY revoked_at")
+        await connection.close()
+    return [{name: value for name, value in row.items() if name != "number"} for row in rows]
 
 
 async def test_on_a_new_machine_receipts_say_who_was_erased(tmp_path: Path):
