@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from app.command_line import MaybeUser, checked, parts
+from app.command_line import CENTURY_DAYS, MaybeUser, checked, parts
 from app.run_to_end import run_to_end as run
 from retrieval.errors import UserErased
 from writer.audit.sealing import AuditBroken, prune_audit
@@ -53,7 +53,7 @@ def verify(
 
 @commands.command()
 def prune(
-    days: Annotated[int, typer.Option("--keep-days", min=1, help="entries from before that go")],
+    days: Annotated[int, typer.Option("--keep-days", min=1, max=CENTURY_DAYS, help="entries from before that go")],
     user: MaybeUser = None,
     everyone: All = False,
 ) -> None:

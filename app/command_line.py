@@ -15,6 +15,9 @@ from app.settings import Settings
 PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
 """How long a command waits for one answer of the database or for its vectors in all, and for one request for them."""
 
+CENTURY_DAYS = 36_525
+"""The longest time that a command takes: what a date can be has an end."""
+
 
 def named(user: str | None) -> str | None:
     """Returns the name, from standard input where it is ``-``: there it shows in no list of processes."""

@@ -11,7 +11,7 @@ from rich.table import Table
 from sqlalchemy import RowMapping
 
 from app.auth import ACT_AS, LEEWAY_S, OPERATOR, issue_token
-from app.command_line import MaybeUser, checked, parts
+from app.command_line import CENTURY_DAYS, MaybeUser, checked, parts
 from app.revocations import Revocation, listed, revoke
 from app.run_to_end import run_to_end as run
 from app.settings import Settings
@@ -24,13 +24,14 @@ commands = typer.Typer(
 out = Console()
 
 OPERATOR_NAME = "operator"
+MAX_HOURS = 24 * CENTURY_DAYS
 
 
 @commands.callback()
 def token(
     context: typer.Context,
     user: MaybeUser = None,
-    hours: Annotated[float, typer.Option(min=0.01, help="how long it is valid")] = 24 * 30,
+    hours: Annotated[float, typer.Option(min=0.01, max=MAX_HOURS, help="how long it is valid")] = 24 * 30,
     service: Annotated[bool, typer.Option("--service", help="may act for any user it names")] = False,
     scope: Annotated[str, typer.Option(help=f"more that it may: {OPERATOR}, for /metrics")] = "",
 ) -> None:
@@ -71,6 +72,10 @@ def revoke_tokens(
     """Refuse one token from now on, or all of a user's or service's that were issued up to now."""
     if (user is not None) + (jti is not None) + token_from_stdin != 1:
         raise typer.BadParameter("one of --user, --jti and --token")
+    if user is not None:
+        checked(user)
+    if jti is not None and not jti.strip():
+        raise typer.BadParameter("an id has at least one character", param_hint="--jti")
     why, _ = redact_text(why)
     revocation = _read(sys.stdin.readline().strip(), why) if token_from_stdin else Revocation(why, jti, user)
 
@@ -121,7 +126,9 @@ def list_revoked() -> None:
 
 @commands.command("rotate-secret")
 def rotate_secret(
-    overlap_hours: Annotated[float, typer.Option(min=0, help="how long tokens of the old secret stay good")] = 24 * 30,
+    overlap_hours: Annotated[
+        float, typer.Option(min=0, max=MAX_HOURS, help="how long tokens of the old secret stay good")
+    ] = 24 * 30,
 ) -> None:
     """Make a new secret in CASEBANK_HOME; restart the services to sign and verify with it."""
     until = datetime.now(UTC) + timedelta(hours=overlap_hours)

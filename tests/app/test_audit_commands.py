@@ -144,6 +144,20 @@ async def test_a_revocation_is_listed_and_in_the_audit_of_its_subject(settings: 
     assert (verified["entries"], verified["fault"]) == (7, None)
 
 
+@pytest.mark.parametrize("days", ["36526", "99999999999"])
+async def test_entries_are_kept_for_a_hundred_years_at_most(settings: Settings, days: str):
+    done = await casebank("audit", "prune", "--keep-days", days, "--all")
+    assert (done.exit_code, "36525" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("empty", ["--jti", "--user"])
+async def test_an_empty_id_or_name_revokes_nothing(settings: Settings, empty: str):
+    before = (await casebank("token", "list-revoked")).stdout
+    done = await casebank("token", "revoke", empty, "")
+    assert (done.exit_code, empty in done.stderr) == (2, True)
+    assert (await casebank("token", "list-revoked")).stdout == before
+
+
 @pytest.mark.parametrize("words", [(), ("--user", "ada", "--jti", "x"), ("--token",)])
 async def test_what_is_to_be_revoked_must_be_clear(settings: Settings, words: tuple[str, ...]):
     assert (await casebank("token", "revoke", *words, given="no token\n")).exit_code == 2

@@ -83,6 +83,22 @@ async def test_the_secret_of_the_home_is_changed_by_a_command(tmp_path: Path, mo
     assert (tmp_path / "secrets.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(
+    "words", [("token", "--user", "ada", "--hours"), ("token", "rotate-secret", "--overlap-hours")]
+)
+@pytest.mark.parametrize("hours", ["876600.1", "1e12", "inf", "nan"])
+def test_a_time_of_more_than_a_hundred_years_is_refused_and_changes_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], hours: str
+):
+    monkeypatch.setenv("CASEBANK_HOME", str(tmp_path))
+    before = Settings(home=tmp_path).signing_secret
+    done = CliRunner().invoke(cli, [*words, hours])
+    assert (done.exit_code, words[-1] in done.stderr) == (2, True)
+    assert "876600" in done.stderr or hours == "nan"
+    assert Settings(home=tmp_path).signing_secret == before
+    assert CliRunner().invoke(cli, [*words, "876600"]).exit_code == 0
+
+
 def test_doctor_complains_of_an_old_secret_past_its_date(tmp_path: Path):
     def found(until: datetime) -> bool | None:
         return tokens(Settings(home=tmp_path, jwt_secret=NEW, jwt_secrets_old=f"{OLD}@{until.isoformat()}")).ok
