@@ -31,6 +31,7 @@ from app.wrong_settings import WrongSettings, in_words, variable_of
 from retrieval.kinds import Fleet
 
 MASTER_KEY_DIGITS = 64
+USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))
 
 
 class NoMasterKey(WrongSettings):
@@ -52,8 +53,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="CASEBANK_", extra="ignore", populate_by_name=True)
 
-    home: Path = Path(platformdirs.user_data_dir("casebank"))
-    """Where the embedded Postgres and the secrets live."""
+    home: Path = USUAL_HOME
+    """Where the embedded Postgres and the secrets live; empty is as unset, and never the current folder."""
     database_url: str | None = Field(default=None, validation_alias="DATABASE_URL")
     """Any PostgreSQL >= 15; unset: the embedded one."""
     pool_size: int = Field(default=10, ge=1)
@@ -234,6 +235,11 @@ class Settings(BaseSettings):
         """
         with _said_of_home():
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @field_validator("home", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, home: object) -> object:
+        return USUAL_HOME if isinstance(home, str) and not home.strip() else home
 
     @cached_property
     def home_secrets(self) -> HomeSecrets:

@@ -63,6 +63,18 @@ def test_another_process_with_the_environment_has_the_same_settings(
     assert here.pool_size == 3
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_home_is_the_users_data_directory_and_never_the_current_one(
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("CASEBANK_HOME", raising=False)
+    usual = Settings().home
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CASEBANK_HOME", empty)
+    assert Settings().home == usual
+    assert usual.is_absolute()
+
+
 def test_secrets_that_nobody_gave_are_made_once_and_kept_for_the_owner_alone(tmp_path: Path):
     first, second = Settings(home=tmp_path), Settings(home=tmp_path)
     assert first.signing_secret == second.signing_secret
