@@ -47,15 +47,33 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     if user is not None or not scrub:
         checked(user or "")
     if user is not None and not yes:
-        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+        _ask(user)
     say = Console(stderr=True, style="dim")
     done = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
     if done.receipt is None:
         out.print(f"scrubbed; {done.receipts} receipts say so")
         return
-    print_receipt(out, done.receipt, as_json=as_json)
-    if not done.receipt["clean"]:
+    _tell(done.receipt, as_json=as_json, was_asked=not yes)
+
+
+def _ask(user: str) -> None:
+    if not run(erasure.is_known(patient(), user)):
+        _doubt()
+    typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+
+
+def _tell(receipt: dict[str, Any], *, as_json: bool, was_asked: bool) -> None:
+    print_receipt(out, receipt, as_json=as_json)
+    if erasure.found_nothing(receipt) and not was_asked:
+        _doubt()
+    if not receipt["clean"]:
         raise typer.Exit(1)
+
+
+def _doubt() -> None:
+    """Says that a name may be misspelt; to erase it is right all the same: a repeat, or so that old tokens stay out."""
+    text = "casebank: no row of this user was found: is the name right?"
+    Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False)
 
 
 def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
-from sqlalchemy import text
+from sqlalchemy import exists, select, text
 
 from app.db import service_database
 from app.erasure.files import search
@@ -16,7 +16,7 @@ from app.runtime import owner_url, running
 from app.settings import Settings
 from retrieval.database.database import Database
 from retrieval.schema import USER_TABLES
-from writer.rights.elsewhere import digest
+from writer.rights.elsewhere import NAMES, digest, named
 from writer.rights.erase import erase
 from writer.rights.places import Scrubbed, Search, Surroundings
 from writer.rights.receipt import Issuer, stored
@@ -60,6 +60,26 @@ async def purge(settings: Settings, user: str | None, *, scrubs: bool, progress:
     if user is None:
         return Purged(None, completed)
     return Purged((await receipts(settings, digest(user)))[-1], completed)
+
+
+async def is_known(settings: Settings, user: str) -> bool:
+    """Returns whether there is a row of the user, or one of somebody else's that names the user.
+
+    Raises:
+        DatabaseUnavailable: nobody can say.
+    """
+    async with running(settings) as runtime:
+        async with runtime.database.as_eraser(user) as connection:
+            for table in USER_TABLES:
+                if await connection.scalar(select(exists().where(table.c.user_sub == user))):
+                    return True
+        async with runtime.database.as_eraser_elsewhere(user) as connection:
+            return any([await connection.scalar(named(user, column)) for column in NAMES])
+
+
+def found_nothing(receipt: dict[str, Any]) -> bool:
+    """Returns whether the erasure found neither a row of the user nor one that names the user."""
+    return not any(receipt["rows"].values()) and not any(receipt["renamed"].values())
 
 
 async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]:

@@ -112,8 +112,9 @@ async def test_a_wrong_login_and_a_wrong_database_are_one_line_that_says_so(
     assert ("refuses the login" if wrong == "login" else "no such database") in said[0]
 
 
-def test_a_user_is_not_erased_without_being_asked(home: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("DATABASE_URL", NOWHERE)
+def test_a_user_is_not_erased_without_being_asked(database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", "5" * 64)
     asked = casebank("purge", "--user", "alice", given="n\n")
     assert asked.exit_code == 1
     assert "cannot be undone" in asked.output

@@ -275,3 +275,22 @@ def test_receipts_are_printed_again_and_checked_by_anybody(settings: Settings, t
     with pytest.raises(SignatureBroken):
         verified(read(file.read_text()))
     assert casebank("purge", "--yes").exit_code == 2
+
+
+async def test_a_purge_that_finds_no_row_asks_whether_the_name_is_right_and_blocks_old_tokens_all_the_same(
+    settings: Settings,
+):
+    async def purged(*words: str, given: str = "") -> Any:
+        return await asyncio.to_thread(CliRunner().invoke, cli, ["purge", "--json", *words], given)
+
+    doubt = "no row of this user was found: is the name right?"
+    await live(settings, runs=1)
+    misspelt = await purged("--user", f"{MARK}2", "--yes")
+    assert (misspelt.exit_code, doubt in misspelt.stderr) == (0, True)
+    assert sum(read(misspelt.stdout)["rows"].values()) == 0
+    assert await command.receipts(settings, hashlib.sha256(f"{MARK}2".encode()).hexdigest())
+    for name, doubted in ((f"{MARK}3", True), (MARK, False)):
+        declined = await purged("--user", name, given="n\n")
+        assert (declined.exit_code, doubt in declined.stderr) == (1, doubted)
+        assert not await command.receipts(settings, hashlib.sha256(name.encode()).hexdigest())
+    assert doubt not in (await purged("--user", MARK, "--yes")).stderr
