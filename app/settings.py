@@ -193,6 +193,11 @@ class Settings(BaseSettings):
         except ValidationError as error:
             raise in_words(error.errors(include_url=False, include_input=False)) from None
 
+    @field_validator("home", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, home: object) -> object:
+        return USUAL_HOME if isinstance(home, str) and not home.strip() else home
+
     @field_validator("jwks_url")
     @classmethod
     def _is_address(cls, url: str | None) -> str | None:
@@ -235,11 +240,6 @@ class Settings(BaseSettings):
         """
         with _said_of_home():
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    @field_validator("home", mode="before")
-    @classmethod
-    def _empty_is_unset(cls, home: object) -> object:
-        return USUAL_HOME if isinstance(home, str) and not home.strip() else home
 
     @cached_property
     def home_secrets(self) -> HomeSecrets:

@@ -6,6 +6,6 @@ from app.imported import imported
 from app.plain_commands import PlainCommand
 
 if __name__ == "__main__":
-    alone = typer.Typer(add_completion=False)
-    alone.command(cls=PlainCommand)(imported("app.training.command").main)
-    alone()
+    program = typer.Typer(add_completion=False)
+    program.command(cls=PlainCommand)(imported("app.training.command").main)
+    program(prog_name="casebank train")  # which hands its words on to here

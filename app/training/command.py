@@ -1,6 +1,7 @@
 """Training as a process of its own, for torch has no place in the service: ``python -m app.training``."""
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
+import torch
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -31,6 +33,7 @@ from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
 Engine = Literal["local", "ray"]
+_DEVICE = re.compile(r"cpu|cuda(:(?P<number>\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +74,12 @@ async def run_again(settings: Settings, fit: Fit, seed: int) -> list[TrainingRes
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
-    user: Annotated[str | None, typer.Option(help="this user's profiles alone; -: read from standard input")] = None,
-    agent: Annotated[str | None, typer.Option(help="with --user: this agent's")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="with --agent: this profile alone; -: read from standard input")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="with --user: which assistant of that user")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="local or ray")] = "local",
-    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+    device: Annotated[str, typer.Option(help="cpu, cuda, or one of several as cuda:1")] = "cpu",
     seed: Annotated[int, typer.Option(help="the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="write train.json and plots here")] = None,
     outcomes: Annotated[
@@ -99,6 +104,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
     if engine_name not in {"local", "ray"}:
         raise typer.BadParameter("local or ray", param_hint="--engine")
+    _check_device(device, is_here=engine_name == "local")
     fit = engine("ray" if engine_name == "ray" else "local", device)
     settings = Settings()
     learnt = run_to_end(run_again(settings, fit, seed) if after_erasure else run(settings, fit, only, seed))
@@ -111,6 +117,15 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         (out_dir / "train.json").write_text(json.dumps([as_json(each) for each in learnt], indent=2) + "\n")
         for file in draw(learnt, out_dir):
             sys.stdout.write(f"{file}\n")
+
+
+def _check_device(name: str, *, is_here: bool) -> None:
+    """Refuses what no device is called, and a GPU that this machine lacks; what a cluster has only it knows."""
+    device = _DEVICE.fullmatch(name)
+    if device is None:
+        raise typer.BadParameter("cpu, cuda, or one of several as cuda:1", param_hint="--device")
+    if is_here and name != "cpu" and int(device["number"] or 0) >= torch.cuda.device_count():
+        raise typer.BadParameter("this machine has no such GPU that torch can use", param_hint="--device")
 
 
 def _counted(learnt: Sequence[TrainingResult]) -> dict[str, object]:

@@ -6,20 +6,36 @@ from pathlib import Path
 import pytest
 import typer
 from rich.console import Console
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from app.settings import Settings
 from app.training.command import as_table, engine, main, run
 from writer.training.result import TrainingResult
 
-pytest.importorskip("torch", reason="torch is not installed: casebank[train]")
+torch = pytest.importorskip("torch", reason="torch is not installed: casebank[train]")
 
 
 @pytest.mark.parametrize("words", [("--user", "alice"), ("--agent", "a"), ("--engine", "abacus")])
-def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...]):
+def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...], tmp_path: Path):
+    assert train(tmp_path, *words).exit_code == 2
+
+
+def train(home: Path, *words: str) -> Result:
     app = typer.Typer()
     app.command()(main)
-    assert CliRunner().invoke(app, words).exit_code == 2
+    return CliRunner().invoke(app, words, env={"CASEBANK_HOME": str(home), "COLUMNS": "200"})
+
+
+@pytest.mark.parametrize("engine_name", ["local", "ray"])
+@pytest.mark.parametrize("device", ["foo", "", "cuda:", "cuda:x", "cpu:1"])
+def test_an_unknown_device_is_refused_though_there_is_nothing_to_train(device: str, engine_name: str, tmp_path: Path):
+    done = train(tmp_path, "--device", device, "--engine", engine_name)
+    assert (done.exit_code, "--device" in done.stderr, "cpu, cuda" in done.stderr) == (2, True, True)
+
+
+def test_a_gpu_that_this_machine_lacks_is_refused_before_anything_is_trained(tmp_path: Path):
+    done = train(tmp_path, "--device", f"cuda:{torch.cuda.device_count()}")
+    assert (done.exit_code, "no such GPU" in done.stderr) == (2, True)
 
 
 async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tmp_path: Path):
