@@ -12,7 +12,7 @@ from rich.console import Console
 from app.wrong_settings import WrongSettings
 from retrieval.errors import CasebankError
 
-EXPECTED = (CasebankError, ValueError, OSError)
+EXPECTED = (CasebankError, WrongSettings, ValueError, OSError)
 """What a person can put right who reads the one line that it says."""
 
 Result = TypeVar("Result")

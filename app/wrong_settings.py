@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from retrieval.errors import CasebankError
-
 if TYPE_CHECKING:  # the list of all commands, which knows this error, is quicker without it
     from pydantic_core import ErrorDetails
 
@@ -16,8 +14,11 @@ WORDS = {
 """In place of pydantic's own, which are about how a text was read."""
 
 
-class WrongSettings(CasebankError):
-    """Settings that cannot be; a line for each has its name, and never the value, which may be a secret."""
+class WrongSettings(Exception):
+    """Settings that cannot be; a line for each has its name, and never the value, which may be a secret.
+
+    No request meets it, for nothing starts with them. (A ValueError would be one of pydantic's own.)
+    """
 
 
 def variable_of(field: str) -> str:
