@@ -7,9 +7,9 @@ make up freely. Two things do prove a case:
 * **It was judged**: a trusted reward, of a user, a judge or a metric, given to the case by a later call. The newest one
   counts, for the claim or against it, and outweighs all that follows.
 * **It was used, and that went well**: of decisions with a trusted reward whose backend said that it used the case, its
-  shares earned at least EARNED, and at least half of what they could have. What it said it used shares alike here: to
-  do what a case did proves nothing, for a forger writes his plans as he likes. Nor does what was merely shown beside:
-  else whatever is planted would be proven by riding along.
+  shares earned at least EARNED, and at least half of what they could have. A share is no more here than an even one: to
+  do what a case did proves nothing, for a forger writes his plans as he likes. What was merely shown beside proves
+  nothing, nor what was tried in vain before another: else whatever is planted would be proven by riding along.
 
 A forger who holds a token that may give trusted rewards can prove his own cases, as its owner could. What helps then is
 to let no such token near what he controls: see ``docs/poisoning.md``.
@@ -63,8 +63,9 @@ def _judged(user_sub: str) -> ScalarSelect[float]:
 
 
 def _used_well(user_sub: str, case_ids: Sequence[UUID]) -> ScalarSelect[bool]:
-    use = uses(user_sub, case_ids, alike=True).c
-    earned, count = func.sum(use.share * use.reward), func.sum(use.share)
+    use = uses(user_sub, case_ids).c
+    share = func.least(use.share, use.even)
+    earned, count = func.sum(share * use.reward), func.sum(share)
     told = and_(use.used, use.reward.is_not(None), use.reward_source != "heuristic")
     well = select((earned >= EARNED) & (earned >= HALF * count)).where(told, use.case_id == cases.c.id)
     return well.correlate(cases).scalar_subquery()

@@ -9,22 +9,21 @@ from retrieval.credit import NOT_KNOWN, shared_credit
 from retrieval.schema import decision_slots, decisions
 
 
-def uses(user_sub: str, case_ids: Sequence[UUID], *, alike: bool = False) -> Subquery:
+def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:
     """Returns the places of every decision that showed one of the cases, those of other cases included.
 
-    Alike: whatever the run did, all that share an outcome have the same part of it.
-
     Columns: ``case_id``, ``used`` (NULL: the backend did not say), ``share`` as ``policy.examples.shared_credit`` has
-    it, and of the decision ``reward`` and ``reward_source``, NULL where it was not rewarded.
+    it, ``even`` the same if all that share did so alike, whatever the run did, and of the decision ``reward`` and
+    ``reward_source``, NULL where it was not rewarded.
     """
     slot = decision_slots.c
-    agreed = NOT_KNOWN if alike else slot.agreed
     showed = select(slot.decision_id).where(slot.user_sub == user_sub, slot.case_id.in_(case_ids))
     return (
         select(
             slot.case_id,
             slot.used,
-            shared_credit(slot.used, agreed, [slot.decision_id]).label("share"),
+            shared_credit(slot.used, slot.agreed, [slot.decision_id]).label("share"),
+            shared_credit(slot.used, NOT_KNOWN, [slot.decision_id]).label("even"),
             decisions.c.reward,
             decisions.c.reward_source,
         )

@@ -123,13 +123,26 @@ async def test_a_run_speaks_for_the_slate_of_its_own_retrieval_alone(bank: Bank,
     assert [await agreed(bank, user, each) for each in ids] == [[0.0, 1.0], [None, None]]
 
 
-async def test_cases_that_a_backend_says_it_used_are_proven_alike_whichever_the_run_followed(bank: Bank, user: str):
-    known = await bank.add(user, *[{"effects": [tool]} for tool in ("cancel", "mail", "refund", "call")])
-    for used, proven in ((4, [False] * 4), (2, [True, True, False, False])):
-        decision_id = await log_decision(bank, user, Logged([0, 1, 2, 3], None, None), known, known)
-        await finish(bank, user, Finished(decision_id, 1.0, used_case_ids=(*known[:used],), effects=("refund",)))
-        found = select(cases.c.proven).where(cases.c.user_sub == user).order_by(cases.c.id)
-        assert [row[0] for row in await bank.read(user, found)] == proven
+@pytest.mark.parametrize(
+    ("used", "does", "proven"),
+    [
+        ("cancel mail refund call", "refund", []),
+        ("cancel mail", "refund", ["cancel", "mail"]),
+        ("cancel mail", "mail", ["mail"]),
+        ("mail", "refund", ["mail"]),
+    ],
+    ids=["one of four that it followed", "two, neither of which it followed", "one was tried in vain", "the only one"],
+)
+async def test_to_be_followed_proves_nothing_and_to_be_tried_in_vain_does_not_either(
+    used: str, does: str, proven: list[str], bank: Bank, user: str
+):
+    tools = ["cancel", "mail", "refund", "call"]
+    known = dict(zip(tools, await bank.add(user, *[{"effects": [tool]} for tool in tools]), strict=True))
+    decision_id = await log_decision(bank, user, Logged([0, 1, 2, 3], None, None), [*known.values()], [*known.values()])
+    said = tuple(known[tool] for tool in used.split())
+    await finish(bank, user, Finished(decision_id, 1.0, used_case_ids=said, effects=(does,)))
+    found = select(cases.c.effects).where(cases.c.user_sub == user, cases.c.proven).order_by(cases.c.id)
+    assert [row[0] for row in await bank.read(user, found)] == [[tool] for tool in proven]
 
 
 def began_with(decision_id: UUID, effects: Mapping[str, Sequence[str]]) -> list[dict[str, object]]:
