@@ -26,6 +26,7 @@ from app.settings import Settings
 from retrieval.ranking.slate import Question
 from retrieval.schema import USER_TABLES, erasures
 from retrieval.search.candidates import Search
+from tests.app.processes import new_home
 from writer.author import Author
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
@@ -98,11 +99,12 @@ async def live(settings: Settings, runs: int) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    monkeypatch.setenv("CASEBANK_HOME", str(tmp_path))
-    monkeypatch.delenv("DATABASE_URL", raising=False)
-    yield Settings()
-    postgres.release(tmp_path)
+def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    with new_home() as home:
+        monkeypatch.setenv("CASEBANK_HOME", str(home))
+        monkeypatch.delenv("DATABASE_URL", raising=False)
+        yield Settings()
+        postgres.release(home)
 
 
 def states(receipt: dict[str, Any]) -> dict[str, str]:
