@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
@@ -134,5 +134,11 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
     with stage("evaluate"):
         if finished.reward is not None and source is not None:
             await add_reward(connection, user_sub, actor, Given(finished.reward, source, decision_id=decision_id))
-        elif speaks:  # the retrieval may have been rewarded before its run was over
+        elif speaks and await connection.scalar(_is_rewarded(user_sub, decision_id)):  # before its run was over
             await credit_slate(connection, user_sub, decision_id)
+
+
+def _is_rewarded(user_sub: str, decision_id: UUID) -> Select[bool]:
+    return select(decisions.c.reward.is_not(None)).where(
+        decisions.c.user_sub == user_sub, decisions.c.id == decision_id
+    )

@@ -116,6 +116,16 @@ async def test_what_a_run_without_a_reward_followed_shares_the_reward_that_its_r
     assert await records(bank, user, known) == pytest.approx([0.01 / 1.02, 1.01 / 1.02] * 2)
 
 
+async def test_a_run_without_a_reward_is_no_use_of_what_a_retrieval_without_one_showed(bank: Bank, user: str):
+    known = await bank.add(user, {"effects": ["cancel"]}, {"effects": ["mail"]})
+    used = select(cases.c.last_used_at).where(cases.c.user_sub == user).order_by(cases.c.id)
+    for reward in (1.0, None):
+        before = await bank.read(user, used)
+        decision_id = await log_decision(bank, user, Logged([0, 1], None, None), known, known)
+        await finish(bank, user, Finished(decision_id, reward, effects=("mail",)))
+        assert (await bank.read(user, used) == before) is (reward is None)
+
+
 async def test_a_run_speaks_for_the_slate_of_its_own_retrieval_alone(bank: Bank, user: str):
     known = await bank.add(user, {"effects": ["cancel"]}, {"effects": ["mail"]})
     ids = [await log_decision(bank, user, Logged([0, 1], None, None), known, known) for _ in range(2)]
