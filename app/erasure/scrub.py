@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 import asyncpg
 from sqlalchemy.engine import make_url
@@ -28,6 +29,8 @@ PATIENCE_S = 120.0
 POLL_S = 0.5
 MOST_SEGMENTS = 4_096
 """Of the log, 64 GiB: more than any server keeps for itself."""
+MAGIC_HIGH_BYTES = (0xD0, 0xD1)
+"""Of the number with which each page of the log begins, in every version of PostgreSQL."""
 
 
 class ScrubRefused(CasebankError):
@@ -59,7 +62,7 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
     Args:
         url: logs in as the owner of the tables; a superuser can have the log dropped as well.
         progress: is told of each step.
-        patience_s: for a table that somebody holds, and for old transactions.
+        patience_s: for a table that somebody holds, for old transactions, and for a log that the server recycles.
 
     Raises:
         ScrubRefused: the login owns no table, a table stays in use, or an old transaction still sees what was deleted.
@@ -73,7 +76,7 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
         for table in (*TABLES, *CATALOGS):
             progress(f"rewriting {table}")
             await _rewrite(owner, table, patience_s)
-        log = await _drop_log(owner, progress)
+        log = await _drop_log(owner, progress, patience_s)
     return Rewritten(began_at, len(TABLES), log)
 
 
@@ -95,14 +98,19 @@ async def _refuse_stranger(owner: asyncpg.Connection) -> None:
         raise ScrubRefused("the login of DATABASE_URL does not own the tables: scrub with the one that migrates")
 
 
-_OLDER = """
-SELECT format('process %s of %s', pid, coalesce(nullif(application_name, ''), usename)) AS who
+_OLD_WRITERS = """
+SELECT format('process %s of %s', pid, coalesce(nullif(application_name, ''), usename, backend_type)) AS who
+FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND age(backend_xid) > age($1::xid)
+UNION ALL
+SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts WHERE age(transaction) > age($1::xid)
+"""
+"""Transactions of the whole server, for a snapshot taken beside one of another database reaches back as far."""
+
+_OLD_READERS = """
+SELECT format('process %s of %s', pid, coalesce(nullif(application_name, ''), usename, backend_type)) AS who
 FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND coalesce(datname, current_database()) = current_database()
-  AND greatest(age(backend_xmin), age(backend_xid)) > age($1::xid)
-UNION ALL
-SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts
-WHERE database = current_database() AND age(transaction) > age($1::xid)
+  AND age(backend_xmin) > age($1::xid)
 UNION ALL
 SELECT format('replication slot %s', slot_name) FROM pg_replication_slots
 WHERE greatest(age(xmin), age(catalog_xmin)) > age($1::xid)
@@ -110,13 +118,18 @@ WHERE greatest(age(xmin), age(catalog_xmin)) > age($1::xid)
 
 
 async def _wait_for_old_transactions(owner: asyncpg.Connection, progress: Progress, patience_s: float) -> None:
-    """Waits for whoever may still see what was deleted before now: for them a rewrite would keep it."""
+    """Waits for every transaction that may still see rows deleted before now: a rewrite would keep those rows.
+
+    The order of the two queries counts. Once no old writer runs, no new snapshot reaches back before now; the old
+    snapshots that are left were taken earlier, so the second query sees them.
+    """
     now = await owner.fetchval("SELECT pg_current_xact_id()::xid")
     deadline = time.monotonic() + patience_s
-    while older := [row["who"] for row in await owner.fetch(_OLDER, now)]:
+    while older := await owner.fetch(_OLD_WRITERS, now) or await owner.fetch(_OLD_READERS, now):
+        who = older[0]["who"]
         if time.monotonic() > deadline:
-            raise ScrubRefused(f"{older[0]} still sees what was deleted: end it, and repeat the scrub")
-        progress(f"waiting for {older[0]}")
+            raise ScrubRefused(f"{who} still sees what was deleted: end it, and repeat the scrub")
+        progress(f"waiting for {who}")
         await asyncio.sleep(POLL_S)
 
 
@@ -133,28 +146,32 @@ async def _rewrite(owner: asyncpg.Connection, table: str, patience_s: float) -> 
             return
 
 
-async def _drop_log(owner: asyncpg.Connection, progress: Progress) -> Log:
-    """Makes the server remove every segment of the log before the present one, where it may and nothing keeps them.
+async def _drop_log(owner: asyncpg.Connection, progress: Progress, patience_s: float) -> Log:
+    """Writes the log on until the server holds no page of it from before now, and returns what the server holds.
 
-    A segment that is kept for later keeps what is in it: none is kept meanwhile, and those that were are used up.
+    A checkpoint removes a segment of the log, or gives it a later name and keeps its content ("recycles" it). A
+    recycled segment is written over in the next round, and no setting of the server has to change for that. The pages
+    themselves show when the work is done.
     """
     if not await owner.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         return Log(None, "the login may not make the server drop it: that takes a superuser")
     progress("dropping the log")
-    now = await owner.fetchval("SELECT pg_walfile_name(pg_current_wal_insert_lsn())")
-    await owner.execute("ALTER SYSTEM SET wal_recycle = off")
-    try:
-        await owner.execute("SELECT pg_reload_conf()")
-        await _use_up_segments(owner)
-        for _ in range(2):  # one that was under way may have begun before
-            await owner.execute("CHECKPOINT")
-    finally:
-        await owner.execute("ALTER SYSTEM RESET wal_recycle")
-        await owner.execute("SELECT pg_reload_conf()")
-    oldest = (await _segments(owner))[0]
-    if oldest <= now:
-        return Log(None, "a replication slot, wal_keep_size or an archive that lags behind keeps it")
-    return Log(oldest)
+    position, last = await owner.fetchrow(
+        "SELECT lsn - '0/0' AS position, pg_walfile_name(lsn) AS last FROM pg_current_wal_insert_lsn() AS lsn"
+    )
+    await _write_past_segments(owner)
+    deadline = time.monotonic() + patience_s
+    while True:
+        segments = await _segments(owner)
+        if segments[0] <= last:
+            return Log(None, "a replication slot, wal_keep_size or an archive that lags behind keeps it")
+        old = [segment for segment in segments if await _has_page_before(owner, segment, int(position))]
+        if not old:
+            return Log(segments[0])
+        if time.monotonic() >= deadline:
+            return Log(None, f"the server recycled it, and {len(old)} segments still hold pages from before the scrub")
+        progress(f"writing over {len(old)} recycled segments of the log")
+        await _write_past_segments(owner)
 
 
 async def _segments(owner: asyncpg.Connection) -> list[str]:
@@ -167,12 +184,39 @@ SELECT max(name) >= pg_walfile_name(pg_current_wal_insert_lsn()) FROM pg_ls_wald
 """
 
 
-async def _use_up_segments(owner: asyncpg.Connection) -> None:
-    """Writes the log past every segment that there is: leaving one fills the rest of it with zeros."""
+async def _write_past_segments(owner: asyncpg.Connection) -> None:
+    """Moves the log past every segment of now, and has a checkpoint remove or recycle the segments behind it.
+
+    To leave a segment fills the rest of it with zeros.
+    """
     there = await _segments(owner)
     for _ in range(MOST_SEGMENTS):
         await owner.execute("SELECT pg_logical_emit_message(false, 'casebank', 'scrub')")
         await owner.execute("SELECT pg_switch_wal()")
         if not await owner.fetchval(_AHEAD, there):
+            await owner.execute("CHECKPOINT")
             return
     raise ScrubRefused("the server keeps more of its log than can be used up: repeat the scrub")
+
+
+_PAGE_HEADERS = """
+SELECT DISTINCT pg_read_binary_file('pg_wal/' || $1, page, 16, true) AS header
+FROM generate_series(0, pg_size_bytes(current_setting('wal_segment_size')) - 1, current_setting('wal_block_size')::int)
+  AS page
+"""
+
+
+async def _has_page_before(owner: asyncpg.Connection, segment: str, position: int) -> bool:
+    """Returns whether a page of the segment was written for a place in the log before this position.
+
+    The first 16 bytes of a page are magic number (2), flags (2), timeline (4) and position (8), in the byte order of
+    the server; a page that was never written is zeros. A segment that is gone counts as old: it may have been renamed.
+    """
+    headers = [row["header"] for row in await owner.fetch(_PAGE_HEADERS, segment)]
+    if None in headers:
+        return True
+    for header in filter(any, headers):
+        order: Literal["little", "big"] = "little" if header[1] in MAGIC_HIGH_BYTES else "big"
+        if int.from_bytes(header[8:16], order) < position:
+            return True
+    return False

@@ -16,6 +16,8 @@ DEAD_ROWS, WAL, REPLICAS, BACKUPS = "dead rows", "write-ahead log", "replicas an
 PROVIDERS, LOGS, MEMORY, DISK = "embedder and language model", "logs", "memory of running processes", "disk"
 TOMBSTONE = "tombstone"
 
+_REPEAT = "repeat the scrub; see docs/operating.md"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -152,16 +154,21 @@ def _scrubbed_rows(scrubbed: Scrubbed) -> Place:
     searched = f"{rewritten}; data files and log were searched for {looked}"
     if search.shared:
         searched += f" ({search.shared} of them left out, for they stand in rows of others)"
-    if not search.found:
-        return Place(DEAD_ROWS, "gone", f"{searched}: not found")
-    files = ", ".join(sorted(search.found))
-    return Place(DEAD_ROWS, "remains", f"{searched}: found in {files}", "repeat the scrub; see docs/operating.md")
+    if files := [file for file in search.found if not _is_log(file)]:
+        return Place(DEAD_ROWS, "remains", f"{searched}: found in {', '.join(sorted(files))}", _REPEAT)
+    return Place(DEAD_ROWS, "gone", f"{searched}: {'found in the log alone' if search.found else 'not found'}")
 
 
 def _scrubbed_log(scrubbed: Scrubbed) -> Place:
     if scrubbed.log.oldest is None:
-        return Place(WAL, "remains", scrubbed.log.why, "until its segments were overwritten or removed")
+        return Place(WAL, "remains", scrubbed.log.why, "until its segments were overwritten or removed, or a scrub")
+    if scrubbed.search and (files := [file for file in scrubbed.search.found if _is_log(file)]):
+        return Place(WAL, "remains", f"words of the user were found in {', '.join(sorted(files))}", _REPEAT)
     return Place(WAL, "gone", f"nothing before segment {scrubbed.log.oldest} is left on the server")
+
+
+def _is_log(file: str) -> bool:
+    return "pg_wal" in file.split("/")
 
 
 def _elsewhere(around: Surroundings) -> Iterator[Place]:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -214,6 +215,60 @@ async def test_a_transaction_that_still_sees_what_was_deleted_is_named_and_waite
         assert on_disk(settings.home) == {}
 
 
+async def test_a_writer_in_another_database_is_named_and_waited_for_because_snapshots_reach_back_to_it(
+    settings: Settings,
+):
+    async with running(settings) as runtime:
+        server = postgres.start(settings.home)
+        await retain(runtime.database, runtime.keyring, marked(0), Author(MARK, MARK, datetime.now(UTC)))
+        elsewhere = await asyncpg.connect(
+            server.url("postgres").replace("+asyncpg", ""), server_settings={"application_name": "another program"}
+        )
+        async with elsewhere.transaction():
+            await elsewhere.execute("SELECT pg_current_xact_id()")
+            await erase(runtime.database, MARK)
+            with pytest.raises(ScrubRefused, match="another program"):
+                await scrub(server.url(), lambda _step: None, patience_s=0.5)
+        await elsewhere.close()
+        assert (await scrub(server.url(), lambda _step: None)).log.oldest
+        assert on_disk(settings.home) == {}
+
+
+async def test_segments_that_the_server_recycles_are_told_until_they_are_written_over(settings: Settings):
+    async with running(settings) as runtime:
+        server = postgres.start(settings.home)
+        await retain(runtime.database, runtime.keyring, marked(0), Author(MARK, MARK, datetime.now(UTC)))
+        await erase(runtime.database, MARK)
+
+        def stop_server(step: str) -> None:
+            """Stops the process that passes changed settings on, so that checkpoints recycle whatever is set."""
+            if step == "dropping the log":
+                os.kill(server.pid, signal.SIGSTOP)
+
+        try:
+            impatient = await scrub(server.url(), stop_server, patience_s=0)
+            assert (impatient.log.oldest, "recycled" in impatient.log.why) == (None, True)
+            assert on_disk(settings.home)
+            os.kill(server.pid, signal.SIGCONT)
+            patient = await scrub(server.url(), stop_server)
+            assert (bool(patient.log.oldest), on_disk(settings.home)) == (True, {})
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+
+async def test_a_log_that_a_replication_slot_keeps_is_told_and_searched(settings: Settings):
+    await live(settings, runs=1)
+    server = postgres.start(settings.home)
+    owner = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+    await owner.execute("SELECT pg_create_physical_replication_slot('standby', true)")
+    await owner.close()
+    done = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
+    assert done.receipt is not None
+    assert states(done.receipt)["write-ahead log"] == "remains"
+    assert done.receipt["search"]["found"]
+    assert all("/pg_wal/" in file for file in done.receipt["search"]["found"])
+
+
 async def test_a_login_that_does_not_own_the_tables_is_told_so(settings: Settings):
     async with running(settings):
         server = postgres.start(settings.home)
@@ -248,7 +303,7 @@ async def test_a_purge_while_the_users_worker_is_at_work_leaves_nothing(settings
         assert purging.returncode == 0
         receipt = read(printed.decode())
         assert receipt["search"]["found"] == {}
-        assert states(receipt)["dead rows"] == "gone"
+        assert (states(receipt)["dead rows"], states(receipt)["write-ahead log"]) == ("gone", "gone")
         assert await living(settings) == []
     postgres.release(settings.home)
     assert on_disk(settings.home) == {}

@@ -102,6 +102,7 @@ async def test_what_is_sent_or_copied_elsewhere_is_told(
     [
         (SCRUBBED, Search({"name": 1}, 0, {}), ("gone", "gone")),
         (SCRUBBED, Search({"name": 1}, 0, {"base/1/2": 3}), ("remains", "gone")),
+        (SCRUBBED, Search({"name": 1}, 0, {"postgres/pg_wal/00000001000000000000000A": 3}), ("gone", "remains")),
         (SCRUBBED, None, ("gone", "gone")),
         (replace(SCRUBBED, readable=False, log=Log(None, "may not")), None, ("unknown", "remains")),
     ],
