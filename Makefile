@@ -66,13 +66,13 @@ check: setup    ## formatting, lint, types and layering
 	$(BIN)/lint-imports
 
 bench: setup    ## measure speed and memory, as ratios within one run
-	$(BIN)/casebank bench all
+	$(BIN)/python -m bench all
 
 bench-cost: setup ## compare what a case costs with the last release
-	$(BIN)/casebank bench cost
+	$(BIN)/python -m bench cost
 
 bench-learning: setup ## measure what the policy learns (six minutes; data: see CASEBANK_DATA)
-	$(BIN)/casebank bench learning
+	$(BIN)/python -m bench learning
 
 clean:          ## remove the environment and the caches
 	rm -rf .venv .venv-frameworks clients/typescript/node_modules clients/typescript/dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

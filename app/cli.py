@@ -116,12 +116,6 @@ COMMANDS = {
         "demo",
         "Show what memory changes: a scripted database operator with none, with keywords, and with casebank.",
     ),
-    "experiment": Command(
-        "app.commands.demo",
-        "experiment",
-        "Compare an agent with and without memory, task by task: first the prediction, then the verdict.",
-    ),
-    "bench": Command("app.commands.bench", "bench", "Measure speed and memory, as ratios within one run."),
     "policy": Command("app.commands.policy", "commands", "Look at what was learned, and take it out of service."),
     "audit": Command("app.audit_commands", "commands", "Check that the audit is what was written, or shorten it."),
     "token": Command("app.token_commands", "commands", "Print a bearer token; revoke some; change their secret."),

@@ -16,6 +16,8 @@ from app.postgres import EmbeddedPostgres, release, start
 from retrieval.telemetry import log
 from tests.paths import ROOT
 
+pytest_plugins = ["tests.service"]
+
 TEMPLATES: dict[tuple[EmbeddedPostgres, str], str] = {}
 """The migrated database that others are copied from, by server and setting of pgvector; nobody uses it itself."""
 

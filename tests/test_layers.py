@@ -9,7 +9,7 @@ import pytest
 
 from tests.paths import ROOT
 
-PACKAGES = ("app", "writer", "retrieval", "policy")
+PACKAGES = ("app", "writer", "retrieval", "policy", "bench", "examples")
 WITH_A_TEST_OF_THEIR_OWN = 205
 """At least so many modules are tested at their own path; the number only rises."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.demo.arms import Arm, Stream, TaskRecord
-from app.difference import Difference, Pairs, absolute, bootstrap, relative
+from app.demo.difference import Difference, Pairs, absolute, bootstrap, relative
 
 STEPS_AIM = -0.20
 """Change of the steps, or …"""

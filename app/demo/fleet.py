@@ -7,10 +7,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from app.agents.operator.house import House
 from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, Arm, mean, pooled
 from app.demo.compare import Comparison, compare_arms
 from app.demo.learning import Trainer, TrainingReport
+from app.demo.operator.house import House
 from app.demo.report import headline
 from app.demo.run import AGENT, Place
 from writer.training.shared_prior import FEWEST_USERS

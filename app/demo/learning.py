@@ -9,8 +9,8 @@ from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
 from rich.table import Table
 
-from app.agents.operator.house import House
 from app.demo.arms import Arm
+from app.demo.operator.house import House
 from app.own_module import OWN_MODULE
 from app.settings import Settings
 from retrieval.schema import SHARED

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app.agents.operator.house import House
-from app.agents.operator.operator import STEP_BUDGET
 from app.demo.files import write_files, write_fleet_files
 from app.demo.fleet import Runs, show_fleet
 from app.demo.learning import Learner, show_learning
+from app.demo.operator.house import House
+from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
 from app.demo.run import AGENT, Place, run_rivals, run_stream, run_with_memory
 from app.own_service import own_service

@@ -8,13 +8,13 @@ import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.agents.keyword_memory import KeywordMemory
-from app.agents.memory import HttpMemory, Memory, NoMemory, RetrievedCases
-from app.agents.operator.house import House
-from app.agents.operator.operator import STEP_BUDGET, Operator
-from app.agents.operator.scratch import Scratch, scratch_database
-from app.agents.operator.tasks import Task
 from app.demo.arms import Arm, Stream, TaskRecord
+from app.demo.keyword_memory import KeywordMemory
+from app.demo.memory import HttpMemory, Memory, NoMemory, RetrievedCases
+from app.demo.operator.house import House
+from app.demo.operator.operator import STEP_BUDGET, Operator
+from app.demo.operator.scratch import Scratch, scratch_database
+from app.demo.operator.tasks import Task
 
 AGENT = "database-operator"
 

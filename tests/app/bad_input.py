@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import httpx
 
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 CANARY = "wibblewobble"
 """Stands in every bad value; an answer that repeats it could repeat a secret."""

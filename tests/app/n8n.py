@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import jsonschema
 
-from tests.app.conftest import Service
 from tests.app.javascript import JavaScript
 from tests.paths import ROOT
+from tests.service import Service
 
 FOLDER = ROOT / "app" / "n8n"
 FLOWS: dict[str, dict[str, Any]] = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}

@@ -68,10 +68,6 @@ def test_no_token_is_made_where_an_identity_provider_makes_them(home: Path, monk
     [
         ("token", "--user", ""),
         ("purge", "--yes", "--user", "a\nb"),
-        ("bench", "nothing-like-it"),
-        ("experiment", "--env", "nowhere"),
-        ("experiment", "--k", "1,two"),
-        ("experiment", "--k", "51"),
         ("policy", "show", "--user", "alice"),
         ("backfill", "no-such-file", "--user", "alice", "--agent", "a"),
     ],

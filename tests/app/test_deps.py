@@ -4,7 +4,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 from app.auth import ACT_AS
-from tests.app.conftest import Service
+from tests.service import Service
 
 
 async def test_who_acts_for_another_is_the_actor_and_the_other_the_owner(service: Service):

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from app.cli import cli
 from app.postgres import EmbeddedPostgres
-from tests.app.conftest import Service, User
+from tests.service import Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from tests.app.conftest import AGENT, Service, User
 from tests.app.routes.conftest import STEPS
 from tests.policies import stored
+from tests.service import AGENT, Service, User
 from writer.rights.elsewhere import digest
 from writer.rights.erase import bury
 from writer.training import lifecycle

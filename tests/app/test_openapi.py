@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.app.conftest import Service
+from tests.service import Service
 
 JSON = "JsonValue"
 

@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from tests.app.conftest import AGENT, Service, User
+from tests.service import AGENT, Service, User
 
 
 def lines(logged: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from app.auth import NotAuthenticated, TokenVerifier
 from app.main import create_app
 from app.revocations import MAX_AGE_S, REFRESH_S, Revocation, Revocations, revoke, sha256
 from retrieval.errors import DatabaseUnavailable
-from tests.app.conftest import Service
+from tests.service import Service
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.schedule import POSTGRES, STUCK_AFTER_S, WorkerStuck, sign_of_life, worker_jobs
-from tests.app.conftest import Service
+from tests.service import Service
 
 
 def test_a_worker_alone_also_brings_back_the_embedded_postgres_and_no_other(service: Service):

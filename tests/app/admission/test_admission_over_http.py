@@ -18,8 +18,8 @@ from app.main import create_app
 from app.postgres import EmbeddedPostgres
 from app.settings import Settings
 from tests.app.bad_input import is_problem, run
-from tests.app.conftest import AGENT, Service, User
 from tests.conftest import new_database
+from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 
 AT_ONCE = {"user": 6, "agent": 5, "session": 3}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.bench.console import CHROMIUM, has_browser
+from bench.console import CHROMIUM, has_browser
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page

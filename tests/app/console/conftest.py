@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from app.auth import OPERATOR
-from tests.app.conftest import Service, User
 from tests.app.console.pages import Page, send
+from tests.service import Service, User
 
 HERE = "http://127.0.0.1:8700"
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 import httpx
 
 from policy.gate import Settings, judge
-from tests.app.conftest import User
 from tests.policies import stored
 from tests.policy.worlds import two_arms
+from tests.service import User
 from writer.training import lifecycle
 
 CURVE = [{"decisions": 30, "log_loss_gain": 0.01}, {"decisions": 60, "log_loss_gain": 0.03}]

@@ -20,15 +20,15 @@ import httpx
 from PIL import Image
 from playwright.async_api import Page, async_playwright
 
-from app.agents.operator.house import House
-from app.bench.console import CHROMIUM
 from app.console.command import link
 from app.console.page import COOKIE, ROOT, SIGN_IN
 from app.console.visits import Visit, VisitSeal
+from app.demo.operator.house import House
 from app.demo.run import AGENT, Place, run_with_memory
 from app.own_service import OwnService, own_service
 from app.runtime import owner_url, running
 from app.settings import Settings
+from bench.console import CHROMIUM
 from policy.gate import Settings as Gate
 from policy.gate import judge
 from tests.app.console.weeks import add_weeks

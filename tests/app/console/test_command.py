@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import cli
-from tests.app.conftest import Service, User
 from tests.app.console.conftest import HERE, stranger
 from tests.app.console.pages import Page, send
+from tests.service import Service, User
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from fastapi.routing import iter_route_contexts
 
 from app.console.page import HEADERS
 from app.console.page import Page as PageRoute
-from tests.app.conftest import Service, User
 from tests.app.console.conftest import HERE, sign_in, stranger
 from tests.app.console.furnish import Furnished, furnish, nobodys
 from tests.app.console.pages import Page, send
+from tests.service import Service, User
 
 HOSTILE = (
     "\"><script>alert(1)</script><img src=x onerror=alert(1)>'javascript:alert(1)' {{ 7*7 }} \u202eevil\u202c &amp;"

@@ -15,9 +15,9 @@ from app.console.command import link
 from app.console.page import COOKIE
 from app.console.visits import Visit, VisitSeal
 from app.own_service import OwnService, own_service
-from tests.app.conftest import Service, User
 from tests.app.console.browser import chromium, needs_browser, sign_in, visitor
 from tests.app.console.furnish import Furnished, furnish
+from tests.service import Service, User
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page

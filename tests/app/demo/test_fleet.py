@@ -11,14 +11,14 @@ import httpx
 import pytest
 from rich.console import Console
 
-from app.agents.operator.house import House
 from app.demo.arms import Arm, TaskRecord
 from app.demo.files import write_fleet_files
 from app.demo.fleet import CANARY, NEW, FleetReport, Runs, show_fleet
 from app.demo.learning import TrainingReport
+from app.demo.operator.house import House
 from app.demo.run import AGENT, Place
-from tests.app.conftest import Service, service  # noqa: F401 - the fixture
 from tests.app.demo.trainings import Trainings
+from tests.service import Service, service  # noqa: F401 - the fixture
 from writer.training.shared_prior import FEWEST_USERS
 
 RECORD = TaskRecord("a-0", "a", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)

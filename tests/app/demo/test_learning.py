@@ -5,9 +5,9 @@ from io import StringIO
 
 from rich.console import Console
 
-from app.agents.operator.house import House
 from app.demo.arms import Arm, TaskRecord
 from app.demo.learning import Check, Metrics, TrainingReport, Verdict, show_learning
+from app.demo.operator.house import House
 from tests.app.demo.trainings import Trainings
 
 RECORD = TaskRecord("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)

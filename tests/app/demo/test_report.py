@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app.agents.operator.operator import STEP_BUDGET
 from app.demo.arms import Arm, Stream, TaskRecord
 from app.demo.files import write_files
+from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
 
 RECORD = TaskRecord("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)

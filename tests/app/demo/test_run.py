@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.agents.keyword_memory import KeywordMemory
-from app.agents.memory import AgentRun, NoMemory, RememberedCase, RetrievedCases, slate_of
-from app.agents.operator.house import House
-from app.agents.operator.operator import STEP_BUDGET
-from app.agents.operator.scratch import Scratch, scratch_database
+from app.demo.keyword_memory import KeywordMemory
+from app.demo.memory import AgentRun, NoMemory, RememberedCase, RetrievedCases, slate_of
+from app.demo.operator.house import House
+from app.demo.operator.operator import STEP_BUDGET
+from app.demo.operator.scratch import Scratch, scratch_database
 from app.demo.run import run_arm
 from app.postgres import EmbeddedPostgres
 

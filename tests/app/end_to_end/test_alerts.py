@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.admission.backlog import IN_ALL, PER_USER
 from app.job_records import JobRecords
-from tests.app.conftest import AGENT, Service, User
 from tests.paths import ROOT
+from tests.service import AGENT, Service, User
 
 RULES: list[dict[str, Any]] = [
     rule for group in yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())["groups"] for rule in group["rules"]

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.app.bad_input import CANARY, is_problem, queue_moves, raw, run, send
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 
 def trace(output: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typer.main import get_command
 
 from app.cli import COMMANDS, body_of
 from app.training.command import main as train
-from tests.app.conftest import Service
 from tests.paths import ROOT
+from tests.service import Service
 
 PAGES = [
     *("README.md", "clients/python/README.md", "clients/typescript/README.md"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 BEYOND = ("0001-01-01T00:00:00+14:00", "0001-12-31T23:59:59Z", "9999-12-31T23:59:59-14:00")
 WITHIN = ("0002-01-01T00:00:00Z", "9999-12-31T23:59:59Z")

@@ -1,6 +1,6 @@
 """A call that answered with an error is a failed call everywhere, whatever its status said."""
 
-from tests.app.conftest import User
+from tests.service import User
 
 NOT_FOUND = "Error: order not found"
 

@@ -9,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from app.bench.hostile import costly_runs
+from bench.hostile import costly_runs
 from tests.app.processes import Service, alive, new_home, retain, until, worked
 
 COSTLY = costly_runs()

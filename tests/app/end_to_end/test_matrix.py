@@ -12,8 +12,8 @@ from fastapi.routing import iter_route_contexts
 
 from app.console.page import Page
 from app.mcp.installed import is_installed
-from tests.app.conftest import AGENT, Service, User
 from tests.policies import stored
+from tests.service import AGENT, Service, User
 from writer.training import lifecycle
 
 MARK = "xylophone"

@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.app.conftest import Service
 from tests.app.n8n import FLOWS, following, kind, nodes, operation, trigger
+from tests.service import Service
 
 SCHEMA = json.loads((Path(__file__).parent / "n8n_workflow.schema.json").read_text())
 EACH = pytest.mark.parametrize("flow", FLOWS.values(), ids=FLOWS)

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from retrieval.quoting import quoted
-from tests.app.conftest import AGENT, Service, User
 from tests.app.javascript import JavaScript, javascript
 from tests.app.n8n import FLOWS, FlowFailed, Item, Replay, following, nodes, valid
+from tests.service import AGENT, Service, User
 from writer.run import LearnedProcedure
 
 TASK = 'Add a "last_name" column to the {{ users }} table'

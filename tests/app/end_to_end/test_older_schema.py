@@ -12,8 +12,8 @@ from app.main import create_app
 from app.migrate import migrate
 from app.postgres import EmbeddedPostgres
 from app.settings import Settings
-from tests.app.conftest import AGENT, Service
 from tests.conftest import new_database
+from tests.service import AGENT, Service
 
 ADVICE = "run casebank migrate"
 

@@ -15,10 +15,10 @@ from app import postgres
 from app.db import dsn
 from app.migrate import configuration
 from app.postgres import EmbeddedPostgres
-from tests.app.conftest import Service as InProcess
 from tests.app.processes import Service, casebank, new_home, retain, until
 from tests.pages import blocks, python, shell
 from tests.paths import ROOT
+from tests.service import Service as InProcess
 
 README = (ROOT / "README.md").read_text()
 IDEAS = (ROOT / "docs" / "ideas.md").read_text()

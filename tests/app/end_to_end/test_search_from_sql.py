@@ -13,9 +13,9 @@ from app.db import dsn
 from app.main import create_app
 from app.migrate import migrate
 from app.postgres import EmbeddedPostgres
-from tests.app.conftest import AGENT, Service, User
 from tests.conftest import new_database
 from tests.pages import blocks
+from tests.service import AGENT, Service, User
 
 SEARCH = "hybrid_search_context_eng_memories"
 FAILED_ONCE = [

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from app.main import create_app
 from retrieval.schema import metadata
-from tests.app.conftest import AGENT, Service, User
+from tests.service import AGENT, Service, User
 from writer.author import Author
 from writer.knowledge.entry import KnowledgeWritten
 from writer.knowledge.shared import write_shared

@@ -11,7 +11,7 @@ from starlette.types import Message
 from app.deps import Caller
 from app.intake.route import BodyRoute, include
 from app.schemas.policy import AgentIn
-from tests.app.conftest import Service, User
+from tests.service import Service, User
 
 
 def with_body(service: Service) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.app.bad_input import CANARY, is_problem, queue_moves, raw, run, send
-from tests.app.conftest import User
+from tests.service import User
 
 KNOWN_MB = 10
 

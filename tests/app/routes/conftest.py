@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import Service, User
+from tests.service import Service, User
 
 STEPS = ["open the valve", "wait", "close the valve"]
 TASKS = [

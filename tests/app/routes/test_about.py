@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.app.conftest import Service
+from tests.service import Service
 
 
 async def test_the_root_says_what_this_is_and_where_to_look(service: Service):

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import LESSON, STEPS, fill, ids
+from tests.service import AGENT, User
 
 
 async def test_pages_have_no_gaps_and_no_repeats(alice: User):

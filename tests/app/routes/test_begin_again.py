@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from app.auth import ACT_AS, LEEWAY_S
-from tests.app.conftest import Service, User
+from tests.service import Service, User
 from writer.rights.erase import erase
 
 RUN = {"agent": "a", "task": "water the plants", "outcome": "success"}

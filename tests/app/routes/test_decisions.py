@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 
 from policy import default, features
-from tests.app.conftest import AGENT, User
 from tests.policies import head, stored
+from tests.service import AGENT, User
 from writer.profiles import Profile
 from writer.training import lifecycle
 from writer.upkeep.prune import prune

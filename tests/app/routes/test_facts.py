@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from retrieval.context import count_tokens
-from tests.app.conftest import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 from writer.upkeep.prune import prune_all

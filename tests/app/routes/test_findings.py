@@ -7,7 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.app.conftest import AGENT, Service, User
+from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 

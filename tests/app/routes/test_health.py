@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.auth import OPERATOR, PublishedKeys, TokenVerifier
 from app.job_records import JobRecords
 from app.schedule import TRAINING, UPKEEP
-from tests.app.conftest import Service, User
+from tests.service import Service, User
 
 KEY = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048).public_key(), as_dict=True)
 

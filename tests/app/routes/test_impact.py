@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import AGENT, User
 from tests.policies import head, stored
+from tests.service import AGENT, User
 from writer.training import lifecycle
 
 DECISIONS = 240

@@ -9,7 +9,7 @@ import httpx
 from sqlalchemy import update
 
 from retrieval.memory_schema import memories
-from tests.app.conftest import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import exists, select, text
 
 from retrieval.schema import USER_TABLES
-from tests.app.conftest import AGENT, Service, User, with_model
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 from tests.lessons import FIXED, LEARNED, RECORD
+from tests.service import AGENT, Service, User, with_model
 from writer.rights.erase import erase
 
 ASKED = PROMPT_TOKENS + COMPLETION_TOKENS

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from policy import default, features
 from retrieval.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
-from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import STEPS, TASKS, fill, ids, reuse
+from tests.service import AGENT, User
 from writer.privacy.words import Words
 
 # Retain, retrieve, reward

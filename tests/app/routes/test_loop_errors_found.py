@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.app.conftest import User
 from tests.app.routes.conftest import ids
+from tests.service import User
 
 ERROR = 'ERROR:  syntax error at or near ";"\nLINE 1: ALTER TABLE users ADD COLUMN last_name;'
 ASKED = 'ERROR: syntax error at or near ";"'

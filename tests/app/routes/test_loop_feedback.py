@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import fill, reuse
+from tests.service import AGENT, User
 
 DELETING = [
     {"tool": "find_account", "input": {"email": "a@b.example"}, "output": "account 17"},

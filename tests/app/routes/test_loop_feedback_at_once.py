@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from tests.app.conftest import User
+from tests.service import User
 from writer.rewards.feedback import Feedback, give_feedback
 
 TASK = "water the plants on the balcony"

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import STEPS, fill, reuse
+from tests.service import AGENT, User
 from writer.run import LearnedProcedure
 
 PATH = "/functions/v1/hybrid-search-context-eng"

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from retrieval.ranking.numbers import version_label
-from tests.app.conftest import Service, User
+from tests.service import Service, User
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

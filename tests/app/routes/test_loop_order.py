@@ -1,7 +1,7 @@
 """The order before anything is learned: what similar successes agree on goes before what is merely near."""
 
-from tests.app.conftest import User
 from tests.app.routes.conftest import ids
+from tests.service import User
 
 REFUNDS = (
     "Refund a broken parcel that came late to Cleo",

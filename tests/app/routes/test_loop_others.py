@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.conftest import User
+from tests.service import User
 
 QUERY = "Set the colour of vehicle 7 to amber"
 WAYS = ("spell the name as the catalog does", "put the schema in front", "put the text in single quotes")

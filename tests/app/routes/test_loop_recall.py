@@ -13,7 +13,7 @@ import asyncpg
 from retrieval.context import count_tokens
 from retrieval.ranking.slate import Question
 from retrieval.search.candidates import Search
-from tests.app.conftest import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 
 PIANO = "The piano in the hall needs tuning before the concert."
 RULE = "A concert needs a permit of the town hall."

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import fill, ids
+from tests.service import AGENT, User
 
 UNKNOWN = "urn:casebank:problem:unknown-reference"
 

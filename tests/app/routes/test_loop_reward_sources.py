@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 JUDGES = ["judge", "metric"]
 REFUSED = (403, "urn:casebank:problem:reward-source-not-allowed")

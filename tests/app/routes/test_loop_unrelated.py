@@ -1,7 +1,7 @@
 """What is told has to do with the query: a bank that has nothing of the kind tells nothing, and says so."""
 
-from tests.app.conftest import User
 from tests.app.routes.conftest import fill, ids
+from tests.service import User
 
 KUBECTL = ["kubectl get pods in the staging namespace", "kubectl rollout restart deployment web"]
 

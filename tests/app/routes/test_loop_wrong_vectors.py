@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 TASK = "scale the payments service to three replicas"
 FAILED_AND_FIXED = [

@@ -10,8 +10,8 @@ import pytest
 from app.memory_tools.definitions import TOOLS, definitions
 from app.routes.mcp import MAX_BYTES, may_call
 from app.settings import Settings
-from tests.app.conftest import AGENT, Service, User
 from tests.app.routes.conftest import STEPS, fill
+from tests.service import AGENT, Service, User
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from app.memory_tools.definitions import TOOLS, definitions
-from tests.app.conftest import AGENT, User
 from tests.app.routes.conftest import STEPS, fill
+from tests.service import AGENT, User
 
 COACH = "coach"
 RECEIPT = re.compile(r"^Receipt: ([0-9a-f-]{36}) ", re.MULTILINE)

@@ -20,11 +20,11 @@ from policy.gate import judge
 from policy.weights import unpack
 from retrieval.database.database import Database
 from retrieval.schema import SHARED, policies
-from tests.app.conftest import AGENT, Service, User
 from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.policy.worlds import two_arms
+from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.training import lifecycle, shared_prior
 from writer.training.lifecycle import NewPolicy

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 TASK = "Restart the web server"
 FAR = "Write a poem about the sea"

@@ -11,7 +11,7 @@ from sqlalchemy import delete, update
 
 from retrieval.context import count_tokens
 from retrieval.memory_schema import memories
-from tests.app.conftest import AGENT, SETTLES_WITHIN_S, Service, User
+from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 from writer.worker.memory_embedder import unlocked

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.schedule import upkeep
-from tests.app.conftest import AGENT, Service, User
+from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
 from writer.upkeep.abandoned import abort_all

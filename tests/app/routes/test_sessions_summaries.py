@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.app.conftest import AGENT, Service, User, with_model
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
+from tests.service import AGENT, Service, User, with_model
 from writer.rights.export import export
 
 COMMAND = "alembic upgrade head --sql"

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 
 async def statistics(user: User, agent: str = AGENT) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from retrieval.context import CLOSING, count_tokens
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 SYNTAX = 'syntax error at or near ";"'
 FIX = "calling sql again with other arguments worked: statement: added `text`"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import AGENT, User
+from tests.service import AGENT, User
 
 TINY = 1e-50
 RUN = {"agent": AGENT, "task": "water the garden", "outcome": "success"}

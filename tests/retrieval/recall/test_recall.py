@@ -10,7 +10,7 @@ import pytest
 from retrieval.errors import UserErased
 from retrieval.recall.memory import KINDS, Large, Recalled, RecallQuestion, TurnSource
 from retrieval.retrieve import Reader
-from tests.app.conftest import AGENT, SETTLES_WITHIN_S, Service, User, alice, bob, service  # noqa: F401 - the fixtures
+from tests.service import AGENT, SETTLES_WITHIN_S, Service, User, alice, bob, service  # noqa: F401 - the fixtures
 from writer.rights.erase import erase
 
 FILLER = ["We walked along the river", "Lunch was soup and bread", "The train to the coast was late", "Rain again"]

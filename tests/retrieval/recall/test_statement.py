@@ -8,8 +8,8 @@ import pytest
 from retrieval.database.fast_path import FastStatement
 from retrieval.recall.memory import KINDS
 from retrieval.recall.statement import BY_WORDS, SAMPLED_BY_WORDS, MemoryRow
-from tests.app.conftest import AGENT, User, alice, service  # noqa: F401 - the fixtures of the service
 from tests.plans import compared_in_vain
+from tests.service import AGENT, User, alice, service  # noqa: F401 - the fixtures of the service
 
 SESSIONS, TURNS = 20, 40
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from app.bench.secrets.everyday import FORMS, disguised, everyday
-from app.bench.secrets.harmless import harmless
-from app.bench.secrets.main import is_gone, is_out_of_disguise
-from app.bench.secrets.tokens import TOKENS, assigned, bare
+from bench.secrets.everyday import FORMS, disguised, everyday
+from bench.secrets.harmless import harmless
+from bench.secrets.main import is_gone, is_out_of_disguise
+from bench.secrets.tokens import TOKENS, assigned, bare
 from writer.privacy import engine
 from writer.privacy.redact import redact, redact_text
 from writer.privacy.rules import LONG_BYTES

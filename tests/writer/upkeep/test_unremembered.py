@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import cli
-from tests.app.conftest import AGENT, Service, User, alice, service  # noqa: F401 - the fixtures of the service
+from tests.service import AGENT, Service, User, alice, service  # noqa: F401 - the fixtures of the service
 from writer.upkeep.unremembered import BATCH, remember_all
 
 PIANO = "The piano in the hall needs tuning."

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import httpx
 
-from tests.app.conftest import AGENT, User
 from tests.app.console.pages import Page
 from tests.app.console.weeks import WEEKS, add_weeks
+from tests.service import AGENT, User
 
 
 async def test_who_has_no_agent_yet_is_told_how_to_begin(console: httpx.AsyncClient):

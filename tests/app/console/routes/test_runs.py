@@ -2,8 +2,8 @@
 
 import httpx
 
-from tests.app.conftest import User
 from tests.app.console.furnish import furnish
+from tests.service import User
 
 
 async def test_what_a_later_step_changed_is_marked_and_the_rest_holds(alice: User, console: httpx.AsyncClient):

@@ -14,9 +14,9 @@ from app.console.page import COOKIE
 from app.console.visits import LONGEST, Link, Visit, VisitSeal
 from app.main import create_app
 from app.revocations import Revocation, revoke
-from tests.app.conftest import Service, User
 from tests.app.console.conftest import HERE, sign_in, stranger
 from tests.app.console.pages import Page, send
+from tests.service import Service, User
 
 
 async def test_a_token_signs_in_and_leads_back_to_the_page_that_was_asked_for(service: Service, alice: User):

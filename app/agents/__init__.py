@@ -1,1 +1,0 @@
-"""Scripted agents and their worlds, for the demo, the experiment and the benchmarks."""

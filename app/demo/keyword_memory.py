@@ -1,0 +1,45 @@
+"""The simplest memory that does well: words in common. It is what any other has to beat."""
+
+import math
+import re
+from collections import Counter
+
+from app.demo.memory import AgentRun, RememberedCase, RetrievedCases, slate_of
+
+PLACES = 4
+
+
+class KeywordMemory:
+    """Every run in a list; tells those whose tasks share the rarest words, the newest of equals, one of each plan.
+
+    It believes what a run calls itself, and forgets nothing.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[set[str], RememberedCase]] = []
+
+    async def retrieve(self, task: str) -> RetrievedCases:
+        """Returns at most four runs, by the cosine of their words' idf (Salton and Buckley 1988, without counts)."""
+        asked, known = _words(task), Counter(word for words, _ in self._runs for word in words)
+
+        def weight(words: set[str]) -> float:
+            return sum(math.log(1 + len(self._runs) / (1 + known[word])) ** 2 for word in words)
+
+        def nearness(run: tuple[set[str], RememberedCase]) -> float:
+            return weight(asked & run[0]) / math.sqrt(weight(asked) * weight(run[0]) or 1)
+
+        unlike: dict[tuple[str, ...], RememberedCase] = {}
+        newest_first = self._runs[::-1]
+        for _, case in sorted(newest_first, key=nearness, reverse=True):
+            unlike.setdefault(case.plan, case)
+        return slate_of([*unlike.values()][:PLACES])
+
+    async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (the protocol's signature)
+        """Returns the run's place in the list."""
+        case = RememberedCase(str(len(self._runs)), run.task, run.plan, "success" if run.success else "failure")
+        self._runs.append((_words(run.task), case))
+        return case.case_id
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))

@@ -1,0 +1,70 @@
+"""The house that the demo's operator works for: which tasks come, how it wants them done, who plants what in memory.
+
+Looking similar is not enough there. Tasks that read alike want different repairs; what the house wants of some of them
+no error tells, and at half time it wants them done the other way; some cannot be done at all; and a forger retains runs
+that call themselves successes.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from app.demo.memory import AgentRun, Trace
+from app.demo.operator.conventions import CLOSED_BOOKS, houses_ways
+from app.demo.operator.families import FAMILIES, FAMILY_BY_KEY, Family
+from app.demo.operator.operator import WORKED
+from app.demo.operator.repairs import REPAIRS
+from app.demo.operator.tasks import Task, draw
+
+READ_ALIKE = ("mixed_case_table", "other_schema", "double_quoted_text", "value_missing", "sequence_behind")
+"""They share their wordings, or their error, with another of these."""
+OWN_WAY = ("children_left", "nulls_left", "some_rows_exist", "row_exists", "duplicates_left")
+"""Families whose work this house does by its conventions."""
+OTHERS = 4
+"""So many further families a house has."""
+PLANTED = 0.05
+"""Share of the tasks for each of which a run is planted."""
+USELESS = ("raise_timeouts", "lock_first", "analyze_first", "retry", "outside_transaction", "if_exists")
+"""What the planted runs say that helped."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A stream of tasks: the same seed is the same house."""
+
+    seed: int
+    length: int
+
+    def tasks(self) -> list[Task]:
+        """Returns the tasks, in their order; the first is always of the first family."""
+        before, after = (self._families(changed=changed) for changed in (False, True))
+        rng = random.Random(f"{self.seed}:order")
+        keys = [FAMILIES[0].key, *(rng.choice(list(before)) for _ in range(self.length - 1))]
+        seen: Counter[str] = Counter()
+        drawn = []
+        for place, key in enumerate(keys):
+            family = (before if place < self.length // 2 else after)[key]
+            drawn.append(draw(family, self.seed, seen[key]))
+            seen[key] += 1
+        return drawn
+
+    def planted(self) -> Mapping[int, list[AgentRun]]:
+        """Returns the forger's runs by the place of the task that they come before: all at once, after a quarter."""
+        return {self.length // 4: list(self._forged(round(self.length * PLANTED)))}
+
+    def _families(self, *, changed: bool) -> dict[str, Family]:
+        ways = {family.key: family for family in houses_ways(self.seed, changed=changed)}
+        taken = {FAMILIES[0].key, *READ_ALIKE, *OWN_WAY}
+        others = [family for family in FAMILIES if family.key not in taken]
+        kinds = [FAMILIES[0], *(FAMILY_BY_KEY[key] for key in READ_ALIKE)]
+        kinds += random.Random(f"{self.seed}:families").sample(others, OTHERS)
+        return {family.key: family for family in kinds} | {CLOSED_BOOKS.key: CLOSED_BOOKS} | ways
+
+    def _forged(self, count: int) -> Iterator[AgentRun]:
+        rng = random.Random(f"{self.seed}:forger")
+        titles = [repair.title for repair in REPAIRS if repair.key in USELESS]
+        for victim in rng.sample(self.tasks(), count):
+            done = Trace("sql", victim.naive, "done", "ok", 1.0)
+            plan = (WORKED + rng.choice(titles),)
+            yield AgentRun(victim.text, plan, (done,), success=True, first_try=True, checked=False)

@@ -1,0 +1,136 @@
+"""The scripted operator: trial and error from a fixed list of repairs. It is not an LLM.
+
+Without memory it runs the naive statement, looks at the catalog, and tries the generic repairs one
+after another. A repair after which Postgres complains about something else is kept, and the search
+goes on from there; so chains of two repairs can be found. It reads no error message beyond that.
+
+With memory it reads what the `memory_context` says, and nothing else. It looks at the catalog first and tries what
+worked in the runs that the text tells of, in its order, as far as that applies to its own statement (guidance, not
+orders). If none of it helps, it goes on exactly as without memory, less what it has just tried; repairs that a failed
+run lists as useless come last, and are not forbidden: that run may have been about something else. Where a failed run
+met one of the database's own rules whatever it tried, and this one meets the same, it gives up.
+"""
+
+from collections.abc import Sequence
+
+from app.demo.memory import AgentRun, RetrievedCases
+from app.demo.operator.catalog import Catalog
+from app.demo.operator.repairs import Repair, apply_chain, named_in, shuffled
+from app.demo.operator.scratch import Result
+from app.demo.operator.script import Script, naive
+from app.demo.operator.tasks import Task
+from app.demo.told import told_cases
+from app.demo.world import Environment, StepsSpent
+
+Chain = tuple[Repair, ...]
+
+STEP_BUDGET = 14
+"""Steps a task: enough for about four in five without memory."""
+
+WORKED = "apply repair: "
+"""How a plan says which repair worked."""
+_FAILED = "tried without success: "
+_MET_THROUGHOUT = "met whatever was tried: "
+_RULE = "P0001"
+"""The SQLSTATE of what a database's own functions raise: no repair of a statement changes a rule."""
+
+
+class _Hopeless(Exception):
+    """Memory tells of a run that met this error whatever it tried."""
+
+
+class Operator:
+    """One run of one task in `world`, which is a scratch database."""
+
+    def __init__(self, task: Task, slate: RetrievedCases, world: Environment, *, order_seed: str) -> None:
+        self._task = task
+        self._world = world
+        self._naive = naive(task.naive)
+        told = list(told_cases(slate.text))
+        failed = [line for case in told if not case.went_well for line in case.actions]
+        useless = set(_repairs(failed))
+        self._order = sorted(shuffled(order_seed), key=lambda repair: repair in useless)
+        self._hopeless = {line.removeprefix(_MET_THROUGHOUT) for line in failed if line.startswith(_MET_THROUGHOUT)}
+        # Runs that say the same thing are one proposal; it counts for the best of them.
+        good = [case for case in reversed(told) if case.went_well]
+        self._proposals = {_repairs(case.actions): slate.case_id(case.place) for case in good}
+        self._results: dict[Chain, Result] = {}
+        self._used: list[str] = []
+
+    async def run(self) -> AgentRun:
+        """The finished run: the goal reached, or the steps or the ideas spent."""
+        try:
+            chain = await self._work()
+        except (StepsSpent, _Hopeless):
+            chain = None
+        success = chain is not None
+        return AgentRun(
+            task=self._task.text,
+            plan=tuple(WORKED + repair.title for repair in chain) if chain is not None else self._useless_plan(),
+            traces=tuple(self._world.traces),
+            success=success,
+            first_try=success and len(self._results) == 1,
+            used_case_ids=tuple(self._used),
+        )
+
+    async def _work(self) -> Chain | None:
+        catalog = await self._inspect() if self._proposals else None
+        if catalog is not None:
+            chain = await self._follow(catalog)
+            if chain is not None:
+                return chain
+        first = await self._attempt((), self._naive)
+        if first.reached:
+            return ()
+        return await self._search(catalog or await self._inspect(), first)
+
+    async def _follow(self, catalog: Catalog) -> Chain | None:
+        """The first remembered chain of repairs that applies and reaches the goal."""
+        for chain, case_id in reversed(self._proposals.items()):
+            script = apply_chain(self._naive, chain, catalog)
+            if script is None:
+                continue
+            if case_id is not None:
+                self._used.append(case_id)
+            if (await self._attempt(chain, script)).reached:
+                return chain
+        return None
+
+    async def _search(self, catalog: Catalog, last: Result) -> Chain | None:
+        """The chain found by trying the list; a repair that changes the error is kept."""
+        chain: Chain = ()
+        candidates = iter(self._order)
+        while (repair := next(candidates, None)) is not None:
+            longer = (*chain, repair)
+            script = None if repair in chain else apply_chain(self._naive, longer, catalog)
+            if script is None:
+                continue
+            result = self._results.get(longer) or await self._attempt(longer, script)
+            if result.reached:
+                return longer
+            if result.signature not in (None, last.signature):
+                chain, last, candidates = longer, result, iter(self._order)
+        return None
+
+    async def _inspect(self) -> Catalog:
+        catalog: Catalog = await self._world.step(None)
+        return catalog
+
+    async def _attempt(self, chain: Chain, script: Script) -> Result:
+        # Noted before it runs: an attempt that the budget cuts short was made, and did not help.
+        self._results[chain] = Result(reached=False)
+        result: Result = await self._world.step(script)
+        self._results[chain] = result
+        if result.signature in self._hopeless:
+            raise _Hopeless
+        return result
+
+    def _useless_plan(self) -> tuple[str, ...]:
+        lasts = dict.fromkeys(chain[-1].title for chain in self._results if chain)
+        rules = {result.signature for result in self._results.values() if (result.signature or "").startswith(_RULE)}
+        return (*(f"{_MET_THROUGHOUT}{rule}" for rule in rules), *(_FAILED + title for title in lasts))
+
+
+def _repairs(plan: Sequence[str]) -> Chain:
+    """The repairs that a plan names, in order."""
+    return tuple(repair for repair in map(named_in, plan) if repair is not None)

@@ -1,0 +1,162 @@
+"""Repairs of INSERT, UPDATE and DELETE: each answers the repaired script, or None where it does not apply."""
+
+import re
+from dataclasses import replace
+
+from app.demo.operator.catalog import Catalog
+from app.demo.operator.script import Script, parse_insert, target
+
+_QUOTED = re.compile(r"'([^']*)'")
+_ROW_WORDS = ("INSERT", "UPDATE", "DELETE")
+
+
+def parent_rows_first(script: Script, catalog: Catalog) -> Script | None:
+    """The parent rows that an INSERT refers to go in first."""
+    insert = parse_insert(script)
+    if insert is None:
+        return None
+    template = "INSERT INTO {parent} ({key}) VALUES ({value}) ON CONFLICT DO NOTHING"
+    parents = [
+        template.format(parent=parent, key=key, value=row[insert.columns.index(column)])
+        for child, column, parent, key in catalog.foreign_keys
+        if child == insert.table and column in insert.columns
+        for row in insert.rows
+    ]
+    return script.first(*parents)
+
+
+def child_rows_first(script: Script, catalog: Catalog) -> Script | None:
+    """The rows that refer to a deleted row go first."""
+    found = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
+    if found is None:
+        return None
+    template = "DELETE FROM {child} WHERE {column} IN (SELECT {key} FROM {parent} WHERE {condition})"
+    children = [
+        template.format(child=child, column=column, key=key, parent=parent, condition=found[2])
+        for child, column, parent, key in catalog.foreign_keys
+        if parent == found[1]
+    ]
+    return script.first(*children)
+
+
+def move_child_rows(script: Script, catalog: Catalog) -> Script | None:
+    """The rows that refer to a deleted row are handed to the first row that stays."""
+    found = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
+    if found is None:
+        return None
+    template = (
+        "UPDATE {child} SET {column} = (SELECT min({key}) FROM {parent} WHERE NOT ({condition}))"
+        " WHERE {column} IN (SELECT {key} FROM {parent} WHERE {condition})"
+    )
+    moves = [
+        template.format(child=child, column=column, key=key, parent=parent, condition=found[2])
+        for child, column, parent, key in catalog.foreign_keys
+        if parent == found[1]
+    ]
+    return script.first(*moves)
+
+
+def fill_required(script: Script, catalog: Catalog) -> Script | None:
+    """Every NOT NULL column without a default gets a value in the INSERT."""
+    insert = parse_insert(script)
+    if insert is None:
+        return None
+    missing = [
+        column
+        for column in catalog.of(insert.table)
+        if column.not_null and not column.has_default and column.name not in insert.columns
+    ]
+    names, values = tuple(column.name for column in missing), tuple(column.sample for column in missing)
+    wider = replace(insert, columns=insert.columns + names, rows=tuple(row + values for row in insert.rows))
+    return script.rewrite(str(wider))
+
+
+def ignore_conflict(script: Script, _: Catalog) -> Script | None:
+    """Rows that are already there stay as they are."""
+    insert = parse_insert(script)
+    return script.rewrite(f"{script.main} ON CONFLICT DO NOTHING") if insert and not insert.tail else None
+
+
+def update_conflict(script: Script, catalog: Catalog) -> Script | None:
+    """Rows that are already there take the new values."""
+    insert = parse_insert(script)
+    if insert is None or insert.tail:
+        return None
+    keys = [column for table, column in catalog.uniques if table == insert.table and column in insert.columns]
+    if not keys:
+        return None
+    changes = ", ".join(f"{column} = excluded.{column}" for column in insert.columns if column != keys[0])
+    return script.rewrite(f"{script.main} ON CONFLICT ({keys[0]}) DO UPDATE SET {changes}")
+
+
+def advance_sequence(script: Script, catalog: Catalog) -> Script | None:
+    """The table's sequence moves past its largest key before the INSERT."""
+    insert = parse_insert(script)
+    template = "SELECT setval('{sequence}', (SELECT max({column}) FROM {table}))"
+    moves = [
+        template.format(sequence=sequence, column=column, table=table)
+        for sequence, table, column in catalog.sequences
+        if insert is not None and table == insert.table
+    ]
+    return script.first(*moves)
+
+
+def add_enum_label(script: Script, catalog: Catalog) -> Script | None:
+    """A word assigned to an enum column becomes one of its labels."""
+    labels = dict(catalog.enums)
+    types = {column.name: column.type for column in catalog.columns}
+    additions = [
+        f"ALTER TYPE {types[name]} ADD VALUE IF NOT EXISTS '{word}'"
+        for name, word in re.findall(r"(\w+) = '(\w+)'", script.main)
+        if word not in labels.get(types.get(name, ""), (word,))
+    ]
+    return script.first(*additions)
+
+
+def digits_only(script: Script, _: Catalog) -> Script | None:
+    """Literals such as '12 kg' lose their unit."""
+    return script.rewrite(re.sub(r"'(\d+)\s*[^\d\s'][^']*'", r"\1", script.main))
+
+
+def single_quotes(script: Script, catalog: Catalog) -> Script | None:
+    """Double-quoted words that name nothing in the catalog become string literals."""
+    known = {*catalog.tables, *(column.name for column in catalog.columns)}
+
+    def requote(found: re.Match[str]) -> str:
+        return found[0] if found[1] in known else f"'{found[1]}'"
+
+    is_row_statement = script.main.startswith(_ROW_WORDS)
+    return script.rewrite(re.sub(r'"([^"]*)"', requote, script.main)) if is_row_statement else None
+
+
+def widen_columns(script: Script, catalog: Catalog) -> Script | None:
+    """Length-limited columns that the statement names lose their limit first."""
+    table = target(script, catalog)
+    if table is None or not script.main.startswith(("INSERT", "UPDATE")):
+        return None
+    words = set(re.findall(r"\w+", _QUOTED.sub("", script.main)))
+    limited = [column for column in catalog.of(table) if column.type.startswith("character varying")]
+    changes = [f'ALTER TABLE {table} ALTER COLUMN "{c.name}" TYPE text' for c in limited if c.name in words]
+    return script.first(*changes)
+
+
+def cut_values(script: Script, catalog: Catalog) -> Script | None:
+    """Values in an INSERT that are too long for their column lose what is too much."""
+    insert = parse_insert(script)
+    if insert is None:
+        return None
+    limits = {column.name: _limit(column.type) for column in catalog.of(insert.table)}
+    rows = tuple(
+        tuple(_cut(value, limits.get(name)) for name, value in zip(insert.columns, row, strict=True))
+        for row in insert.rows
+    )
+    return script.rewrite(str(replace(insert, rows=rows)))
+
+
+def _limit(type_name: str) -> int | None:
+    found = re.fullmatch(r"character varying\((\d+)\)", type_name)
+    return int(found[1]) if found else None
+
+
+def _cut(literal: str, limit: int | None) -> str:
+    return f"'{literal[1:-1][:limit]}'" if limit is not None and literal.startswith("'") else literal

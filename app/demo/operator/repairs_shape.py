@@ -1,0 +1,200 @@
+"""Repairs of CREATE, ALTER, DROP and of names: each answers the repaired script, or None where it does not apply."""
+
+import re
+from dataclasses import replace
+
+from app.demo.operator.catalog import WORK_SCHEMA, Catalog, sample_of
+from app.demo.operator.script import Script, target
+
+_ADD_COLUMN = re.compile(r"(ALTER TABLE \S+ ADD COLUMN (?:IF NOT EXISTS )?)(\S+)( .*)?$")
+_ALTER_TYPE = re.compile(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) TYPE (\S+)$")
+_NAMED = re.compile(r"\b(TABLE|INTO|UPDATE|FROM|COLUMN|JOIN|VIEW)(\s+)(?!IF\b)([A-Za-z_]\w*)(?![\w.])")
+_NUMBER_NAMES = ("age", "count", "total", "quantity", "number", "score", "level")
+
+
+def append_type(script: Script, _: Catalog) -> Script | None:
+    """A new column without a type gets one, guessed from its name."""
+    found = _ADD_COLUMN.match(script.main)
+    if found is None or found[3]:
+        return None
+    name = found[2].strip('"')
+    guess = "integer" if name.endswith(_NUMBER_NAMES) else "date" if name.endswith(("_date", "_on")) else "text"
+    return script.rewrite(f"{script.main} {guess}")
+
+
+def quote_identifiers(script: Script, _: Catalog) -> Script | None:
+    """Every table and column that follows its keyword is double-quoted as written."""
+    return script.rewrite(_NAMED.sub(r'\1\2"\3"', script.main))
+
+
+def catalog_case(script: Script, catalog: Catalog) -> Script | None:
+    """Names that the catalog has in mixed case are spelled and quoted like that."""
+    mixed = {
+        name.lower(): name for name in (*catalog.tables, *(c.name for c in catalog.columns)) if name != name.lower()
+    }
+
+    def spell(found: re.Match[str]) -> str:
+        name = mixed.get(found[0].strip('"').lower())
+        return found[0] if name is None else f'"{name}"'
+
+    return script.rewrite(re.sub(r"\"\w+\"|'[^']*'|\w+", spell, script.main))
+
+
+def qualify_schema(script: Script, catalog: Catalog) -> Script | None:
+    """Tables that live in another schema get its name in front."""
+    homes = {column.table: column.schema for column in catalog.columns if column.schema != WORK_SCHEMA}
+
+    def qualify(found: re.Match[str]) -> str:
+        home = homes.get(found[3].lower())
+        return found[0] if home is None else f"{found[1]}{found[2]}{home}.{found[3]}"
+
+    return script.rewrite(_NAMED.sub(qualify, script.main))
+
+
+def default_new_column(script: Script, _: Catalog) -> Script | None:
+    """A new column gets a default."""
+    found = _ADD_COLUMN.match(script.main)
+    if found is None or " DEFAULT " in script.main:
+        return None
+    type_name = (found[3] or " text").split()[0]
+    return script.rewrite(f"{script.main} DEFAULT {sample_of(type_name)}")
+
+
+def backfill_nulls(script: Script, catalog: Catalog) -> Script | None:
+    """Rows without a value get one before the column becomes NOT NULL."""
+    found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
+    if found is None:
+        return None
+    template = "UPDATE {table} SET {column} = {value} WHERE {column} IS NULL"
+    samples = {column.name: column.sample for column in catalog.of(found[1])}
+    value = samples.get(found[2].strip('"'), "''")
+    return script.first(template.format(table=found[1], column=found[2], value=value))
+
+
+def delete_empty_rows(script: Script, _: Catalog) -> Script | None:
+    """Rows without a value go before the column becomes NOT NULL."""
+    found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
+    template = "DELETE FROM {table} WHERE {column} IS NULL"
+    return script.first(template.format(table=found[1], column=found[2])) if found else None
+
+
+def delete_duplicates(script: Script, _: Catalog) -> Script | None:
+    """Later duplicates go before a unique index is made."""
+    found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
+    if found is None:
+        return None
+    template = (
+        "DELETE FROM {table} AS late USING {table} AS kept WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
+    )
+    return script.first(template.format(table=found[1], key=found[2]))
+
+
+def number_duplicates(script: Script, _: Catalog) -> Script | None:
+    """Later duplicates are told apart by a number before a unique index is made."""
+    found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
+    if found is None:
+        return None
+    template = (
+        "UPDATE {table} AS late SET {key} = late.{key} || ' ' || late.id FROM {table} AS kept"
+        " WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
+    )
+    return script.first(template.format(table=found[1], key=found[2]))
+
+
+def using_cast(script: Script, _: Catalog) -> Script | None:
+    """A change of type says how to convert."""
+    found = _ALTER_TYPE.match(script.main)
+    return script.rewrite(f"{script.main} USING {found[2]}::{found[3]}") if found else None
+
+
+def drop_default(script: Script, _: Catalog) -> Script | None:
+    """The column's default goes before its type changes."""
+    found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) TYPE ", script.main)
+    return script.first(f"ALTER TABLE {found[1]} ALTER COLUMN {found[2]} DROP DEFAULT") if found else None
+
+
+def recreate_views(script: Script, catalog: Catalog) -> Script | None:
+    """Views over an altered table are dropped first and made again afterwards."""
+    found = re.match(r"ALTER TABLE (\S+) ", script.main)
+    views = [view for view in catalog.views if found and re.search(rf"\b{re.escape(found[1])}\b", view[1])]
+    if not views:
+        return None
+    after = tuple(f"CREATE VIEW {name} AS {definition.strip().removesuffix(';')}" for name, definition in views)
+    return replace(script, before=script.before + tuple(f"DROP VIEW {name}" for name, _ in views), after=after)
+
+
+def create_schema(script: Script, _: Catalog) -> Script | None:
+    """The schema that a new table names is made first."""
+    found = re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)\.\w+", script.main)
+    return script.first(f"CREATE SCHEMA IF NOT EXISTS {found[1]}") if found else None
+
+
+def extend_group_by(script: Script, _: Catalog) -> Script | None:
+    """Plain columns of the SELECT list join the GROUP BY."""
+    found = re.search(r"SELECT (.+?) FROM .* GROUP BY (.+)$", script.main)
+    if found is None:
+        return None
+    grouped = found[2].split(", ")
+    plain = [item for item in found[1].split(", ") if "(" not in item and item not in grouped]
+    return script.rewrite(f"{script.main}{''.join(f', {item}' for item in plain)}")
+
+
+def qualify_columns(script: Script, catalog: Catalog) -> Script | None:
+    """Columns of a join's SELECT list get the table in front that has them."""
+    found = re.search(r"SELECT (.+?) FROM (\w+) JOIN (\w+)", script.main)
+    if found is None:
+        return None
+    owner = {column.name: table for table in (found[3], found[2]) for column in catalog.of(table)}
+    items = [f"{owner[item]}.{item}" if item in owner else item for item in found[1].split(", ")]
+    return script.rewrite(script.main.replace(found[1], ", ".join(items), 1))
+
+
+def cascade(script: Script, _: Catalog) -> Script | None:
+    """What depends on a dropped thing goes with it."""
+    drops = " DROP " in f" {script.main}" and not script.main.endswith("CASCADE")
+    return script.rewrite(f"{script.main} CASCADE") if drops else None
+
+
+def not_valid(script: Script, _: Catalog) -> Script | None:
+    """A new constraint leaves the rows that are already there alone."""
+    return script.rewrite(f"{script.main} NOT VALID") if " ADD CONSTRAINT " in script.main else None
+
+
+def unique_target(script: Script, _: Catalog) -> Script | None:
+    """The column that a foreign key refers to is made unique first."""
+    found = re.search(r"REFERENCES (\w+) \((\w+)\)", script.main)
+    return script.first(f"ALTER TABLE {found[1]} ADD UNIQUE ({found[2]})") if found else None
+
+
+def outside_transaction(script: Script, _: Catalog) -> Script | None:
+    """The statements run one by one, each committed by itself."""
+    return None if script.autocommit else replace(script, autocommit=True)
+
+
+def if_exists(script: Script, _: Catalog) -> Script | None:
+    """The statement says IF EXISTS or IF NOT EXISTS."""
+    main = re.sub(r"\bADD COLUMN (?!IF)", "ADD COLUMN IF NOT EXISTS ", script.main)
+    main = re.sub(r"^(DROP TABLE|ALTER TABLE) (?!IF)", r"\1 IF EXISTS ", main)
+    return script.rewrite(re.sub(r"^CREATE TABLE (?!IF)", "CREATE TABLE IF NOT EXISTS ", main))
+
+
+def retry(script: Script, _: Catalog) -> Script | None:
+    """The same script again, in case the fault was temporary."""
+    return script
+
+
+def analyze_first(script: Script, catalog: Catalog) -> Script | None:
+    """The planner's statistics are refreshed first."""
+    table = target(script, catalog)
+    return script.first(f"ANALYZE {table}") if table else None
+
+
+def lock_first(script: Script, catalog: Catalog) -> Script | None:
+    """The table is locked first."""
+    table = target(script, catalog)
+    return script.first(f"LOCK TABLE {table}") if table and not script.autocommit else None
+
+
+def raise_timeouts(script: Script, _: Catalog) -> Script | None:
+    """The statement gets no time limit."""
+    return script.first("SET statement_timeout = 0")

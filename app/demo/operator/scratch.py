@@ -1,0 +1,148 @@
+"""A scratch database to work in: every step is counted, and every answer is what Postgres said.
+
+This is the environment of the demo. The operator acts on it through `inspect` and `attempt`; the
+harness resets it between tasks. A step is one SQL statement, one look at the catalog, or one check
+of the goal. An attempt runs in one transaction, kept only if the goal is reached, so that a repair
+that does not help leaves nothing behind (except, as in any Postgres, sequences and what was run
+outside a transaction).
+"""
+
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import asyncpg
+
+from app.demo.memory import Trace
+from app.demo.operator.catalog import INSPECT, WORK_SCHEMA, Catalog, read_catalog
+from app.demo.operator.script import Script
+from app.demo.operator.tasks import Task
+from app.demo.world import StepsSpent
+
+_USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
+
+
+@dataclass(frozen=True)
+class Result:
+    """How an attempt ended: the goal reached, an error, or neither."""
+
+    reached: bool
+    signature: str | None = None  # SQLSTATE and message without names: tells one kind of error from another
+
+
+class Scratch:
+    """One task at a time in a scratch database; counts the steps and keeps their traces."""
+
+    def __init__(self, connection: asyncpg.Connection, *, budget: int) -> None:
+        self._connection = connection
+        self._budget = budget
+        self._goal = "false"
+        self.traces: list[Trace] = []
+        self.done = False
+
+    @property
+    def steps(self) -> int:
+        """Steps taken since the last reset."""
+        return len(self.traces)
+
+    @property
+    def reward(self) -> float:
+        """1 once the goal is reached, 0 before."""
+        return float(self.done)
+
+    async def reset(self, task: Task) -> None:
+        """Empty the database and lay out `task`; costs no step."""
+        schemas = [row[0] for row in await self._connection.fetch(_USER_SCHEMAS)]
+        drops = "".join(f'DROP SCHEMA "{name}" CASCADE;' for name in schemas)
+        layout = f"{drops} CREATE SCHEMA {WORK_SCHEMA}; SET search_path = {WORK_SCHEMA}; {task.setup}"
+        await self._connection.execute("SET client_min_messages = error;" + layout)
+        self._goal, self.traces, self.done = task.goal, [], False
+
+    async def step(self, action: Script | None) -> Result | Catalog:
+        """What came of the action: of a script, its attempt; None looks at the catalog."""
+        return await (self.inspect() if action is None else self.attempt(action))
+
+    async def inspect(self) -> Catalog:
+        """The catalog, for one step."""
+        answer = await self._step("inspect", "the system catalog", partial(self._connection.fetchval, INSPECT))
+        return read_catalog(str(answer))
+
+    async def attempt(self, script: Script) -> Result:
+        """Run `script` and check the goal; without the goal, everything transactional is undone.
+
+        Raises:
+            StepsSpent: the steps ran out on the way.
+        """
+        if script.autocommit:
+            return await self._run(script)
+        transaction = self._connection.transaction()
+        await transaction.start()
+        try:
+            result = await self._run(script)
+        except BaseException:
+            await transaction.rollback()
+            raise
+        await (transaction.commit() if result.reached else transaction.rollback())
+        return result
+
+    async def _run(self, script: Script) -> Result:
+        try:
+            for statement in script.statements:
+                await self._step("sql", f"{statement};", partial(self._connection.execute, statement))
+        except asyncpg.PostgresError as error:
+            return Result(reached=False, signature=signature_of(error))
+        self.done = bool(await self._step("check", "is the goal reached?", self._check))
+        return Result(reached=self.done)
+
+    async def _check(self) -> bool:
+        try:
+            async with self._connection.transaction():
+                return bool(await self._connection.fetchval(f"SELECT ({self._goal})"))
+        except asyncpg.PostgresError:  # the goal asks about a thing that is not there
+            return False
+
+    async def _step(self, tool: str, given: str, act: Callable[[], Awaitable[object]]) -> object:
+        if self.steps >= self._budget:
+            raise StepsSpent
+        started = time.perf_counter()
+        status, output = "ok", ""
+        try:
+            answer = await act()
+            output = "read" if tool == "inspect" else str(answer)
+        except asyncpg.PostgresError as error:
+            status, output = "error", f"{error.sqlstate}: {error}"
+            raise
+        finally:
+            elapsed_ms = round((time.perf_counter() - started) * 1000, 3)
+            self.traces.append(Trace(tool, given, output, status, elapsed_ms))
+        return answer
+
+
+def signature_of(error: asyncpg.PostgresError) -> str:
+    """The kind of an error: its SQLSTATE and message, without the names and places in it."""
+    message = re.sub(r'"[^"]*"| at (or near|end of input).*', "", error.message or "")
+    return f"{error.sqlstate}: {message}"
+
+
+@asynccontextmanager
+async def scratch_database(dsn: str, *, budget: int) -> AsyncIterator[Scratch]:
+    """A `Scratch` in a database made for it on the server of `dsn`, dropped at the end."""
+    dsn = dsn.replace("postgresql+asyncpg://", "postgresql://", 1)
+    name = f"casebank_demo_{secrets.token_hex(6)}"
+    admin = await asyncpg.connect(dsn)
+    try:
+        await admin.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+        try:
+            connection = await asyncpg.connect(dsn, database=name, server_settings={"synchronous_commit": "off"})
+            try:
+                yield Scratch(connection, budget=budget)
+            finally:
+                await connection.close()
+        finally:
+            await admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    finally:
+        await admin.close()

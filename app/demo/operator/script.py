@@ -1,0 +1,76 @@
+"""The statement the operator is about to run, with what goes before and after it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.demo.operator.catalog import Catalog
+
+_INSERT = re.compile(
+    r"INSERT INTO (?P<table>\S+) \((?P<columns>[^)]*)\) VALUES (?P<rows>.+?)(?P<tail> ON CONFLICT.*)?$"
+)
+
+
+@dataclass(frozen=True)
+class Script:
+    """One attempt: statements in order, in one transaction unless `autocommit`."""
+
+    main: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    autocommit: bool = False
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """Every statement, in the order in which it runs."""
+        return (*self.before, self.main, *self.after)
+
+    def rewrite(self, main: str) -> "Script | None":
+        """This script around another main statement; None when that changes nothing."""
+        return None if main == self.main else replace(self, main=main)
+
+    def first(self, *statements: str) -> "Script | None":
+        """This script with `statements` run just before the main one; None when there are none."""
+        return replace(self, before=self.before + statements) if statements else None
+
+
+Edit = Callable[[Script, Catalog], Script | None]
+
+
+@dataclass(frozen=True)
+class Insert:
+    """An INSERT taken apart."""
+
+    table: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    tail: str
+
+    def __str__(self) -> str:
+        """The INSERT put together again."""
+        rows = ", ".join(f"({', '.join(row)})" for row in self.rows)
+        columns = ", ".join(self.columns)
+        return f"INSERT INTO {self.table} ({columns}) VALUES {rows}{self.tail}"  # noqa: S608 (the operator's own words)
+
+
+def naive(statement: str) -> Script:
+    """The script that runs just `statement`."""
+    return Script(statement.strip().removesuffix(";"))
+
+
+def parse_insert(script: Script) -> Insert | None:
+    """The parts of the main statement, if it is an INSERT … VALUES."""
+    found = _INSERT.match(script.main)
+    if found is None:
+        return None
+    rows = tuple(tuple(row.split(", ")) for row in re.findall(r"\(([^)]*)\)", found["rows"]))
+    return Insert(found["table"], tuple(found["columns"].split(", ")), rows, found["tail"] or "")
+
+
+def target(script: Script, catalog: Catalog) -> str | None:
+    """The first existing table that the main statement names, quoted as the catalog has it."""
+    known = {name.lower(): name for name in catalog.tables}
+    for word in re.findall(r"\w+", script.main):
+        if word.lower() in known:
+            return f'"{known[word.lower()]}"'
+    return None

@@ -1,0 +1,91 @@
+"""A bank for one benchmark: an embedded Postgres, a filled database, and both ways in."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+from pydantic import SecretStr
+
+from app import postgres
+from app.admission.admission import Admission
+from app.admission.backlog import Backlog, Bounds
+from app.admission.turns import Places, Turns
+from app.db import ANY_LENGTH, service_database
+from app.migrate import migrate
+from app.providers.wordllama import WordLlamaEmbedder
+from app.runtime import make_admission
+from app.settings import Settings
+from bench.fill import CASES_PER_USER, fill
+from retrieval.database.database import Database
+from retrieval.retrieve import Reader
+from writer.privacy.keys import Keyring
+from writer.privacy.words import WordSeals
+from writer.upkeep.reseal import reseal_all
+
+WARM_UP = 50
+CLIENTS = 16
+NEXT_TOKEN_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """A filled bank: read as the service reads it, and by bare asyncpg as the same role."""
+
+    url: str
+    reader: Reader
+    bare: asyncpg.Connection
+    users: int
+    now: datetime
+    admission: Admission
+    """As every request passes it: with blocks of tokens as by default, and never refused."""
+    settings: Settings
+    """Of a service on the bank."""
+
+
+@asynccontextmanager
+async def filled(
+    home: Path, users: int, *, sealed: bool = False, per_user: int = CASES_PER_USER
+) -> AsyncIterator[Bank]:
+    """Yields a bank of ``users`` profiles with so many cases each, their words sealed or in plain."""
+    url = await empty(home, f"bench_{users}")
+    keyring = Keyring(os.urandom(32), seals_words=sealed)
+    await fill(url, users, keyring.master, per_user)
+    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)
+    try:
+        async with service_database(url) as database:
+            if sealed:
+                await reseal_all(database, keyring)
+                await bare.execute("VACUUM ANALYZE")
+            reader = Reader(database, WordLlamaEmbedder(), explore=True, seals=WordSeals(keyring))
+            settings = settings_of(home, url, keyring.master)
+            yield Bank(url, reader, bare, users, datetime.now(UTC), endless(database), settings)
+    finally:
+        await bare.close()
+
+
+def endless(database: Database) -> Admission:
+    """Returns an admission that takes blocks of tokens as a service does by default, and refuses nobody."""
+    by_default = make_admission(Settings(), database)
+    quotas = {of: replace(quota, every_s=NEXT_TOKEN_S) for of, quota in by_default.quotas.items()}
+    turns = Turns(Places(per_user=CLIENTS, in_all=CLIENTS))
+    return replace(by_default, quotas=quotas, turns=turns, backlog=Backlog(database, Bounds(10**9, 10**9)))
+
+
+def settings_of(home: Path, url: str, master_key: bytes) -> Settings:
+    """Returns the settings of a service on the database, which knows that key or none yet."""
+    return Settings(home=home / "service", database_url=url, master_key=SecretStr(master_key.hex()))
+
+
+async def empty(home: Path, name: str) -> str:
+    """Returns the URL of a migrated database of that name, without a case in it."""
+    server = postgres.start(home)
+    admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
+    await admin.execute(f"CREATE DATABASE {name}")
+    await admin.close()
+    url = server.url(name)
+    await migrate(url)
+    return url

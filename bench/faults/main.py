@@ -1,0 +1,207 @@
+"""Kills one process after another under a steady load, and compares what is left with what was acknowledged."""
+
+import asyncio
+import random
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncpg
+import httpx
+from tqdm import tqdm
+
+from app import postgres
+from app.doctor import examine
+from app.own_service import OwnService, free_port
+from app.settings import Settings
+from bench.faults.ledger import Ledger
+from bench.faults.load import ANSWER_TIMEOUT_S, Backend
+from bench.faults.probe import Back, back
+from bench.faults.reckoning import Fault, drained, reckon
+from bench.faults.supervised import Supervised
+from bench.faults.victims import VICTIMS, Victims, deck
+from bench.fill import tasks
+from bench.measure import Measurement
+
+USERS, BACKENDS_EACH = 2, 2
+BACK_WITHIN_S = 30.0
+LAST_RUN_S = 60.0
+"""How long the runs under way at the end may take to be acknowledged."""
+LEASE_S = 20.0
+"""Short, for at the end the cases that a killed worker held are waited for."""
+SHOWN = 3
+
+
+@dataclass
+class Battle:
+    """What was done, and what came of it.
+
+    Attributes:
+        ledger: what the clients were told.
+        back: how long each took until all worked again, by who was killed.
+        never_back: who was killed last, where the loop did not come back: then nobody else was killed.
+    """
+
+    ledger: Ledger = field(default_factory=Ledger)
+    back: dict[str, list[Back]] = field(default_factory=lambda: defaultdict(list))
+    never_back: list[str] = field(default_factory=list)
+
+
+async def faults(home: Path, kills: int, seed: int, only: Collection[str] = VICTIMS) -> list[Measurement]:
+    """Kills so many processes, one after the other, and returns how long each kind took and every fault.
+
+    Args:
+        home: a new folder, for a service, a worker and a Postgres of the benchmark's own; beside it their logs.
+        kills: how many.
+        seed: of whom, and of what the clients do.
+        only: these victims alone.
+    """
+    settings = _settings(home)
+    port = free_port()
+    where = OwnService(settings, f"http://127.0.0.1:{port}", pid=0)
+    service = _program(settings, home.parent / "service.log", "serve", "--port", str(port))
+    worker = _program(settings, home.parent / "worker.log", "worker")
+    victims = Victims(service, worker, home / "postgres", random.Random(seed))
+    battle = Battle()
+    try:
+        async with _running(service), _running(worker):
+            async with _load(where, battle.ledger, seed) as probe:
+                await _rounds(battle, victims, probe, deck(kills, seed, only))
+            found = await _found(settings, battle)
+    finally:
+        await asyncio.to_thread(_stop_postgres, home)
+    ended = [str(status) for program in (service, worker) for status in program.ended_by_itself]
+    found.append(Fault("ends of a program that nobody killed", ended))
+    return [*_times(battle.back), *(_as_measurement(fault) for fault in found), _volume(battle.ledger)]
+
+
+def _settings(home: Path) -> Settings:
+    return Settings(
+        home=home,
+        database_url=None,
+        worker_in_service=False,
+        limits=False,  # the load comes from few users
+        worker_lease_s=LEASE_S,
+        train_every_s=0,
+        upkeep_every_s=86_400,
+    )
+
+
+def _program(settings: Settings, log: Path, *words: str) -> Supervised:
+    return Supervised((sys.executable, "-m", "app.cli", *words), settings.as_environment(), log)
+
+
+@asynccontextmanager
+async def _running(program: Supervised) -> AsyncIterator[None]:
+    task = asyncio.create_task(program.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def _stop_postgres(home: Path) -> None:
+    """Stops the server where those who used it were killed."""
+    if (home / "postgres").exists() and not postgres.is_dead(home):
+        with postgres.running(home):
+            pass
+
+
+@asynccontextmanager
+async def _load(where: OwnService, ledger: Ledger, seed: int) -> AsyncIterator[Backend]:
+    """Yields a backend to probe with, while the others are at work; their last runs are acknowledged at the end."""
+    async with AsyncExitStack() as stack:
+
+        async def backend(name: str, user: str, number: int) -> Backend:
+            http = httpx.AsyncClient(base_url=where.base_url, headers=where.headers(user), timeout=ANSWER_TIMEOUT_S)
+            await stack.enter_async_context(http)
+            return Backend(name, http, ledger, list(tasks(seed + number, 500)), random.Random(seed + number))
+
+        probe = await backend("probe", "probe", 0)
+        if await back(probe, time.perf_counter()) is None:
+            raise TimeoutError("the service did not start")
+        ledger.forget_requests()  # those until it had started
+        names = [(user, f"backend-{user}-{each}") for user in range(USERS) for each in range(BACKENDS_EACH)]
+        backends = [await backend(name, f"user-{user}", 1 + n) for n, (user, name) in enumerate(names)]
+        working = [asyncio.create_task(each.run()) for each in backends]
+        try:
+            yield probe
+        finally:
+            for each in backends:
+                each.stopped.set()
+            _, hanging = await asyncio.wait(working, timeout=LAST_RUN_S)
+            for task in hanging:
+                task.cancel()
+
+
+async def _rounds(battle: Battle, victims: Victims, probe: Backend, order: Sequence[str]) -> None:
+    for victim in tqdm(order, unit=" kills", desc="faults", disable=None):
+        await asyncio.sleep(victims.rng.random())  # so that it falls into any moment of a run, a lease, a checkpoint
+        await victims.kill(victim)
+        took = await back(probe, time.perf_counter())
+        if took is None:
+            battle.never_back.append(victim)
+            return
+        battle.back[victim].append(took)
+
+
+async def _found(settings: Settings, battle: Battle) -> list[Fault]:
+    """Every kind of fault, with the cases of it, looked for while service and worker run."""
+    never_back = Fault("kills that it never came back from", battle.never_back)
+    if battle.never_back:
+        return [never_back]
+    with_server = await asyncio.to_thread(postgres.start, settings.home)
+    try:
+        bank = await asyncpg.connect(with_server.url().replace("+asyncpg", ""))
+        try:
+            await drained(bank)
+            found = await reckon(bank, battle.ledger)
+        finally:
+            await bank.close()
+        complaints = [finding.name for finding in await examine(settings) if finding.ok is False]
+    finally:
+        await asyncio.to_thread(postgres.release, settings.home)
+    unexpected = [f"{count} x {what}" for what, count in battle.ledger.unexpected.items()]
+    return [
+        never_back,
+        *found,
+        Fault("answers that no outage explains", unexpected),
+        Fault("complaints of casebank doctor", complaints),
+    ]
+
+
+def _times(took: Mapping[str, Sequence[Back]]) -> list[Measurement]:
+    """The longest time until it served again, of each victim, with the others in words."""
+    rows = []
+    for victim, times in sorted(took.items()):
+        serving, working = [each.serving for each in times], [each.working for each in times]
+        detail = f"{len(times)} kills; {_spread(serving)}; the worker works: {_spread(working)}"
+        rows.append(Measurement(f"serves after kill -9: {victim}", max(serving), "s", detail, aim=BACK_WITHIN_S))
+    return rows
+
+
+def _spread(seconds: Sequence[float]) -> str:
+    middle, most = statistics.median(seconds), _percentile(seconds, 95)
+    return f"median {middle:.1f}, 95 % {most:.1f}, longest {max(seconds):.1f} s"
+
+
+def _percentile(values: Sequence[float], percent: int) -> float:
+    """The nearest rank: a value that was measured."""
+    return sorted(values)[-(-len(values) * percent // 100) - 1]
+
+
+def _as_measurement(fault: Fault) -> Measurement:
+    more = f", … {len(fault.found) - SHOWN} more" if len(fault.found) > SHOWN else ""
+    return Measurement(fault.name, len(fault.found), "", ", ".join(fault.found[:SHOWN]) + more, aim=0)
+
+
+def _volume(ledger: Ledger) -> Measurement:
+    sent = ", ".join(f"{count} {how}" for how, count in ledger.requests.most_common())
+    detail = f"{len(ledger.rewards)} rewards; {len(ledger.missing)} retrievals lost with a crash; requests: {sent}"
+    return Measurement("acknowledged retains", len(ledger.retains), "", detail)

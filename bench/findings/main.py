@@ -1,0 +1,260 @@
+"""The benchmark of findings: a scripted agent over a copy of this repository, which does for real whatever it does.
+
+Before each look it asks whether its run knows already, and takes what it is told; then the look is made all the same,
+in secret, and compared. A third of the runs knows the hashes of files, and in another third files change behind the
+agent's back, where only a hash can tell; a search has none, and is made there whatever is known.
+"""
+
+import hashlib
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from app.db import ANY_LENGTH, service_database
+from bench.bank import WARM_UP, empty
+from bench.findings.agent import Act, script
+from bench.findings.scratch import Answered, Scratch
+from bench.measure import Measurement, interleaved, p50
+from retrieval.database.database import Database
+from retrieval.findings.statements import IN_THIS_RUN
+from writer.author import Author
+from writer.findings.extract import extract
+from writer.findings.known import Answer, CallAsked, is_known, parameters
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
+from writer.retain.steps import StepsTaken, append_steps, draft_of_steps
+
+RUNS = 210
+ROUNDS = 400
+USERS = 10
+TAMPERED = 0.08
+"""Share of steps before which a file changes behind the agent's back, where any does."""
+ALL_OF_IT = 1_000_000
+AGENT = "coder"
+
+Sort = Literal["plain", "hashed", "tampered"]
+SORTS: tuple[Sort, ...] = ("plain", "hashed", "tampered")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened in all runs."""
+
+    count: Counter[str] = field(default_factory=Counter)
+    stale: list[str] = field(default_factory=list)
+    traces: list[dict[str, Any]] = field(default_factory=list)
+
+    def share(self, part: str, whole: str) -> float:
+        """Returns which share of the whole the part is; 0 of nothing."""
+        return self.count[part] / self.count[whole] if self.count[whole] else 0.0
+
+
+async def findings(home: Path, runs: int = RUNS) -> list[Measurement]:
+    """Measures what findings spare an agent, whether anything told is stale, and how fast they are."""
+    url = await empty(home, "bench_findings")
+    await _do_not_wait_for_the_disk(url)
+    scratch = Scratch(home)
+    keyring, tally = Keyring(os.urandom(32), seals_words=True), Tally()
+    async with service_database(url) as database:
+        last = uuid4()
+        for seed in range(runs):
+            last = uuid4()
+            author = Author(f"user-{seed % USERS}", "bench", datetime.now(UTC))
+            await _Run(database, keyring, scratch, author, last, SORTS[seed % len(SORTS)], tally).go(seed)
+            scratch.restore()
+        speed = await _speed(url, database, keyring, author, last, scratch)
+    return [*_quality(tally, runs), _extraction(tally), speed]
+
+
+async def _do_not_wait_for_the_disk(url: str) -> None:
+    """Lets commits return before they are on disk: what is measured here is not how long a step takes to be kept."""
+    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    await owner.execute("ALTER DATABASE bench_findings SET synchronous_commit = off")
+    await owner.close()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run of the agent."""
+
+    database: Database
+    keyring: Keyring
+    scratch: Scratch
+    author: Author
+    run_id: UUID
+    sort: Sort
+    tally: Tally
+    steps: int = 0
+    made: dict[str, str] = field(default_factory=dict)
+    """What each call answered when it was last made, or told."""
+    intents: dict[str, str] = field(default_factory=dict)
+    """What each question asked for, by its words."""
+
+    async def go(self, seed: int) -> None:
+        """Does all that the script says, as far as it is not known already."""
+        rng = random.Random(seed)
+        await self._step("think", {}, Answered(""))
+        for act in script(self.scratch, seed):
+            if self.sort == "tampered" and act.file and rng.random() < TAMPERED:
+                self.scratch.change(act.file, rng)
+            if not act.looks:
+                await self._step(act.tool, act.given, self.scratch.call(act.tool, act.given))
+            elif act.intent:
+                await self._ask(act)
+            else:
+                await self._look(act)
+
+    async def _look(self, act: Act) -> None:
+        truth = self.scratch.call(act.tool, act.given)
+        name = repr((act.tool, act.given))
+        repeated = bool(act.file) and self.made.get(name) == truth.output
+        self.tally.count["looks"] += 1
+        self.tally.count["repeated reads"] += repeated
+        answer = await self._known(act)
+        if answer.known:
+            self.tally.count["told"] += 1
+            self._compare(act, truth, answer)
+        else:
+            self.tally.count[f"not told: {answer.why}"] += 1
+            self.tally.count["repeated reads made"] += repeated
+            await self._step(act.tool, act.given, truth)
+        self.made[name] = truth.output
+
+    async def _known(self, act: Act) -> Answer:
+        if self.sort == "tampered" and not act.file:
+            return Answer("unknown")
+        told = (
+            _sha(_plain(self.scratch.call(act.tool, act.given).output)) if act.file and self.sort != "plain" else None
+        )
+        call = CallAsked(act.tool, act.given, told, content_chars=ALL_OF_IT)
+        return await is_known(self.database, self.keyring, self.author, self.run_id, call)
+
+    def _compare(self, act: Act, truth: Answered, answer: Answer) -> None:
+        """Notes what was told and is not so: the same lines, whichever tool shows them."""
+        said = answer.content or ""
+        if answer.finding is not None and act.file:
+            lines = _plain(truth.output)
+            same = lines == _plain(said) or (answer.finding.said["query"] != act.given and _within(lines, _plain(said)))
+        else:
+            same = said == truth.output
+        if not same:
+            self.tally.stale.append(f"{act.tool} {act.given}: {answer.why}")
+
+    async def _ask(self, act: Act) -> None:
+        text = act.given["query"]
+        answer = await self._known_question(act)
+        known_intents = set(self.intents.values())
+        self.tally.count["questions"] += 1
+        near = text not in self.intents
+        self.tally.count["near-duplicates"] += near and act.intent in known_intents
+        if answer.known and answer.finding is not None:
+            right = answer.finding.said["fact"] == act.intent
+            self.tally.count["near-duplicates told"] += near
+            self.tally.count["near-duplicates told right"] += near and right
+            self.tally.count["wrong answers"] += not right
+        else:
+            await self._step(act.tool, act.given, Answered(act.intent))
+        self.intents[text] = act.intent
+
+    async def _known_question(self, act: Act) -> Answer:
+        call = CallAsked(act.tool, act.given)
+        return await is_known(self.database, self.keyring, self.author, self.run_id, call)
+
+    async def _step(self, tool: str, given: Mapping[str, Any], answered: Answered) -> None:
+        self.steps += 1
+        step = {
+            "number": self.steps,
+            "tool": tool,
+            "input": given,
+            "output": answered.output,
+            "status": answered.status,
+        }
+        taken = StepsTaken.model_validate({"agent": AGENT, "task": "mend the repository", "steps": [step]})
+        draft = draft_of_steps(taken)
+        self.tally.traces.append(dict(draft.steps[0].trace))
+        await append_steps(self.database, self.keyring, self.run_id, draft, self.author)
+
+
+def _sha(lines: list[str]) -> str:
+    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+
+def _plain(output: str) -> list[str]:
+    """Returns the lines that an output shows, without their numbers."""
+    lines = output.splitlines()
+    numbered = lines and all(line[:6].strip().isdigit() and line[6:7] == "\t" for line in lines)
+    return [line[7:] for line in lines] if numbered else lines
+
+
+def _within(lines: list[str], whole: list[str]) -> bool:
+    """Returns whether the lines stand in the whole, one after the other."""
+    return any(whole[at : at + len(lines)] == lines for at in range(len(whole) - len(lines) + 1))
+
+
+def _quality(tally: Tally, runs: int) -> Iterator[Measurement]:
+    count = tally.count
+    spared = 1 - tally.share("repeated reads made", "repeated reads")
+    missed = {name.removeprefix("not told: "): n for name, n in sorted(count.items()) if "not told" in name}
+    why = ", ".join(f"{name} {n:,}" for name, n in missed.items())
+    made = f"{count['repeated reads made']:,} of {count['repeated reads']:,} made"
+    detail = f"{made}; {runs} runs, {len(tally.traces):,} steps"
+    yield Measurement("findings: repeated reads spared", spared, "", detail, aim=0.8, at_least=True)
+    looks = f"of {count['told']:,} told, {count['looks']:,} looks; not told: {why}"
+    if tally.stale:
+        looks += f"; first: {tally.stale[0][:200]}"
+    yield Measurement("findings: stale answers", len(tally.stale), "", looks, aim=0)
+    precision = tally.share("near-duplicates told right", "near-duplicates told")
+    recall = tally.share("near-duplicates told right", "near-duplicates")
+    told = f"{count['near-duplicates told']:,} told, recall {recall:.2f}, {count['questions']:,} questions"
+    yield Measurement("findings: near-duplicates, precision", precision, "", told, aim=0.95, at_least=True)
+
+
+def _extraction(tally: Tally) -> Measurement:
+    started = time.process_time()
+    for trace in tally.traces:
+        extract(trace, {})
+    rate = len(tally.traces) / (time.process_time() - started)
+    size = sum(len(trace["output"]) for trace in tally.traces) / len(tally.traces)
+    detail = f"one core, {len(tally.traces):,} steps of {size:,.0f} characters"
+    return Measurement("findings: extraction", rate, "steps/s", detail, aim=500, at_least=True)
+
+
+async def _speed(  # noqa: PLR0913, PLR0917 - the parts of one question
+    url: str, database: Database, keyring: Keyring, author: Author, run_id: UUID, scratch: Scratch
+) -> Measurement:
+    """Measures a question in the process against its bare statement, about a run with some hundred steps."""
+    tally = Tally()
+    for seed in (1, 4, 7, 10):
+        run = _Run(database, keyring, scratch, author, run_id, "plain", tally, steps=100 * seed)
+        await run.go(seed)
+    scratch.restore()
+    acts = [act for act in script(scratch, 10) if act.looks]
+    calls = [CallAsked(act.tool, act.given) for act in acts]
+    async with database.as_user(author.user_sub, author.authorised_at) as connection:
+        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+    bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)
+    who = {"user_sub": author.user_sub, "authorised_at": author.authorised_at}
+    asked = [{**parameters(words, run_id, call, {}), **who} for call in calls]
+
+    async def whole(number: int) -> None:
+        await is_known(database, keyring, author, run_id, calls[number % len(calls)])
+
+    async def statement(number: int) -> None:
+        await bare.fetch(IN_THIS_RUN.sql, *IN_THIS_RUN.arguments(asked[number % len(asked)]))
+
+    try:
+        await interleaved(WARM_UP, whole, statement)
+        ours, plain = await interleaved(ROUNDS, whole, statement)
+    finally:
+        await bare.close()
+    detail = f"p50 {p50(ours):.2f} ms against {p50(plain):.2f} ms, a run of {len(tally.traces)} steps"
+    return Measurement("findings: known / its bare statement", p50(ours) / p50(plain), "x", detail, aim=2)

@@ -1,0 +1,220 @@
+"""Benchmark 1: simulated reuse, the product's policy against every baseline at 250 and 3,000 logged decisions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.learning.banking import Corpus, Log, Scenario, World, earned, world
+from bench.learning.learner import (
+    PLAIN,
+    PLAN,
+    UNTRAINED,
+    Decision,
+    Prepared,
+    Recipe,
+    Service,
+    examples,
+    permuted,
+    query_only,
+    remembered,
+    served,
+)
+from bench.learning.memory import Scene
+from bench.learning.raw import classify, raw_embeddings
+from bench.learning.rules import RULES, Judged, interval, rewards, split_gap
+from bench.learning.stock import Stock
+from bench.measure import Measurement
+from policy.decide import Policy
+from policy.logged import Floats
+from policy.slate import Slate
+from policy.train import Plan
+
+SEEDS, FRESH = (0, 1, 2, 3, 4), (10, 11, 12)
+"""Worlds that were looked at while the policy was built, and worlds that were not."""
+FEW, MANY = 250, 3_000
+AIMS: Mapping[int, float] = {FEW: 0.62, MANY: 0.75}
+GAP_QUERIES = 200
+NAME = "reuse"
+POLICY = "THE POLICY (hidden 0, factory's start)"
+DEFAULT = "untrained default"
+FACTORY = "factory's start, nothing learned"
+PERMUTED, PERMUTED_START = "control: permuted rewards", "control: factory's start, permuted rewards"
+
+_FIXED = Plan(ridge=100.0)
+REFERENCES: Mapping[str, Recipe] = {
+    "logistic regression from the default": replace(PLAIN, plan=PLAN),
+    "MLP, 8 hidden": Recipe(hidden=8, members=2, plan=_FIXED),
+    "MLP, 16 hidden": Recipe(hidden=16, members=2, plan=_FIXED),
+}
+
+Earned = dict[str, list[Floats]]
+"""By policy and seed: what each test query earned, (test,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """A world as the product sees it."""
+
+    world: World
+    effects: Floats  # (cases, intents), the stored answer as the one tool that the case's plan calls
+    stream: list[Scene] = field(repr=False)
+    test: list[Scene] = field(repr=False)
+
+    def outcome(self, now: int, slate: Slate) -> float:
+        """Returns the feedback on a decision of the stream, flips included; one case that helps is enough."""
+        pool = self.world.pools.case[now]
+        helps = any(self.world.bank.answers[pool[place]] == self.world.asked.intents[now] for place in slate)
+        return float(helps != self.world.flipped[now])
+
+
+def stage(corpus: Corpus, scenario: Scenario, seed: int) -> Stage:
+    """Returns the world of a seed; every stored run calls itself a success, wrong answer or not."""
+    drawn = world(corpus, scenario, np.random.default_rng(seed))
+    cases = len(drawn.bank.answers)
+    effects = np.eye(corpus.intents)[drawn.bank.answers]
+    stock = Stock(drawn.bank, effects, np.ones(cases), np.zeros(cases, np.bool_), np.arange(cases))
+    return Stage(drawn, effects, stock.scenes(drawn.asked, drawn.pools), stock.scenes(drawn.test, drawn.test_pools))
+
+
+def run(corpus: Corpus, scenario: Scenario | None = None, say: Callable[[str], object] = print) -> list[Measurement]:
+    """Returns the table: everything on SEEDS, the policy and the fixed rules on FRESH ones as well."""
+    scenario = scenario or Scenario()
+    found = measured(corpus, scenario, SEEDS, full=True)
+    say("fresh seeds")
+    fresh = measured(corpus, scenario, FRESH, full=False)
+    rows: list[Measurement] = []
+    for decisions in (FEW, MANY):
+        rows += _rows(found[decisions], decisions, SEEDS)
+        rows += _rows(fresh[decisions], decisions, FRESH)
+    return [*rows, *_gap(corpus, scenario)]
+
+
+def measured(corpus: Corpus, scenario: Scenario, seeds: Sequence[int], *, full: bool) -> dict[int, Earned]:
+    """Returns what every policy earns on the test file, by the number of logged decisions."""
+    stages = [stage(corpus, scenario, seed) for seed in seeds]
+    services = [
+        Service(each.stream, each.outcome, each.effects, 1, np.random.default_rng([seed, 1]))
+        for each, seed in zip(stages, seeds, strict=True)
+    ]
+    trained = served(services, Recipe(), (FEW, MANY))
+    found: dict[int, Earned] = {}
+    for decisions, policies in trained.items():
+        logs = [service.log[:decisions] for service in services]
+        found[decisions] = _earned(stages, logs, policies, seeds, full=full)
+    return found
+
+
+def _earned(
+    stages: Sequence[Stage],
+    logs: Sequence[list[Decision]],
+    trained: Sequence[Policy],
+    seeds: Sequence[int],
+    *,
+    full: bool,
+) -> Earned:
+    """Returns what every policy earns that saw these logs."""
+    recipes = REFERENCES if full else {}
+    rows = [examples(log, 1) for log in logs]
+    others = {name: recipe.fit(rows, range(len(rows))) for name, recipe in recipes.items()}
+    if full:
+        others["query-only model"] = PLAIN.fit([query_only(each) for each in rows], range(len(rows)))
+    controls = _shuffled(stages, logs, seeds) if full else [{}] * len(stages)
+    found: Earned = {}
+    for number, (each, log) in enumerate(zip(stages, logs, strict=True)):
+        test = Prepared.of(remembered(each.effects, log), each.test)
+        scores = {DEFAULT: test.scores(None), FACTORY: test.scores(UNTRAINED), POLICY: test.scores(trained[number])}
+        scores |= {name: test.scores(policies[number]) for name, policies in others.items()} | controls[number]
+        got = {name: earned(each.world, score.astype(np.float64)) for name, score in scores.items()}
+        rules = rewards(each.world, as_log(log), {"raw-embedding MLP": raw_embeddings} if full else {})
+        for name, reward in (rules | got).items():
+            found.setdefault(name, []).append(reward)
+    return found
+
+
+def _shuffled(
+    stages: Sequence[Stage], logs: Sequence[list[Decision]], seeds: Sequence[int]
+) -> list[dict[str, NDArray[np.float32]]]:
+    """Returns by stage what is scored after the same decisions with their rewards shuffled: nothing to learn."""
+    shuffled = [
+        permuted(log, each.effects, np.random.default_rng([seed, 2]))
+        for each, log, seed in zip(stages, logs, seeds, strict=True)
+    ]
+    blind = Recipe().fit([examples(log, 1) for log in shuffled], range(len(logs)))
+    told = [Prepared.of(remembered(each.effects, log), each.test) for each, log in zip(stages, shuffled, strict=True)]
+    return [
+        {PERMUTED_START: test.scores(UNTRAINED), PERMUTED: test.scores(policy)}
+        for test, policy in zip(told, blind, strict=True)
+    ]
+
+
+def _rows(found: Earned, decisions: int, seeds: Sequence[int]) -> list[Measurement]:
+    detail = f"test file, seeds {seeds[0]}-{seeds[-1]}"
+    rules = {name: float(np.mean(found[name])) for name in RULES}
+    best = max(rules, key=lambda name: rules[name])
+    rows = [
+        _row(f"{decisions:,}: {name}", found[name], detail, AIMS[decisions] if name == POLICY else None)
+        for name in sorted(found, key=lambda name: float(np.mean(found[name])))
+    ]
+    pairs = {
+        f"policy - best fixed rule ({best})": (POLICY, best, True),
+        "policy - untrained default": (POLICY, DEFAULT, True),
+        "policy - factory's start: learned": (POLICY, FACTORY, True),
+    }
+    rows += [
+        _row(f"{decisions:,}: {name}", _differences(found, one, other), f"paired, {detail}", 0.0 if aim else None)
+        for name, (one, other, aim) in pairs.items()
+    ]
+    if PERMUTED in found:
+        control = _differences(found, PERMUTED, PERMUTED_START)
+        rows.append(_row(f"{decisions:,}: {PERMUTED}, learned", control, f"paired, {detail}", None))
+    return rows
+
+
+def _differences(found: Earned, one: str, other: str) -> list[Floats]:
+    return [mine - theirs for mine, theirs in zip(found[one], found[other], strict=True)]
+
+
+def _row(name: str, by_seed: Sequence[Floats], detail: str, aim: float | None) -> Measurement:
+    bounds = interval(by_seed)
+    return Measurement(
+        name=f"{NAME} {name}",
+        value=bounds.estimate,
+        unit="",
+        detail=detail,
+        aim=aim,
+        at_least=True,
+        interval=(bounds.low, bounds.high),
+        proven=aim == 0,
+    )
+
+
+def _gap(corpus: Corpus, scenario: Scenario) -> list[Measurement]:
+    """Returns how much a split by decision flatters a network over raw embeddings."""
+    drawn = world(corpus, scenario, np.random.default_rng(SEEDS[0]))
+    few = np.arange(GAP_QUERIES)
+    judged = Judged(
+        query=drawn.asked.vectors[few],
+        case=drawn.bank.vectors[drawn.pools.case[few]],
+        works=drawn.works()[few],
+        owner=few,
+    )
+    gap = split_gap(judged, classify, np.random.default_rng(SEEDS[0]))
+    detail = f"AUC, raw-embedding MLP, {GAP_QUERIES} queries, seed {SEEDS[0]}"
+    return [
+        Measurement(f"{NAME} control: split by decision", gap.by_decision, "", detail),
+        Measurement(f"{NAME} control: split by query", gap.by_group, "", detail),
+    ]
+
+
+def as_log(log: Sequence[Decision]) -> Log:
+    """Returns the log as the fixed rules read it; decisions that served nothing taught them nothing."""
+    kept = [(row, decision) for row, decision in enumerate(log) if decision.slate]
+    place = np.array([decision.slate[0] for _, decision in kept])
+    return Log(
+        row=np.array([row for row, _ in kept]),
+        place=place,
+        case=np.array([decision.scene.case[at] for at, (_, decision) in zip(place, kept, strict=True)]),
+        reward=np.array([decision.reward for _, decision in kept]),
+    )

@@ -1,0 +1,50 @@
+"""Where the time of a measured act goes, by the stages that the service's own metric times."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from bench.measure import Measurement
+from retrieval.telemetry import STAGE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class StageTimes:
+    """How often each stage was gone through in this process, and the seconds that it took in all."""
+
+    counts: Mapping[str, float]
+    seconds: Mapping[str, float]
+
+    @classmethod
+    def so_far(cls) -> Self:
+        """Returns the times since the process began."""
+        counts, seconds = dict[str, float](), dict[str, float]()
+        for sample in (sample for metric in STAGE_SECONDS.collect() for sample in metric.samples):
+            if sample.name.endswith("_count"):
+                counts[sample.labels["stage"]] = sample.value
+            if sample.name.endswith("_sum"):
+                seconds[sample.labels["stage"]] = sample.value
+        return cls(counts, seconds)
+
+    def since(self, before: Self) -> Self:
+        """Returns what was added to those from before."""
+        counts = {stage: count - before.counts.get(stage, 0) for stage, count in self.counts.items()}
+        seconds = {stage: total - before.seconds.get(stage, 0) for stage, total in self.seconds.items()}
+        return type(self)(counts, seconds)
+
+    def of(self, whole: str, parts: Mapping[str, str]) -> Iterator[Measurement]:
+        """Yields the mean time of each part of a whole stage, and of what is left of it.
+
+        Args:
+            whole: the stage.
+            parts: what to call each of the stages that follow one another within it.
+        """
+        left = self.seconds[whole]
+        for stage, name in parts.items():
+            left -= self.seconds[stage]
+            yield self._part(whole, name, self.seconds[stage])
+        yield self._part(whole, "the rest", left)
+
+    def _part(self, whole: str, name: str, seconds: float) -> Measurement:
+        share = f"{seconds / self.seconds[whole]:.0%} of it, mean of {self.counts[whole]:.0f}"
+        return Measurement(f"{whole}: {name}", seconds / self.counts[whole] * 1000, "ms", share)

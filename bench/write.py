@@ -1,0 +1,129 @@
+"""How fast a retain is acknowledged: against a bare INSERT and COMMIT of the same row."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+import uuid_utils.compat as uuids
+
+from app.admission.admission import Wanted
+from app.db import service_database
+from bench.bank import CLIENTS, WARM_UP, Bank, filled
+from bench.fill import AGENT, tasks
+from bench.measure import Measurement, interleaved, p50
+from retrieval.database.database import Database
+from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.retain.retain import INSERTED
+from writer.retain.retain import retain as retain_run
+from writer.run import FinishedRun
+
+ROUNDS = 400
+TURNS = 6
+TURN_S = 1.0
+USER = "writer"
+
+_COLUMNS = ", ".join(INSERTED)
+_BARE = f"INSERT INTO cases ({_COLUMNS}) VALUES ({', '.join(f'${n + 1}' for n in range(len(INSERTED)))})"
+
+
+async def retain(home: Path) -> list[Measurement]:
+    """Measures how long a retain takes, and how many a second are acknowledged, against bare inserts."""
+    async with filled(home, users=50) as bank, _writing(bank) as writing:
+        return [await _latency(writing), await _throughput(writing)]
+
+
+async def latency(bank: Bank) -> Measurement:
+    """Measures how long a retain takes on this bank, against a bare insert."""
+    async with _writing(bank) as writing:
+        return await _latency(writing)
+
+
+@asynccontextmanager
+async def _writing(bank: Bank) -> AsyncIterator["_Writing"]:
+    async with service_database(bank.url, pool_size=CLIENTS) as database:
+        writing = _Writing(bank, database, list(tasks(5, 10_000)))
+        await writing.ours(0)  # makes the profile and the key, and the row that the bare insert copies
+        await writing.prepare()
+        yield writing
+
+
+class _Writing:
+    """The two ways to write the same row."""
+
+    def __init__(self, bank: Bank, database: Database, texts: list[str]) -> None:
+        self.bank = bank
+        self.database = database
+        self.texts = texts
+        self.keyring = Keyring(os.urandom(32), seals_words=True)
+        self.author = Author(USER, USER, datetime.now(UTC))
+        self.row: list[object] = []
+
+    async def prepare(self) -> None:
+        """Reads back what a retain wrote, to be written again by bare inserts."""
+        row = await self.bank.bare.fetchrow(f"SELECT {_COLUMNS} FROM cases WHERE user_sub = $1", USER)
+        self.row = list(row)
+
+    async def ours(self, number: int) -> None:
+        """Retains one run."""
+        run = FinishedRun(
+            agent=AGENT,
+            task=self.texts[number % len(self.texts)],
+            plan=["look", "change", "check"],
+            outcome="success",
+            tool_traces=[{"tool": "sql", "input": {"q": "SELECT 1"}, "output": "1"}] * 3,  # type: ignore[list-item]
+        )
+        admission = self.bank.admission
+        async with admission.admitted(self.author, Wanted("writes", retains=True)):
+            await admission.of_agent(self.author, "writes", AGENT)
+            await retain_run(self.database, self.keyring, run, self.author)
+            admission.backlog.took(USER)
+
+    async def bare(self, connection: asyncpg.Connection) -> None:
+        """Inserts the same row under a new id; outside a block, so that it commits."""
+        values = [uuids.uuid7() if name == "id" else value for name, value in zip(INSERTED, self.row, strict=True)]
+        await connection.execute(_BARE, *values)
+
+
+async def _latency(writing: _Writing) -> Measurement:
+    async def bare(_number: int) -> None:
+        await writing.bare(writing.bank.bare)
+
+    await interleaved(WARM_UP, writing.ours, bare)
+    ours, plain = await interleaved(ROUNDS, writing.ours, bare)
+    detail = f"p50 {p50(ours):.2f} ms against {p50(plain):.2f} ms"
+    return Measurement("retain in-process / bare INSERT + COMMIT", p50(ours) / p50(plain), "x", detail, aim=2)
+
+
+async def _throughput(writing: _Writing) -> Measurement:
+    connections = [await asyncpg.connect(writing.bank.url.replace("+asyncpg", "")) for _ in range(CLIENTS)]
+    try:
+        plain, ours = 0.0, 0.0
+        for _ in range(TURNS):  # in turn, so that both meet the same noise
+            plain += await _per_second(lambda client, _number: writing.bare(connections[client])) / TURNS
+            ours += await _per_second(lambda _client, number: writing.ours(number)) / TURNS
+    finally:
+        for connection in connections:
+            await connection.close()
+    detail = f"{ours:.0f}/s against {plain:.0f}/s, {CLIENTS} clients, {TURNS} turns of {TURN_S:g} s each"
+    return Measurement("retains/s / bare inserts/s", ours / plain, "x", detail, aim=0.5, at_least=True)
+
+
+async def _per_second(act: Callable[[int, int], Awaitable[None]]) -> float:
+    """Returns how many acts a second CLIENTS loops complete together."""
+    until = time.perf_counter() + TURN_S
+    done = 0
+
+    async def loop(client: int) -> None:
+        nonlocal done
+        while time.perf_counter() < until:
+            await act(client, done)
+            done += 1
+
+    await asyncio.gather(*(loop(client) for client in range(CLIENTS)))
+    return done / TURN_S

@@ -1,0 +1,172 @@
+"""One task in one arm, within a budget of steps and of time; whatever the environment does is given a name."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from app.demo.memory import AgentRun, Memory, RetrievedCases, Trace
+from app.demo.world import Adapter, Briefing, Environment, Own, StepsSpent, Task
+from retrieval.context import count_tokens
+
+STEP_TIMEOUT_S = 60.0
+
+AnswerT = TypeVar("AnswerT")
+Ended = Literal["success", "failure", "out of steps", "environment failed"]
+
+
+class EnvironmentFailed(Exception):
+    """The environment raised, or did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What one task in one arm came to."""
+
+    task_id: str
+    family: str
+    ended: Ended
+    reward: float
+    steps: int
+    injected: int
+    """Cases on the slate."""
+    reused: Sequence[str]
+    """Ids of the cases and procedures that the agent followed."""
+    tokens_added: int
+    """Of the injected text."""
+    tokens_spent: int
+    """Of what the agent did and saw, each step counted once."""
+    retrieve_ms: float | None
+    wall_ms: float
+    """Of the question to memory and the run; laying out the task is no part of it."""
+    error: str = ""
+
+    @property
+    def success(self) -> bool:
+        """Whether the environment said so."""
+        return self.ended == "success"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeOutcome:
+    """An episode, and what may be retained of it; ``run`` is None where there was none, or the environment failed."""
+
+    episode: Episode
+    task: Task
+    run: AgentRun | None
+    slate: RetrievedCases
+
+
+class BudgetedEnvironment:
+    """An environment that takes no more than ``budget`` steps, and fails with a name."""
+
+    def __init__(self, environment: Environment, budget: int) -> None:
+        self._environment = environment
+        self._budget = budget
+        self._asked = 0
+        self.spent = False
+        """Whether a step was refused."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the task is over."""
+        return self._environment.done
+
+    @property
+    def reward(self) -> float:
+        """What the environment gives."""
+        return self._environment.reward
+
+    @property
+    def traces(self) -> Sequence[Trace]:
+        """The steps so far."""
+        return self._environment.traces
+
+    async def reset(self, task: Own) -> Own:
+        """Lays out the task and allows the whole budget again.
+
+        Raises:
+            EnvironmentFailed: it raised or hung.
+        """
+        self._asked, self.spent = 0, False
+        return await self._answer(self._environment.reset(task))
+
+    async def step(self, action: Own) -> Own:
+        """Does the action.
+
+        Raises:
+            StepsSpent: the budget is spent, or the task is over.
+            EnvironmentFailed: it raised or hung.
+        """
+        # an environment that keeps no traces must end as well
+        if self.done or max(self._asked, len(self.traces)) >= self._budget:
+            self.spent = not self.done
+            raise StepsSpent
+        self._asked += 1
+        return await self._answer(self._environment.step(action))
+
+    async def _answer(self, work: Awaitable[AnswerT]) -> AnswerT:
+        try:
+            async with asyncio.timeout(STEP_TIMEOUT_S) as limit:
+                return await work
+        except StepsSpent:
+            self.spent = True
+            raise
+        except Exception as error:
+            reason = f"no answer within {STEP_TIMEOUT_S:g} s" if limit.expired() else repr(error)
+            raise EnvironmentFailed(reason) from error
+
+
+async def play(
+    adapter: Adapter, world: BudgetedEnvironment, task: Task, memory: Memory, alone: Episode | None = None
+) -> EpisodeOutcome:
+    """Returns what the agent makes of the task with what memory has for it; the environment says whether it succeeded.
+
+    Where memory has nothing, the run would be the one without memory again: ``alone`` then stands for it.
+    """
+    slate = await memory.retrieve(task.text)
+    if alone is not None and not slate.cases and not slate.procedures:
+        waited = slate.latency_ms or 0.0
+        same = replace(alone, retrieve_ms=slate.latency_ms, wall_ms=alone.wall_ms + waited)
+        return EpisodeOutcome(same, task, None, slate)
+    run, error, wall_ms = None, "", 0.0
+    try:
+        seen = await world.reset(task)
+        started = time.perf_counter()
+        run = await _run(adapter, world, Briefing(task, seen, slate, task.id))
+        wall_ms = (time.perf_counter() - started) * 1000
+    except EnvironmentFailed as failed:
+        error = str(failed)
+    success = run is not None and world.reward >= 1
+    traces = world.traces
+    episode = Episode(
+        task_id=task.id,
+        family=task.family,
+        ended=_ended(run, world, success=success),
+        reward=world.reward,
+        steps=len(traces),
+        injected=len(slate.cases),
+        reused=() if run is None else (*run.used_case_ids, *run.used_procedure_ids),
+        tokens_added=slate.tokens,
+        tokens_spent=sum(count_tokens(str(trace.input)) + count_tokens(trace.output) for trace in traces),
+        retrieve_ms=slate.latency_ms,
+        wall_ms=wall_ms + (slate.latency_ms or 0.0),
+        error=error,
+    )
+    return EpisodeOutcome(episode, task, None if run is None else replace(run, success=success), slate)
+
+
+async def _run(adapter: Adapter, world: BudgetedEnvironment, briefing: Briefing) -> AgentRun:
+    try:
+        return await adapter.play(world, briefing)
+    except StepsSpent:  # an agent may leave this to the harness
+        return AgentRun(briefing.task.text, (), tuple(world.traces), success=False, first_try=False)
+
+
+def _ended(run: AgentRun | None, world: BudgetedEnvironment, *, success: bool) -> Ended:
+    if run is None:
+        return "environment failed"
+    if success:
+        return "success"
+    return "out of steps" if world.spent else "failure"

@@ -1,0 +1,54 @@
+"""Runs an experiment against a service of its own: started as `casebank serve` would be, stopped at the end."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+from rich.console import Console
+
+from app.demo.world import Adapter
+from app.own_service import own_service
+from app.runtime import owner_url
+from app.settings import Settings
+from examples.clerk.environment import ClerksOffice
+from examples.experiment.files import write_files
+from examples.experiment.report import Report
+from examples.experiment.run import run_experiment
+from examples.experiment.tables import print_report
+from examples.operator.environment import DatabaseOperator
+from examples.scienceworld.environment import ScienceWorld
+
+ENVIRONMENTS: dict[str, Callable[[str], Adapter]] = {
+    "operator": DatabaseOperator,
+    "office": lambda _dsn: ClerksOffice(),
+    "scienceworld": lambda _dsn: ScienceWorld(),
+}
+"""By name: what makes the adapter; each is given a database where scratch databases may be made."""
+
+
+async def experiment(settings: Settings, environment: str, wanted: Mapping[str, Any], out_dir: Path) -> Report:
+    """Runs the experiment under a user of its own, so that every bank begins empty; prints and writes what it found.
+
+    Args:
+        settings: of the service.
+        environment: one of ENVIRONMENTS.
+        wanted: the fields of Size that shall differ from the adapter's.
+        out_dir: where the files go.
+    """
+    console = Console()
+    user = f"experiment-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    async with (
+        owner_url(settings) as dsn,
+        own_service(settings) as service,
+        httpx.AsyncClient(base_url=service.base_url, headers=service.headers(user), timeout=30) as client,
+    ):
+        adapter = ENVIRONMENTS[environment](dsn)
+        report = await run_experiment(adapter, client, replace(adapter.size, **wanted), console)
+    print_report(report, console)
+    for kind, path in write_files(report, out_dir).items():
+        console.print(f"  {kind}: {path}", markup=False)
+    console.print(f"  casebank purge --user {user} takes away what was remembered", markup=False, highlight=False)
+    return report

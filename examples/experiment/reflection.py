@@ -1,0 +1,68 @@
+"""Does reflection improve a procedure that fails? The world changes its rules; in one of two banks failed runs revise.
+
+Both banks hold the same practice from before the change and then the runs of the same few tasks after it. They differ
+in one thing: in the one the procedures are pinned, so that a failed run that used one writes no new version. Then both
+stay as they are, and are tested on the same further tasks.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.demo.memory import HttpMemory, RetrievedCases
+from app.demo.world import ChangingAdapter, Own, Size, Task
+from examples.experiment.episode import Episode, EpisodeOutcome
+from examples.experiment.harness import Harness, TestTasks, fill
+
+LESSONS = 2
+"""Tasks of each family after the change that are kept, before the test: so few that most of the change is still new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """The test after the change, with procedures kept as they were and with those that failed runs revised."""
+
+    kept: Sequence[Episode] = ()
+    revised: Sequence[Episode] = ()
+    failed: int = 0
+    """Of the runs after the change that were kept in the bank of the revised ones, before the test."""
+
+
+async def reflect(harness: Harness, environment: Own, practised: Sequence[EpisodeOutcome], size: Size) -> Reflection:
+    """Returns what became of both banks; nothing where the environment's rules cannot change.
+
+    Raises:
+        MemoryUnusable: the service cannot be reached, or refuses.
+    """
+    adapter = harness.adapter
+    if not isinstance(adapter, ChangingAdapter):
+        return Reflection()
+    drawn = [await adapter.changed_tasks(environment, family, size) for family in adapter.families]
+    lessons = [task for tasks in drawn for task in tasks.practice[:LESSONS]]
+    random.Random(size.seed).shuffle(lessons)
+    tested = TestTasks([task for tasks in drawn for task in tasks.test])
+    kept, _ = await _arm(harness, "kept", await _bank(harness, "kept", practised, size.k), lessons, tested)
+    revised, failed = await _arm(
+        harness, "revised", await _bank(harness, "revised", practised, size.k), lessons, tested
+    )
+    return Reflection(kept, revised, failed)
+
+
+async def _bank(harness: Harness, name: str, practised: Sequence[EpisodeOutcome], k: int) -> HttpMemory:
+    """Returns a bank of the practice from before the change; what those runs had been told is left out."""
+    memory = await harness.bank(name, k)
+    await fill(memory, [EpisodeOutcome(each.episode, each.task, each.run, RetrievedCases()) for each in practised])
+    return memory
+
+
+async def _arm(
+    harness: Harness, name: str, memory: HttpMemory, lessons: Sequence[Task], tested: TestTasks
+) -> tuple[list[Episode], int]:
+    """Returns the test of a bank after its lessons, and how many of these failed."""
+    failed = 0
+    for lesson in lessons:
+        if name == "kept":
+            await harness.pin_procedures(memory)
+        (outcome,) = await harness.practise(f"rules changed, {name}", memory, [lesson])
+        failed += not outcome.episode.success
+    return await harness.test(f"test under new rules, {name}", memory, tested), failed

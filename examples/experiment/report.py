@@ -1,0 +1,263 @@
+"""What the experiment found, in numbers: differences, verdicts, means of every arm, prices."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from math import isfinite
+from statistics import fmean
+from typing import TypedDict
+
+from app.demo.difference import Difference
+from app.demo.world import Adapter, Size
+from examples.experiment.episode import Episode
+from examples.experiment.paired import Pair, break_even, paired, running_balance, steps_change, success_points
+from examples.experiment.prediction import Prediction
+from examples.experiment.reflection import Reflection
+
+_WITHOUT = ("practice without", "test, K = 0")
+"""The arms without memory, of practice and of the test."""
+KEPT = "new rules, kept"
+
+Matrix = Mapping[str, Sequence[Episode]]
+"""Of each family's bank: the episodes of all test tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSummary:
+    """The means over the episodes of an arm that the environment let happen; None where there are none."""
+
+    tasks: int
+    steps: float | None
+    success: float | None
+    injected: float | None
+    tokens_added: float | None
+    tokens_spent: float | None
+    retrieve_ms: float | None
+    wall_ms: float | None
+    ended: Mapping[str, int]
+    """How the episodes ended, those in which the environment failed as well."""
+    tokens_net: float | None = None
+    """Tokens saved a task against the arm without memory, less those added."""
+
+
+class Cell(TypedDict):
+    """How the test tasks of one family went with the bank of one family."""
+
+    steps_change: float | None
+    success_points: float | None
+    injected: float | None
+
+
+class Price(TypedDict):
+    """What memory costs and saves, a task."""
+
+    tokens_added: float | None
+    tokens_saved: float | None
+    steps_saved: float | None
+    pays_from_tokens_a_step: float | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every episode of an experiment, and what follows from them."""
+
+    adapter: Adapter
+    size: Size
+    predictions: Sequence[Prediction]
+    practice: tuple[Sequence[Episode], Sequence[Episode]]
+    """Without memory, and with a memory that is filled on the way."""
+    sweep: Mapping[int, Sequence[Episode]]
+    """The test with each K, on the bank that practice filled."""
+    matrix: Matrix
+    experts: Sequence[Episode]
+    """The test on a bank of an expert's runs; empty where the environment brings none."""
+    memory_errors: Sequence[str]
+    reflection: Reflection = field(default_factory=Reflection)
+    """After a change of the rules; empty where the environment has none."""
+
+    @cached_property
+    def tested(self) -> list[Pair]:
+        """The test without and with memory."""
+        return paired(self.sweep[0], self.sweep[self.size.k])
+
+    @cached_property
+    def wrong_family(self) -> list[Pair]:
+        """The test without memory, and with the bank of each family but the task's own."""
+        return [
+            pair
+            for family, episodes in self.matrix.items()
+            for pair in paired(self.sweep[0], [each for each in episodes if each.family != family])
+        ]
+
+    @cached_property
+    def balance(self) -> list[int]:
+        """Tokens saved less added after each task of practice."""
+        return running_balance(paired(*self.practice))
+
+    @cached_property
+    def steps(self) -> Difference:
+        """The change of steps in the test."""
+        return self.steps_changed(self.tested)
+
+    @cached_property
+    def success(self) -> Difference:
+        """The points of success won in the test."""
+        return success_points(self.tested, self.size.seed)
+
+    @cached_property
+    def wrong_success(self) -> Difference:
+        """The points of success won with memory of a wrong family."""
+        return success_points(self.wrong_family, self.size.seed)
+
+    @cached_property
+    def reflected(self) -> list[Pair]:
+        """The test after the change, with procedures as they were and with revised ones."""
+        return paired(self.reflection.kept, self.reflection.revised)
+
+    @cached_property
+    def reflection_success(self) -> Difference:
+        """The points of success won by revising."""
+        return success_points(self.reflected, self.size.seed)
+
+    @cached_property
+    def reflection_steps(self) -> Difference:
+        """The change of steps by revising."""
+        return self.steps_changed(self.reflected)
+
+    def steps_changed(self, pairs: Sequence[Pair]) -> Difference:
+        """The change of steps in these pairs."""
+        return steps_change(pairs, self.adapter.budget, self.size.seed)
+
+    @property
+    def most_reused(self) -> int:
+        """On how many test tasks that succeeded the most useful case or procedure was followed."""
+        uses = Counter(case for _, after in self.tested if after.success for case in set(after.reused))
+        return max(uses.values(), default=0)
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """What was predicted, as it came out."""
+        return {
+            "steps": self.steps.value,
+            "success": self.success.value,
+            "wrong_family": self.wrong_success.value,
+            "reuse": self.most_reused,
+            "break_even": break_even(self.balance),
+            "reflection": self.reflection_success.value,
+            "reflection_steps": self.reflection_steps.value,
+        }
+
+    @property
+    def crashes(self) -> list[Episode]:
+        """The episodes in which the environment failed; their pairs count nowhere."""
+        runs = [*self.practice, *self.sweep.values(), *self.matrix.values(), self.experts]
+        runs += [self.reflection.kept, self.reflection.revised]
+        return [episode for run in runs for episode in run if episode.error]
+
+    def cell(self, bank: str, family: str) -> Cell:
+        """How the test tasks of ``family`` went with the bank of another family, or its own."""
+        pairs = paired(self.sweep[0], [each for each in self.matrix[bank] if each.family == family])
+        return {
+            "steps_change": _number(self.steps_changed(pairs).value),
+            "success_points": _number(success_points(pairs, self.size.seed).value),
+            "injected": _mean([after.injected for _, after in pairs]),
+        }
+
+    def as_dict(self) -> dict[str, object]:
+        """Every number, ready for JSON."""
+        families = list(self.matrix)
+        return {
+            "environment": self.adapter.name,
+            "agent": self.adapter.explanation,
+            "size": asdict(self.size),
+            "budget": self.adapter.budget,
+            "min_similarity": self.adapter.min_similarity,
+            "predictions": [
+                {**asdict(each), "measured": _number(measured), "verdict": each.verdict(measured)}
+                for each in self.predictions
+                for measured in [self.measured[each.key]]
+            ],
+            "differences": {
+                "steps_change": _interval(self.steps),
+                "success_points": _interval(self.success),
+                "wrong_family_success_points": _interval(self.wrong_success),
+                "wrong_family_steps_change": _interval(self.steps_changed(self.wrong_family)),
+                "reflection_success_points": _interval(self.reflection_success),
+                "reflection_steps_change": _interval(self.reflection_steps),
+            },
+            "price": self.price(),
+            "running_balance_tokens": self.balance,
+            "arms": {name: asdict(arm) for name, arm in self.summaries().items()},
+            "transfer": {bank: {family: self.cell(bank, family) for family in families} for bank in families},
+            "memory_errors": list(self.memory_errors)[:20],
+            "environment_failures": [f"{each.task_id}: {each.error}" for each in self.crashes][:20],
+            "episodes": {name: [asdict(each) for each in episodes] for name, episodes in self.arms()},
+        }
+
+    def summaries(self) -> dict[str, ArmSummary]:
+        """The means of every arm, by its name."""
+        found = {name: summary(episodes) for name, episodes in self.arms()}
+        found["test, wrong family"] = summary([after for _, after in self.wrong_family])
+        return {name: replace(arm, tokens_net=_tokens_net(name, arm, found)) for name, arm in found.items()}
+
+    def price(self) -> Price:
+        """What memory costs and saves in the test, a task; and the tokens a step must cost for it to pay."""
+        added = _mean([after.tokens_added for _, after in self.tested])
+        saved = _mean([before.tokens_spent - after.tokens_spent for before, after in self.tested])
+        steps = _mean([before.steps - after.steps for before, after in self.tested])
+        paying = round(added / steps, 1) if added is not None and steps and steps > 0 else None
+        return {"tokens_added": added, "tokens_saved": saved, "steps_saved": steps, "pays_from_tokens_a_step": paying}
+
+    def arms(self) -> list[tuple[str, Sequence[Episode]]]:
+        """The episodes of every arm, by its name."""
+        named = {_WITHOUT[0]: self.practice[0], "practice with": self.practice[1]}
+        named |= {f"test, K = {k}": episodes for k, episodes in self.sweep.items()}
+        if self.experts:
+            named["test, expert's bank"] = self.experts
+        if self.reflection.kept:
+            named |= {KEPT: self.reflection.kept, "new rules, revised": self.reflection.revised}
+        return [*named.items(), *((f"test, bank of {family}", each) for family, each in self.matrix.items())]
+
+
+def summary(episodes: Sequence[Episode]) -> ArmSummary:
+    """Returns the means over the episodes that the environment let happen, and how all of them ended."""
+    counted = [each for each in episodes if not each.error]
+    return ArmSummary(
+        tasks=len(counted),
+        steps=_mean([each.steps for each in counted]),
+        success=_mean([each.success for each in counted]),
+        injected=_mean([each.injected for each in counted]),
+        tokens_added=_mean([each.tokens_added for each in counted]),
+        tokens_spent=_mean([each.tokens_spent for each in counted]),
+        retrieve_ms=_mean([each.retrieve_ms for each in counted if each.retrieve_ms is not None]),
+        wall_ms=_mean([each.wall_ms for each in counted]),
+        ended=dict(Counter(each.ended for each in episodes)),
+    )
+
+
+def _tokens_net(name: str, arm: ArmSummary, arms: Mapping[str, ArmSummary]) -> float | None:
+    """Returns the tokens that an arm with memory saved a task, less those it added; None where one cannot tell."""
+    alone = arms[_WITHOUT[name.startswith("test")]]
+    if (
+        name in _WITHOUT
+        or name.startswith("new rules")
+        or alone.tokens_spent is None
+        or arm.tokens_spent is None
+        or arm.tokens_added is None
+    ):
+        return None
+    return alone.tokens_spent - arm.tokens_spent - arm.tokens_added
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(fmean(values), 3) if values else None
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN, and nothing infinite."""
+    return round(value, 4) if isfinite(value) else None
+
+
+def _interval(difference: Difference) -> dict[str, float | None]:
+    return {key: _number(value) for key, value in asdict(difference).items()}

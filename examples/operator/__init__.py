@@ -1,0 +1,1 @@
+"""The database operator of the demo, as a world of the experiment."""
