@@ -5,9 +5,9 @@ import asyncio
 from sqlalchemy import Connection
 
 from alembic import context
-from app.db import engine_of
+from app.postgres.pools import engine_of
 from app.settings import Settings
-from retrieval.schema import metadata
+from retrieval.tables.metadata import metadata
 
 HNSW_INDEXES = "case_embeddings_hnsw_"
 """Begins the names of the indexes that only the migrations know: the schema must also fit a bank without pgvector."""

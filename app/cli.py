@@ -7,8 +7,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from app.imported import imported
-from app.plain_commands import PlainGroup
+from app.terminal.imported import imported
+from app.terminal.plain_commands import PlainGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ COMMANDS = {
         "Answer the Model Context Protocol on standard input and output, for one user; needs the extra `mcp`.",
     ),
     "impact": Command(
-        "app.impact_command",
+        "app.commands.impact",
         "show_impact",
         "Say what memory changed: what was served beside an empty slate, the default and the last policy, by the log.",
     ),
     "fleet": Command(
-        "app.fleet_command",
+        "app.commands.fleet",
         "show_fleets",
         "Show what the users of each agent learned together, who gives to it, and how far its trial is.",
     ),
@@ -117,9 +117,9 @@ COMMANDS = {
         "Show what memory changes: a scripted database operator with none, with keywords, and with casebank.",
     ),
     "policy": Command("app.commands.policy", "commands", "Look at what was learned, and take it out of service."),
-    "audit": Command("app.audit_commands", "commands", "Check that the audit is what was written, or shorten it."),
-    "token": Command("app.token_commands", "commands", "Print a bearer token; revoke some; change their secret."),
-    "knowledge": Command("app.knowledge_commands", "commands", "What an agent is to know of its domain."),
+    "audit": Command("app.commands.audit", "commands", "Check that the audit is what was written, or shorten it."),
+    "token": Command("app.commands.tokens", "commands", "Print a bearer token; revoke some; change their secret."),
+    "knowledge": Command("app.commands.knowledge", "commands", "What an agent is to know of its domain."),
 }
 """In the order of the list. Its lines stand here, for a list of what memory can do should not import all of it."""
 

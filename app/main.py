@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
-from app import openapi, problems
-from app.auth import TokenVerifier
+from app.auth.tokens import TokenVerifier
 from app.console import routes as console
 from app.console.page import Doors
 from app.console.render import compile_templates
-from app.deps import refuse_unknown_parameters
-from app.intake.route import Intake, include
-from app.jobs import beside
+from app.edge import openapi, problems
+from app.edge.dependencies import refuse_unknown_parameters
+from app.edge.intake.route import Intake, include
+from app.edge.requests import Follow
+from app.jobs.jobs import beside
+from app.jobs.schedule import jobs_of, sign_of_life
 from app.mcp.installed import mcp_when_asked
-from app.plain_refusal import PlainRefusal
-from app.requests import Follow
 from app.routes import (
     about,
     bank,
@@ -42,8 +42,8 @@ from app.routes import (
     tools,
 )
 from app.runtime import Runtime, make_verifier, running
-from app.schedule import jobs_of, sign_of_life
 from app.settings import Settings
+from app.terminal.plain_refusal import PlainRefusal
 from app.training.processes import Trainings
 from retrieval.errors import SchemaOutdated
 

@@ -15,9 +15,9 @@ from app.admission.backlog import Backlog, Bounds
 from app.admission.buckets import Buckets
 from app.admission.quotas import KINDS, SCOPES, Quota
 from app.admission.turns import Places, Turns
-from app.auth import TokenVerifier
-from app.db import service_database
-from app.migrate import migrate
+from app.auth.tokens import TokenVerifier
+from app.postgres.migrate import migrate
+from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings import Settings
 from retrieval.database.database import Database

@@ -26,9 +26,9 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.auth import MIN_SECRET_BYTES, OldSecret
+from app.auth.tokens import MIN_SECRET_BYTES, OldSecret
 from app.wrong_settings import WrongSettings, in_words, variable_of
-from retrieval.kinds import Fleet
+from retrieval.tables.kinds import Fleet
 
 MASTER_KEY_DIGITS = 64
 USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.run_to_end import run_to_end as run
+from app.terminal.run_to_end import run_to_end as run
 from bench import cost
 from bench.faults.victims import VICTIMS
 from bench.main import (

@@ -14,8 +14,8 @@ from app import postgres
 from app.admission.admission import Admission
 from app.admission.backlog import Backlog, Bounds
 from app.admission.turns import Places, Turns
-from app.db import ANY_LENGTH, service_database
-from app.migrate import migrate
+from app.postgres.migrate import migrate
+from app.postgres.pools import ANY_LENGTH, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from app.runtime import make_admission
 from app.settings import Settings

@@ -16,7 +16,7 @@ import httpx
 from app.console.page import COOKIE
 from app.console.render import STATIC, static
 from app.console.visits import Visit, VisitSeal
-from app.own_service import OwnService, own_service
+from app.processes.own_service import OwnService, own_service
 from bench.bank import filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, p50, timed_ms

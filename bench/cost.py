@@ -13,7 +13,7 @@ from pathlib import Path
 
 import asyncpg
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from bench.bank import empty, filled
 from bench.fill import AGENT, tasks
@@ -23,8 +23,8 @@ from bench.write import latency as write_latency
 from retrieval.database.database import Database
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import USER_TABLES
 from retrieval.search.candidates import Search
+from retrieval.tables.metadata import USER_TABLES
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals

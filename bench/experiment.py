@@ -8,7 +8,7 @@ import httpx
 
 from app.demo.difference import Difference
 from app.demo.world import Adapter, EnvironmentMissing
-from app.own_service import own_service
+from app.processes.own_service import own_service
 from bench.bank import empty, settings_of
 from bench.measure import Measurement
 from examples.experiment.main import ENVIRONMENTS

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from app.db import service_database
-from app.own_service import OwnService, own_service
+from app.postgres.pools import service_database
+from app.processes.own_service import OwnService, own_service
 from app.settings import Settings
 from bench.bank import filled
 from bench.fill import AGENT, tasks

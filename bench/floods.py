@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import psutil
 
-from app.open_files import allow_files
-from app.own_service import OwnService, own_service
+from app.edge.open_files import allow_files
+from app.processes.own_service import OwnService, own_service
 from bench.bank import empty, settings_of
 from bench.hostile import costly_runs
 from bench.measure import Measurement, p50, timed_ms

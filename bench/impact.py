@@ -1,7 +1,7 @@
 """Whether "did memory help?" is answered honestly: logs of made-up worlds whose truth is known.
 
 Slates are decided and their lots drawn by the product's own ``decide``; the logs go through the same rows and arrays as
-those of the service (``app.impact.seen_in``). What is made up is what a slate earns.
+those of the service (``app.impact.impact.seen_in``). What is made up is what a slate earns.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from app.decisions_seen import DecisionsSeen, seen_in
+from app.impact.decisions_seen import DecisionsSeen, seen_in
 from bench.measure import Measurement
 from policy import features
 from policy.decide import DEFAULT, Budget, Trial, decide
@@ -122,7 +122,7 @@ def log_of(world: World, rng: np.random.Generator, decisions: int = DECISIONS) -
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of ``retrieval.impact.earned``."""
+    """A row of ``retrieval.pages.impact.earned``."""
 
     query: str
     query_group: int | None

@@ -24,7 +24,7 @@ from writer.procedures.rules.analyst import explain
 from writer.procedures.rules.script import script
 from writer.retain.backfill import BenchmarkRun, from_benchmark
 
-BESIDE_THE_REPOSITORY = Path(__file__).parents[2] / ".." / "shared" / "data"
+BESIDE_THE_REPOSITORY = Path(__file__).parents[1] / ".." / "shared" / "data"
 PRECISION, RECALL, RUNS_PER_S = 0.90, 0.85, 200.0
 SECONDS = 2.0
 """Least time over which the speed is taken."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app import postgres
-from app.own_module import OWN_MODULE
+from app.processes.own_module import OWN_MODULE
 from bench.console import console
 from bench.cost import cost
 from bench.fairness import fairness

@@ -8,7 +8,7 @@ import httpx
 from rich.console import Console
 
 from app.mcp.installed import HOW, is_installed
-from app.own_service import OwnService, own_service
+from app.processes.own_service import OwnService, own_service
 from bench.bank import WARM_UP, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import update
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from bench.bank import empty
 from bench.fill import tasks
@@ -23,8 +23,8 @@ from bench.poisoned_bank import AGENT, Case, put
 from retrieval.database.database import Database
 from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import Reader
-from retrieval.schema import decision_slots
 from retrieval.search.candidates import Search
+from retrieval.tables.decisions import decision_slots
 from writer.rewards.feedback import Feedback, give_feedback
 
 HONEST, QUERIES, PLACES = 200, 150, 4

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 from app.admission.admission import Wanted
-from app.own_service import own_service
+from app.processes.own_service import own_service
 from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50, p95, timed_ms

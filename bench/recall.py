@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import numpy as np
 
-from app.db import ANY_LENGTH, service_database
+from app.postgres.pools import ANY_LENGTH, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from bench.bank import empty
 from bench.measure import Measurement, interleaved, p50

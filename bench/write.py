@@ -12,7 +12,7 @@ import asyncpg
 import uuid_utils.compat as uuids
 
 from app.admission.admission import Wanted
-from app.db import service_database
+from app.postgres.pools import service_database
 from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50

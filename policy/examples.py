@@ -109,8 +109,8 @@ def shared_credit(
     have records of their own, which are never held against each other.
 
     What trains (here), what is known of similar decisions (``retrieval.search.reuse_history``) and the records of cases
-    and procedures (``writer.rewards.credit``, ``writer.procedures.counters``) all go by it; ``retrieval.credit`` is its
-    twin in SQL.
+    and procedures (``writer.rewards.credit``, ``writer.procedures.counters``) all go by it; ``retrieval.search.credit``
+    is its twin in SQL.
 
     Args:
         on_slate: (n, K), whether the place is filled.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, JsonValue
 
 from retrieval.errors import TextNotEmbeddable, Tokens
-from retrieval.kinds import Rewrite
+from retrieval.tables.kinds import Rewrite
 
 Vector = NDArray[np.float32]
 """One text, (dimension,), of Euclidean length 1."""

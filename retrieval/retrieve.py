@@ -9,11 +9,10 @@ from uuid import UUID
 import numpy as np
 from cachetools import LRUCache
 
-from retrieval.context import PartName, Quoted, count_tokens, with_tools
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
-from retrieval.listing import Measures
+from retrieval.pages.listing import Measures
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.found import Procedure, ProceduresFound, as_alternatives
@@ -41,9 +40,10 @@ from retrieval.search.candidates import (
 )
 from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.search.unrelated import unrelated
+from retrieval.sections.context import PartName, Quoted, count_tokens, with_tools
+from retrieval.sections.tools import lines, troubles
 from retrieval.sessions.read import Reading, View
 from retrieval.telemetry import stage
-from retrieval.tools import lines, troubles
 
 Row = TypeVar("Row")
 """A row of one of the statements that read cases."""

@@ -11,8 +11,8 @@ import asyncpg
 import pytest
 import structlog
 
-from app.migrate import migrate
 from app.postgres import EmbeddedPostgres, release, start
+from app.postgres.migrate import migrate
 from retrieval.telemetry import log
 from tests.paths import ROOT
 

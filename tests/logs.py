@@ -15,7 +15,8 @@ from policy.decide import Budget, Decision, Policy, Trial, decide
 from policy.inputs import inputs_of
 from policy.slate import field_of
 from retrieval.database.database import Database
-from retrieval.schema import decision_slots, decisions, profiles
+from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.profiles import profiles
 from tests.policies import head
 from tests.policy.builders import pool
 

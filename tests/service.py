@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from app.auth import ACT_AS, issue_token
+from app.auth.tokens import ACT_AS, issue_token
 from app.main import create_app
 from app.runtime import Runtime
 from app.settings import Settings

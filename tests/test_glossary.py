@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 
 import pytest
 
-from retrieval import kinds
+from retrieval.tables import kinds
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from retrieval.kinds import RewardSource
+from retrieval.tables.kinds import RewardSource
 from writer.errors import SourceNotAllowed
 
 OF_SERVICES: frozenset[str] = frozenset({"judge", "metric"})

@@ -9,8 +9,8 @@ import uuid_utils.compat as uuids
 from sqlalchemy import delete, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.memory_schema import memories
 from retrieval.sessions.messages import Turn
+from retrieval.tables.memories import memories
 
 MAX_CHARS = 8_192
 """Of a text that are searched, as of what is embedded."""

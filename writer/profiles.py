@@ -9,7 +9,9 @@ from sqlalchemy import ScalarSelect, Select, func, literal, or_, select, text, t
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.schema import cases, decision_slots, profiles
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots
+from retrieval.tables.profiles import profiles
 
 PAGE = 1_000
 

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from retrieval.column_range import fits
-from retrieval.kinds import CaseKind, RewardSource, RunOutcome
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
+from retrieval.tables.column_range import fits
+from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from writer.messages import tool_traces
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]

@@ -6,7 +6,7 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy import REAL, ColumnElement, Float, cast, literal
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.schema import case_embeddings
+from retrieval.tables.cases import case_embeddings
 
 
 def stored(vector: list[float]) -> ColumnElement[Sequence[float]]:

@@ -7,10 +7,10 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.backup import backup as make_backup
-from app.backup import restore as restore_backup
-from app.run_to_end import run_to_end as run
+from app.backup.backup import backup as make_backup
+from app.backup.backup import restore as restore_backup
 from app.settings import Settings
+from app.terminal.run_to_end import run_to_end as run
 
 out = Console()
 

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from app.command_line import MaybeUser, checked
+from app.commands.tokens import OPERATOR_NAME
 from app.console.command import link, open_privately
 from app.settings import Settings
-from app.token_commands import OPERATOR_NAME
+from app.terminal.command_line import MaybeUser, checked
 
 
 def console(

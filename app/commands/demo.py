@@ -7,8 +7,8 @@ import typer
 
 from app import logs
 from app.demo.main import demo as run_demo
-from app.run_to_end import run_to_end as run
 from app.settings import Settings
+from app.terminal.run_to_end import run_to_end as run
 
 
 def demo(

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from app import logs
 from app.doctor import Finding, examine
-from app.run_to_end import run_to_end as run
 from app.settings import Settings
+from app.terminal.run_to_end import run_to_end as run
 
 out = Console()
 

@@ -8,13 +8,13 @@ import typer
 from rich.console import Console
 
 from app import logs
-from app.command_line import MaybeUser, checked, patient
-from app.erase_again import erase_again, read_receipts
+from app.backup.erase_again import erase_again, read_receipts
 from app.erasure import command as erasure
 from app.erasure.show import check, print_receipt
-from app.run_to_end import run_to_end as run
 from app.runtime import owner_url
 from app.settings import Settings
+from app.terminal.command_line import MaybeUser, checked, patient
+from app.terminal.run_to_end import run_to_end as run
 from writer.rights.elsewhere import digest as name_digest
 from writer.rights.signature import SignatureBroken
 

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.migrate import migrate as migrate_database
-from app.run_to_end import run_to_end as run
+from app.postgres.migrate import migrate as migrate_database
 from app.runtime import owner_url
 from app.settings import Settings
+from app.terminal.run_to_end import run_to_end as run
 
 out = Console()
 

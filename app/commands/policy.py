@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import RowMapping
 
-from app.command_line import Agent, User, checked, parts
-from app.run_to_end import run_to_end as run
+from app.terminal.command_line import Agent, User, checked, parts
+from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import NotFound
-from retrieval.listing import one_profile
+from retrieval.pages.listing import one_profile
 from writer.training.decision_log import rewarded
 from writer.training.fit import Demand
 from writer.training.lifecycle import roll_back, versions

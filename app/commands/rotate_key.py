@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from tqdm import tqdm
 
-from app.command_line import parts
-from app.run_to_end import run_to_end as run
+from app.terminal.command_line import parts
+from app.terminal.run_to_end import run_to_end as run
 from writer.privacy.rotation import Rotation, rotate
 
 out = Console()

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from tqdm import tqdm
 
-from app.command_line import MaybeUser, User, checked, parts
-from app.run_to_end import run_to_end as run
+from app.terminal.command_line import MaybeUser, User, checked, parts
+from app.terminal.run_to_end import run_to_end as run
 from writer.author import Author
 from writer.retain.backfill import Backfilled
 from writer.retain.backfill import backfill as backfill_runs

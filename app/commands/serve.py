@@ -6,8 +6,8 @@ import typer
 from rich.console import Console
 
 from app import logs
+from app.edge.server import check_free, run_server
 from app.main import create_app
-from app.server import check_free, run_server
 from app.settings import Settings
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import typer
 
-from app.own_module import OWN_MODULE
+from app.processes.own_module import OWN_MODULE
 
 commands = typer.Typer(add_completion=False)
 

@@ -7,12 +7,12 @@ import typer
 from rich.console import Console
 from tqdm import tqdm
 
-from app.command_line import named, parts
-from app.knowledge_commands import embed_shared_too
-from app.run_to_end import run_to_end as run
-from retrieval.memory_schema import memories
-from retrieval.schema import cases
-from retrieval.session_schema import sessions
+from app.commands.knowledge import embed_shared_too
+from app.terminal.command_line import named, parts
+from app.terminal.run_to_end import run_to_end as run
+from retrieval.tables.cases import cases
+from retrieval.tables.memories import memories
+from retrieval.tables.sessions import sessions
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all

@@ -6,13 +6,13 @@ import typer
 from prometheus_client import REGISTRY
 
 from app import logs
-from app.jobs import beside
-from app.metrics import serve_alone
-from app.run_to_end import run_to_end as run
-from app.run_to_end import until_told_to_stop
+from app.jobs.jobs import beside
+from app.jobs.metrics import serve_alone
+from app.jobs.schedule import worker_jobs
 from app.runtime import running
-from app.schedule import worker_jobs
 from app.settings import Settings
+from app.terminal.run_to_end import run_to_end as run
+from app.terminal.run_to_end import until_told_to_stop
 
 
 def worker(

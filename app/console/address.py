@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from fastapi import HTTPException, Request
 
-from app.deps import is_direct_from
+from app.edge.dependencies import is_direct_from
 
 LOOPBACK: list[IPv4Network | IPv6Network] = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
 NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})

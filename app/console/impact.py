@@ -1,6 +1,6 @@
 """What runs came to, week by week, with a case shown to them and without: what was seen, and no claim why.
 
-What memory changed, with the interval that says so, is ``app.impact``'s; here it is drawn.
+What memory changed, with the interval that says so, is ``app.impact.impact``'s; here it is drawn.
 """
 
 import math

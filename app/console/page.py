@@ -12,19 +12,19 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from app import problems
-from app.auth import TokenVerifier
+from app.auth.tokens import TokenVerifier
 from app.console.address import is_from, origin_of
 from app.console.attempts import Attempts
 from app.console.render import rendered
 from app.console.visits import Visit, VisitSeal, is_over
-from app.deps import let_in, runtime
-from app.intake.body import announced, read_body
-from app.requests import of_user
+from app.edge import problems
+from app.edge.dependencies import let_in, runtime
+from app.edge.intake.body import announced, read_body
+from app.edge.requests import of_user
 from app.runtime import Runtime
 from app.settings import Settings
-from retrieval import listing
 from retrieval.errors import CasebankError, UserErased
+from retrieval.pages import listing
 from writer.author import Author
 from writer.run import AgentKey
 

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from app.auth import LEEWAY_S, Bearer
-from app.revocations import Revocations
+from app.auth.revocations import Revocations
+from app.auth.tokens import LEEWAY_S, Bearer
 from app.settings import Settings
 
 LONGEST = timedelta(hours=12)

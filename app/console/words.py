@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from policy.reasons import Reason
-from retrieval.kinds import Abstraction, AnalystChoice, Rewrite, SummaryChoice
+from retrieval.tables.kinds import Abstraction, AnalystChoice, Rewrite, SummaryChoice
 
 REASONS: dict[Reason, str] = {
     "chosen": "Chosen: it stands by the order and the rules.",

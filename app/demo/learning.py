@@ -11,9 +11,9 @@ from rich.table import Table
 
 from app.demo.arms import Arm
 from app.demo.operator.house import House
-from app.own_module import OWN_MODULE
+from app.processes.own_module import OWN_MODULE
 from app.settings import Settings
-from retrieval.schema import SHARED
+from retrieval.tables.columns import SHARED
 
 
 class TrainingFailed(OSError):

@@ -16,7 +16,7 @@ from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
 from app.demo.run import AGENT, Place, run_rivals, run_stream, run_with_memory
-from app.own_service import own_service
+from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import httpx
 from pydantic import BaseModel
 
-from retrieval.context import Remembered, memory_context
+from retrieval.sections.context import Remembered, memory_context
 
 TOKEN_BUDGET = 600
 """Of what stands in the agent's prompt."""

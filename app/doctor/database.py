@@ -9,10 +9,10 @@ from sqlalchemy import func, select, text
 
 from app.doctor.finding import Finding
 from app.doctor.installation import Installation
-from app.migrate import configuration
+from app.postgres.migrate import configuration
 from app.runtime import has_pgvector
-from retrieval.schema import USER_TABLES, metadata
 from retrieval.search.candidates import Measured, Search, candidates, vectors
+from retrieval.tables.metadata import USER_TABLES, metadata
 
 OLDEST_POSTGRES = 150_000
 OLDEST_PGVECTOR = (0, 8)

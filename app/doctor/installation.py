@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db import engine_of, service_database
+from app.postgres.pools import engine_of, service_database
 from app.runtime import make_embedder, owner_url
 from app.settings import Settings
 from retrieval.database.database import Database

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 
 import jwt
 
-from app.auth import MIN_SECRET_BYTES
+from app.auth.tokens import MIN_SECRET_BYTES
 from app.doctor.finding import Finding, said
-from app.open_files import OTHER_FILES
+from app.edge.open_files import OTHER_FILES
 from app.settings import Settings
 from writer.privacy import engine
 

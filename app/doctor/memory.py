@@ -7,12 +7,12 @@ from sqlalchemy import func, select
 
 from app.doctor.finding import Finding, said
 from app.doctor.installation import Installation
-from app.job_records import JobRecord, all_records
+from app.jobs.records import JobRecord, all_records
+from app.jobs.schedule import SIGN_EVERY_S, WORKER, is_well, periods
 from app.runtime import make_model
-from app.schedule import SIGN_EVERY_S, WORKER, is_well, periods
 from app.settings import NoMasterKey
 from retrieval.errors import CasebankError
-from retrieval.schema import profiles
+from retrieval.tables.profiles import profiles
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import in_use
 from writer.worker.queue import depth

@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 import asyncpg
 from sqlalchemy import exists, select, text
 
-from app.db import service_database
 from app.erasure.files import search
 from app.erasure.marks import Marks, sample
 from app.erasure.scrub import Progress, Rewritten, scrub
+from app.postgres.pools import service_database
 from app.runtime import owner_url, running
 from app.settings import Settings
 from retrieval.database.database import Database
-from retrieval.schema import USER_TABLES
+from retrieval.tables.metadata import USER_TABLES
 from writer.rights.elsewhere import NAMES, digest, named
 from writer.rights.erase import erase
 from writer.rights.places import Scrubbed, Search, Surroundings

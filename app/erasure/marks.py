@@ -8,7 +8,9 @@ from sqlalchemy import RowMapping, Table, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.schema import cases, decisions, procedures
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
+from retrieval.tables.procedures import procedures
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words

@@ -16,7 +16,8 @@ import asyncpg
 from sqlalchemy.engine import make_url
 
 from retrieval.errors import CasebankError
-from retrieval.schema import USER_TABLES, erasures
+from retrieval.tables.erasures import erasures
+from retrieval.tables.metadata import USER_TABLES
 from writer.rights.places import Log
 
 TABLES = (*(table.name for table in USER_TABLES), erasures.name)

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import typer
 
 from app import logs
-from app.command_line import Agent, User, checked
-from app.jobs import beside
+from app.jobs.jobs import beside
 from app.mcp.installed import HOW, is_installed
 from app.memory_tools.asking import Asking
-from app.run_to_end import run_to_end
 from app.runtime import running
 from app.settings import Settings
+from app.terminal.command_line import Agent, User, checked
+from app.terminal.run_to_end import run_to_end
 from writer.author import Author
 from writer.privacy.names import nameable
 

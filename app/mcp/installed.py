@@ -8,17 +8,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from app.intake.route import Intake
-from retrieval.errors import CasebankError
+from app.edge.errors import McpNotInstalled
+from app.edge.intake.route import Intake
 
 if TYPE_CHECKING:
     from app.mcp.over_http import McpOverHttp
 
 HOW = "the Model Context Protocol needs an extra: pip install 'casebank[mcp]'"
-
-
-class McpNotInstalled(CasebankError):
-    """The package that speaks the protocol is not installed here."""
 
 
 def is_installed() -> bool:

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive
 
-from app.intake.reading import Taken, take
-from app.intake.route import INLINE_BYTES, Intake
+from app.edge.intake.reading import Taken, take
+from app.edge.intake.route import INLINE_BYTES, Intake
 from app.mcp.server import Context, make_server
 from app.memory_tools.asking import Asking
 from retrieval.telemetry import origin

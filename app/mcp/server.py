@@ -19,8 +19,8 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
-from app.intake.faults import faults
-from app.intake.reading import Taken
+from app.edge.intake.faults import faults
+from app.edge.intake.reading import Taken
 from app.memory_tools.asking import Asking
 from app.memory_tools.definitions import TOOLS, definitions
 from app.memory_tools.run import run_tool

@@ -2,7 +2,7 @@
 
 from mcp.server.stdio import stdio_server
 
-from app.intake.reading import Taken, take
+from app.edge.intake.reading import Taken, take
 from app.mcp.server import make_server
 from app.memory_tools.asking import Asking
 from retrieval.telemetry import origin

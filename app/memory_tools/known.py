@@ -15,9 +15,9 @@ import snowballstemmer
 
 from app.memory_tools.asking import Asking
 from retrieval.facts.listing import FactPage, page_of_facts
-from retrieval.kinds import FactKind, Speaker
-from retrieval.listing import one_profile
-from retrieval.quoting import quoted, unquoted
+from retrieval.pages.listing import one_profile
+from retrieval.sections.quoting import quoted, unquoted
+from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.text import folded
 from writer.privacy.words import Words
 

@@ -17,8 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.memory_tools.asking import Asking
 from app.schemas.memory_tools import ForgetIn, RememberIn, RunEnd
 from retrieval.errors import NotFound
-from retrieval.kinds import FactKind, RewardSource
-from retrieval.schema import decisions, procedures
+from retrieval.tables.decisions import decisions
+from retrieval.tables.kinds import FactKind, RewardSource
+from retrieval.tables.procedures import procedures
 from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.close import close_fact

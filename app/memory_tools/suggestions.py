@@ -6,11 +6,11 @@ from app.memory_tools.asking import Asking
 from app.memory_tools.known import relevance
 from app.memory_tools.texts import TOOLS, answer, framed, procedure_ids
 from app.schemas.memory_tools import SuggestionsIn
-from retrieval import tools
-from retrieval.context import memory_context
-from retrieval.listing import one_profile
-from retrieval.quoting import quoted
+from retrieval.pages.listing import one_profile
 from retrieval.retrieve import ProcedureQuestion
+from retrieval.sections import tools
+from retrieval.sections.context import memory_context
+from retrieval.sections.quoting import quoted
 
 BUDGET = 1_000
 """Tokens of the procedures."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from retrieval.context import CLOSING, MemoryContext
 from retrieval.procedures.found import Procedure
+from retrieval.sections.context import CLOSING, MemoryContext
 
 OPENING = "<casebank_memory>"
 FACTS = (

@@ -13,10 +13,10 @@ from pydantic import BaseModel, JsonValue
 
 from app.providers.completions import NoCompletion, Said, Unusable, bounded, form_of, parsed, read
 from app.providers.wire import Breaker, Patience, client, is_retryable, retry_after_s, with_retries
-from retrieval.context import count_tokens
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Answer, Reply
 from retrieval.rewriting.fence import MOST_CHARS, WHAT_IS_DATA, fenced
+from retrieval.sections.context import count_tokens
 
 THE_REQUESTS_FAULT = {400, 413, 422}
 """Too long, or with something that the server does not know: another request may well succeed."""

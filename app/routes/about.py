@@ -5,7 +5,7 @@ from importlib.metadata import version
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from app.intake.route import BodyRoute
+from app.edge.intake.route import BodyRoute
 
 router = APIRouter(tags=["service"], route_class=BodyRoute)
 

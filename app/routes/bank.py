@@ -7,9 +7,9 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query
 from sqlalchemy import Row, RowMapping
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.bank import (
     AuditEntry,
     AuditOut,
@@ -21,11 +21,11 @@ from app.schemas.bank import (
     ProfilesOut,
     WholeCaseOut,
 )
-from retrieval import listing
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
-from retrieval.kinds import CaseStatus
+from retrieval.pages import listing
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
+from retrieval.tables.kinds import CaseStatus
 from writer.author import Author
 from writer.errors import SecretInName
 from writer.privacy.keys import UserKey

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Request
 
-from app.auth import TokenVerifier
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.auth.tokens import TokenVerifier
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.begin_again import BeginAgainIn, BeginAgainOut
 from retrieval.errors import NotFound
 from writer.errors import ErasureNotConfirmed

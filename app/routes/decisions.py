@@ -7,9 +7,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from sqlalchemy import RowMapping
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED
 from app.schemas.decisions import (
     CandidateOut,
     CaseNow,
@@ -27,11 +27,11 @@ from policy.decide import Policy
 from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
-from retrieval.kinds import FAILED, Arm
 from retrieval.ranking import logged
 from retrieval.ranking.policies import OF_FLEET, name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
-from retrieval.schema import SHARED
+from retrieval.tables.columns import SHARED
+from retrieval.tables.kinds import FAILED, Arm
 from writer.moment import Moment
 from writer.privacy.words import Words
 from writer.run import AgentKey

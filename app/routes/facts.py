@@ -6,13 +6,13 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from sqlalchemy import RowMapping
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.facts import FactOut, FactsOut
 from retrieval.errors import NotFound
 from retrieval.facts.listing import FactPage, one_fact, page_of_facts
-from retrieval.kinds import FactCategory, FactKind
+from retrieval.tables.kinds import FactCategory, FactKind
 from writer.errors import SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED
 from app.routes.runs import RunId
 from app.runtime import Runtime
 from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut

@@ -8,13 +8,13 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import JsonValue
 
-from app.auth import TokenVerifier
-from app.deps import Operator, Parts, is_operator
-from app.intake.route import BodyRoute
-from app.job_records import JobRecord
-from app.metrics import State, refresh, state
+from app.auth.tokens import TokenVerifier
+from app.edge.dependencies import Operator, Parts, is_operator
+from app.edge.intake.route import BodyRoute
+from app.jobs.metrics import State, refresh, state
+from app.jobs.records import JobRecord
+from app.jobs.schedule import is_well, periods
 from app.runtime import Runtime
-from app.schedule import is_well, periods
 from retrieval.errors import DatabaseUnavailable
 from writer.privacy.master_keys import MasterKeyMismatch, agree
 

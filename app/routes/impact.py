@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.deps import Caller, Parts
-from app.impact import Asked, impact_of
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
+from app.impact.impact import Asked, impact_of
 from app.schemas.impact import ImpactOut
 from retrieval.errors import NotFound
 from writer.moment import Moment

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Query
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy import RowMapping
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
 from retrieval.errors import NotFound
-from retrieval.knowledge import KnowledgePage, one_entry, page_of_knowledge
+from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowledge
 from writer.errors import KnowledgeExists, SecretInName
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.llm import RewriteIn, RewriteOut, UsageOut, UsagesOut
 from retrieval.rewriting.choice import Asker
 from writer.errors import SecretInName

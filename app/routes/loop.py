@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 
 from app.admission.errors import QueueFull
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.routes.procedures import procedure_out, threshold_out
 from app.routes.recall import recalled_out
 from app.schemas.loop import (
@@ -27,8 +27,8 @@ from app.schemas.loop import (
 from retrieval.errors import NotFound
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.slate import Choice, Question, Retrieved
-from retrieval.schema import ALL_AGENTS
 from retrieval.search.candidates import Candidate, Filters, Search
+from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS
 from writer.errors import IdempotencyConflict, NotJoined, RunEnded, SecretInName, SourceNotAllowed, UnknownReference
 from writer.privacy.names import nameable

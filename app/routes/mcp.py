@@ -7,14 +7,15 @@ from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Query, Request, Response
 
-from app.auth import NotAllowed, NotAuthenticated
-from app.deps import Caller, Parts
-from app.intake.counts import check_counts
-from app.intake.errors import BodyIncomplete, BodyTooComplex, BodyTooLarge, Busy
-from app.intake.route import BodyRoute, Intake
-from app.mcp.installed import McpNotInstalled, McpWhenAsked
+from app.auth.tokens import NotAllowed, NotAuthenticated
+from app.edge.dependencies import Caller, Parts
+from app.edge.errors import McpNotInstalled
+from app.edge.intake.counts import check_counts
+from app.edge.intake.errors import BodyIncomplete, BodyTooComplex, BodyTooLarge, Busy
+from app.edge.intake.route import BodyRoute, Intake
+from app.edge.problems import DOCUMENTED, kind_of, problem, raises
+from app.mcp.installed import McpWhenAsked
 from app.memory_tools.asking import Asking
-from app.problems import DOCUMENTED, kind_of, problem, raises
 from app.schemas.mcp import ResourceMetadataOut
 from app.settings import Settings
 from writer.privacy.names import nameable

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.policy import (
     AgentIn,
     FleetPolicyOut,
@@ -21,12 +21,12 @@ from app.schemas.policy import (
 )
 from app.training.processes import Trainings
 from policy import default
-from retrieval import listing
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
-from retrieval.fleet import follows, has_left, live_of
+from retrieval.pages import listing
 from retrieval.ranking.policies import name_of
-from retrieval.schema import SHARED
+from retrieval.search.fleet import follows, has_left, live_of
+from retrieval.tables.columns import SHARED
 from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
 from writer.training.progress import trial_of

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED
 from app.schemas.fields import Milliseconds, Share
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from app.schemas.procedures import (
@@ -21,14 +21,14 @@ from app.schemas.procedures import (
     SampleOut,
     VersionsOut,
 )
-from retrieval import listing
 from retrieval.errors import NotFound
-from retrieval.kinds import ProcedureKind, QueryKind
+from retrieval.pages import listing
 from retrieval.procedures.compare import difference
 from retrieval.procedures.found import Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
+from retrieval.tables.kinds import ProcedureKind, QueryKind
 from writer.procedures import pinning, review
 from writer.run import AgentKey
 

@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 from fastapi import APIRouter
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut, SessionFoundOut, SourceOut
 from retrieval.recall.memory import KnowledgeSource, Memory, Recalled, RecallQuestion, TurnSource
 from writer.errors import SecretInName

@@ -6,14 +6,14 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query
 from sqlalchemy import RowMapping
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.loop import RedactionOut
 from app.schemas.runs import AppendedOut, RunOut, RunsOut, WholeRunOut
-from retrieval import listing
 from retrieval.errors import NotFound
-from retrieval.kinds import RunStatus
+from retrieval.pages import listing
+from retrieval.tables.kinds import RunStatus
 from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words

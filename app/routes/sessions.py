@@ -5,9 +5,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.loop import RedactionOut
 from app.schemas.sessions import (
     SessionOut,
@@ -17,9 +17,9 @@ from app.schemas.sessions import (
     TurnsAppendedOut,
     WholeSessionOut,
 )
-from retrieval import listing
-from retrieval.context import count_tokens
 from retrieval.errors import NotFound
+from retrieval.pages import listing
+from retrieval.sections.context import count_tokens
 from writer.errors import IdempotencyConflict, SecretInName, TurnsOutOfOrder, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey, SessionName

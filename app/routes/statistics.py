@@ -6,14 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.statistics import CaseNumbers, ProcedureNumbers, RetrievalNumbers, ReuseNumbers, StatisticsOut
-from retrieval import statistics
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
-from retrieval.listing import one_profile
+from retrieval.pages import statistics
+from retrieval.pages.listing import one_profile
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1", tags=["bank"], responses=DOCUMENTED, route_class=BodyRoute)

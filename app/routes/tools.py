@@ -8,13 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from sqlalchemy import RowMapping
 
-from app.deps import Caller, Parts
-from app.intake.route import BodyRoute
-from app.problems import DOCUMENTED, raises
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
 from app.schemas.tools import FixOut, FormOut, ToolFailureOut, ToolMemoryOut, ToolOut, ToolsOut
 from policy.rate import wilson
-from retrieval import tools
 from retrieval.errors import NotFound
+from retrieval.sections import tools
 from writer.analysis.remedy import tool_name
 from writer.privacy.redact import redact_text
 from writer.run import AgentKey

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, RrfK, Share, Similarity, Tokens, Weight
-from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, SummaryChoice, ToolKind
+from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, SummaryChoice, ToolKind
 from writer.run import Strict
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import Real
 from policy.reasons import Reason
-from retrieval.kinds import Arm, CaseStatus, RewardSource, RunOutcome
+from retrieval.tables.kinds import Arm, CaseStatus, RewardSource, RunOutcome
 
 
 class DecisionOut(BaseModel):

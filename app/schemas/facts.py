@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from retrieval.kinds import FactCategory, FactKind, FactOrigin, Speaker
+from retrieval.tables.kinds import FactCategory, FactKind, FactOrigin, Speaker
 
 
 class FactOut(BaseModel):

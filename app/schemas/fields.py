@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from retrieval.column_range import fits
-from retrieval.schema import procedures, profiles
+from retrieval.tables.column_range import fits
+from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import profiles
 from writer.privacy.redact import redact, redact_text
 from writer.run import Payload, Tag, TaskText, ToolName, storable
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.schemas.fields import RedactedJson
-from retrieval.kinds import FindingKind, Knowledge
+from retrieval.tables.kinds import FindingKind, Knowledge
 from writer.run import Strict, ToolName
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]

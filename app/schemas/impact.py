@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import Real
-from retrieval.kinds import ProcedureKind, RunOutcome
+from retrieval.tables.kinds import ProcedureKind, RunOutcome
 
 Other = Literal["an empty slate", "the default", "the last policy"]
 Says = Literal["helped", "did harm", "cannot say"]

@@ -5,7 +5,7 @@ from datetime import date
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import SearchText
-from retrieval.kinds import LlmPurpose, Rewrite
+from retrieval.tables.kinds import LlmPurpose, Rewrite
 from writer.run import AgentKey, Strict
 
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
 from app.schemas.recall import RecallOut
-from retrieval.context import PartName
-from retrieval.kinds import CaseKind, ProcedureKind, QueryKind, RewardSource, Rewrite, RunOutcome
+from retrieval.sections.context import PartName
+from retrieval.tables.kinds import CaseKind, ProcedureKind, QueryKind, RewardSource, Rewrite, RunOutcome
 from writer.run import AgentKey, Reward, SessionName, Strict, Tag
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from app.schemas.fields import SearchText
-from retrieval.kinds import FactKind
+from retrieval.tables.kinds import FactKind
 from writer.run import Strict, line
 
 Format = Literal["openai", "mcp"]

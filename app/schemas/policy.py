@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.schemas.fields import Real
-from retrieval.kinds import PolicyStatus
+from retrieval.tables.kinds import PolicyStatus
 from writer.run import AgentKey, Strict
 
 

@@ -9,8 +9,15 @@ from sqlalchemy import RowMapping
 
 from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
-from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, ProcedureStatus, QueryKind, ReviewVerdict
-from retrieval.listing import REVIEW, Measures
+from retrieval.pages.listing import REVIEW, Measures
+from retrieval.tables.kinds import (
+    AbstractionLevel,
+    ProcedureKind,
+    ProcedureOrigin,
+    ProcedureStatus,
+    QueryKind,
+    ReviewVerdict,
+)
 from writer.run import AgentKey, Strict, Tag
 
 

@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import SearchText
-from retrieval.kinds import FactKind, MemoryKind, Speaker
 from retrieval.recall.memory import KINDS, MOST
+from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 from writer.moment import Moment
 from writer.run import AgentKey, SessionName, Strict
 

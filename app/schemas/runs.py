@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, JsonValue
 
 from app.schemas.loop import RedactionOut
-from retrieval.kinds import RunStatus
+from retrieval.tables.kinds import RunStatus
 
 
 class AppendedOut(BaseModel):

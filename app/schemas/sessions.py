@@ -5,8 +5,8 @@ from datetime import datetime
 from pydantic import BaseModel, Field, JsonValue
 
 from app.schemas.loop import RedactionOut
-from retrieval.kinds import SummaryChoice
 from retrieval.sessions.summary import ItemKind
+from retrieval.tables.kinds import SummaryChoice
 
 
 class TurnsAppendedOut(BaseModel):

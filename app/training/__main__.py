@@ -2,8 +2,8 @@
 
 import typer
 
-from app.imported import imported
-from app.plain_commands import PlainCommand
+from app.terminal.imported import imported
+from app.terminal.plain_commands import PlainCommand
 
 if __name__ == "__main__":
     program = typer.Typer(add_completion=False)

@@ -17,9 +17,9 @@ from rich.table import Table
 from tqdm import tqdm
 
 from app import logs
-from app.run_to_end import run_to_end
 from app.runtime import running
 from app.settings import Settings
+from app.terminal.run_to_end import run_to_end
 from app.training.report import as_json, draw
 from policy.examples import Examples
 from policy.network import Head

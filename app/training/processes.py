@@ -13,7 +13,7 @@ from typing import Literal
 from prometheus_client import Counter, Histogram
 from pydantic import TypeAdapter
 
-from app.own_module import OWN_MODULE
+from app.processes.own_module import OWN_MODULE
 from app.settings import Settings
 from retrieval.telemetry import log
 

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from app import postgres
 from app.doctor import examine
-from app.own_service import OwnService, free_port
+from app.processes.own_service import OwnService, free_port
 from app.settings import Settings
 from bench.faults.ledger import Ledger
 from bench.faults.load import ANSWER_TIMEOUT_S, Backend

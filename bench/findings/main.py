@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from app.db import ANY_LENGTH, service_database
+from app.postgres.pools import ANY_LENGTH, service_database
 from bench.bank import WARM_UP, empty
 from bench.findings.agent import Act, script
 from bench.findings.scratch import Answered, Scratch

@@ -10,7 +10,7 @@ from typing import Any
 
 PACKAGES = ("policy", "retrieval", "writer")
 """What is copied: of ``app`` the routes and schemas alone, for it is the largest and the agent needs no more."""
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 20
 MOST_CHARS = 60_000
 

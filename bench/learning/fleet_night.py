@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import SecretStr
 
 from app import postgres
-from app.db import service_database
-from app.schedule import FLEET_EVERY_S
+from app.jobs.schedule import FLEET_EVERY_S
+from app.postgres.pools import service_database
 from app.settings import Settings
 from app.training.command import Local
 from app.training.processes import Trainings
@@ -30,9 +30,9 @@ from policy.inputs import CASE, QUERY
 from policy.network import untrained
 from policy.train import RIDGES, Plan
 from retrieval.database.database import Database
-from retrieval.kinds import PolicyStatus
 from retrieval.ranking.policies import DIFFERS
-from retrieval.schema import SHARED
+from retrieval.tables.columns import SHARED
+from retrieval.tables.kinds import PolicyStatus
 from writer.rights.erase import erase
 from writer.training import contributions
 from writer.training.candidates import Recipe

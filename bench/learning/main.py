@@ -41,7 +41,7 @@ from bench.learning import (
 from bench.main import as_table
 from bench.measure import Measurement
 
-BESIDE_THE_REPOSITORY = Path(__file__).parents[3] / ".." / "shared" / "data"
+BESIDE_THE_REPOSITORY = Path(__file__).parents[2] / ".." / "shared" / "data"
 DOMAINS = ("retail", "airline")
 GATE_SEED = 0
 WHOLE_MIN = 15.0

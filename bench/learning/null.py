@@ -23,7 +23,7 @@ from policy.logged import Floats
 from policy.slate import Slate
 from policy.train import RIDGES, Plan, train
 from policy.weights import pack
-from retrieval.kinds import PolicyStatus
+from retrieval.tables.kinds import PolicyStatus
 from writer.training.candidates import COMPARED, HELD_OUT, LEAST_DIFFERENT
 from writer.training.decision_log import LoggedDecision
 from writer.training.fit import Demand

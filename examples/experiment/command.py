@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from app import logs
-from app.run_to_end import run_to_end as run
 from app.settings import Settings
+from app.terminal.run_to_end import run_to_end as run
 from examples.experiment.main import ENVIRONMENTS
 from examples.experiment.main import experiment as run_experiment
 

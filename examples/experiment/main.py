@@ -10,7 +10,7 @@ import httpx
 from rich.console import Console
 
 from app.demo.world import Adapter
-from app.own_service import own_service
+from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
 from examples.clerk.environment import ClerksOffice

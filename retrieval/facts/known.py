@@ -7,14 +7,14 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, case, func, literal_column, select
 
-from retrieval.context import Quoted, count_tokens
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
-from retrieval.fact_schema import facts
 from retrieval.facts.listing import holds
-from retrieval.kinds import FactKind, Speaker
-from retrieval.quoting import quoted
 from retrieval.sealed import UserSeal
+from retrieval.sections.context import Quoted, count_tokens
+from retrieval.sections.quoting import quoted
+from retrieval.tables.facts import facts
+from retrieval.tables.kinds import FactKind, Speaker
 
 MOST = 50
 """That are looked at for one context."""

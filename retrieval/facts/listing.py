@@ -7,9 +7,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, or_, select
 
 from retrieval.database.rows import Rows
-from retrieval.fact_schema import facts
-from retrieval.kinds import FactCategory, FactKind
-from retrieval.session_schema import sessions
+from retrieval.tables.facts import facts
+from retrieval.tables.kinds import FactCategory, FactKind
+from retrieval.tables.sessions import sessions
 
 _SHOWN = (
     "id",

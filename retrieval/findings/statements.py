@@ -32,8 +32,10 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.database.rows import Expression, Rows
-from retrieval.kinds import FindingKind
-from retrieval.schema import findings, profiles, run_steps, runs
+from retrieval.tables.findings import findings
+from retrieval.tables.kinds import FindingKind
+from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import run_steps, runs
 
 MOST_SHOWN = 2_000
 """Of a run's findings, the newest, from which a summary is made."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Literal
 
-from retrieval.context import count_tokens
-from retrieval.kinds import FindingKind
-from retrieval.quoting import quoted, unquoted
+from retrieval.sections.context import count_tokens
+from retrieval.sections.quoting import quoted, unquoted
+from retrieval.tables.kinds import FindingKind
 from retrieval.text import shortened
 
 TITLE = "# Execution Memory"

@@ -35,12 +35,15 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.database.rows import Expression
-from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
-from retrieval.listing import Measures
+from retrieval.pages.listing import Measures
 from retrieval.procedures.found import Procedure
-from retrieval.schema import SEARCH_CONFIGURATION, cases, procedures, profiles
 from retrieval.search.bank import Nearness
 from retrieval.search.candidates import Filters
+from retrieval.tables.cases import cases
+from retrieval.tables.columns import SEARCH_CONFIGURATION
+from retrieval.tables.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
+from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import profiles
 
 LOOK = 16
 """How many of the nearest procedures are read for one answer."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
 
-from retrieval.context import Guidance
-from retrieval.kinds import ProcedureKind, QueryKind
 from retrieval.procedures.threshold import Threshold
+from retrieval.sections.context import Guidance
+from retrieval.tables.kinds import ProcedureKind, QueryKind
 from retrieval.text import folded, without_example
 
 

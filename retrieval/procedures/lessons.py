@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.kinds import ProcedureKind
-from retrieval.schema import procedures
+from retrieval.tables.kinds import ProcedureKind
+from retrieval.tables.procedures import procedures
 
 NO_FAILURE: Mapping[str, object] = {"status": "no_failure_detected"}
 

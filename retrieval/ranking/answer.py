@@ -8,7 +8,6 @@ import uuid_utils.compat as uuids
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
 from policy.slate import Field, field_of, order
-from retrieval.context import PROCEDURES_SHARE, Remembered, memory_context, with_others
 from retrieval.procedures.found import Procedure, compose
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.others import others
@@ -17,6 +16,7 @@ from retrieval.ranking.slate import Choice, Mode, Question, Retrieved, SearchRes
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
 from retrieval.search.profile_settings import ProfileSettings
+from retrieval.sections.context import PROCEDURES_SHARE, Remembered, memory_context, with_others
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
 

@@ -26,8 +26,9 @@ from sqlalchemy.dialects.postgresql import insert
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import entered
 from retrieval.database.rows import Expression
-from retrieval.schema import decision_slots, decisions, user_keys
 from retrieval.sealed import UserSeal
+from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.keys import user_keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,10 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from retrieval.database.rows import Rows
-from retrieval.schema import SHARED, cases, decision_slots, decisions, policies, rewards
+from retrieval.tables.cases import cases
+from retrieval.tables.columns import SHARED
+from retrieval.tables.decisions import decision_slots, decisions, rewards
+from retrieval.tables.policies import policies
 
 _LISTED = (
     "id",

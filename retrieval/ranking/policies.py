@@ -16,10 +16,11 @@ from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, entered
-from retrieval.fleet import follows
-from retrieval.kinds import Fleet
-from retrieval.schema import SHARED, policies
+from retrieval.search.fleet import follows
 from retrieval.search.profile_settings import ProfileSettings
+from retrieval.tables.columns import SHARED
+from retrieval.tables.kinds import Fleet
+from retrieval.tables.policies import policies
 from retrieval.telemetry import log
 
 DIFFERS = "differs"

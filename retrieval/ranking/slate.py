@@ -10,14 +10,14 @@ from uuid import UUID
 from policy import default, features
 from policy.decide import Scores
 from policy.features import Features
-from retrieval.context import MemoryContext, PartName, Quoted
-from retrieval.kinds import Rewrite
 from retrieval.procedures.found import Procedure, ProceduresFound
 from retrieval.procedures.lessons import Lesson
 from retrieval.procedures.threshold import Threshold
 from retrieval.recall.memory import Recalled
 from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
+from retrieval.sections.context import MemoryContext, PartName, Quoted
+from retrieval.tables.kinds import Rewrite
 
 Mode = Literal["hybrid", "keyword", "off", "empty"]
 """What carried the search; off: memory is, for the profile or the request; empty: there was nothing to find."""

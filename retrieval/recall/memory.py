@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import get_args
 from uuid import UUID
 
-from retrieval.kinds import FactKind, MemoryKind, Speaker
+from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 KINDS: tuple[MemoryKind, ...] = get_args(MemoryKind)
 MOST = 100

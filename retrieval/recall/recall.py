@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from retrieval.context import count_tokens
 from retrieval.database.fast_path import FastConnection
-from retrieval.knowledge import text_of
+from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
     FactSource,
     KnowledgeSource,
@@ -26,6 +25,7 @@ from retrieval.recall.statement import (
     MemoryRow,
 )
 from retrieval.sealed import UserSeal
+from retrieval.sections.context import count_tokens
 from retrieval.sessions.messages import Turn
 
 UNRELATED = 2.0

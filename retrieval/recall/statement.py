@@ -32,7 +32,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import TypeEngine
 
 from retrieval.database.fast_path import FastStatement
-from retrieval.kinds import FactKind, MemoryKind, Speaker
+from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 VECTOR_WEIGHT = 0.5
 SESSIONS = 5

@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 from uuid import UUID
 
-from retrieval.context import (
+from retrieval.database.fast_path import FastConnection
+from retrieval.facts.known import known_of_user, line_of_fact
+from retrieval.recall.memory import FactSource, KnowledgeSource, Memory, Recalled, TurnSource
+from retrieval.sealed import UserSeal
+from retrieval.search.profile_settings import ProfileSettings, default_share
+from retrieval.sections.context import (
     CONVERSATION,
     KNOWN,
     RECALLED_KNOWN,
@@ -19,12 +24,7 @@ from retrieval.context import (
     count_tokens,
     room_for,
 )
-from retrieval.database.fast_path import FastConnection
-from retrieval.facts.known import known_of_user, line_of_fact
-from retrieval.quoting import quoted, unquoted
-from retrieval.recall.memory import FactSource, KnowledgeSource, Memory, Recalled, TurnSource
-from retrieval.sealed import UserSeal
-from retrieval.search.profile_settings import ProfileSettings, default_share
+from retrieval.sections.quoting import quoted, unquoted
 from retrieval.sessions.read import Reading, View, conversation, cost_of_line, cost_of_turn
 
 RECALLED_SHARE = 1 / 2

@@ -12,10 +12,10 @@ from sqlalchemy import select
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
-from retrieval.kinds import Rewrite
 from retrieval.ports import Rewriter, Rewritten
 from retrieval.rewriting.rules import RuleRewriter
-from retrieval.schema import profiles
+from retrieval.tables.kinds import Rewrite
+from retrieval.tables.profiles import profiles
 from retrieval.telemetry import stage
 
 REWRITES = Counter("casebank_rewrites_total", "Queries that were to be rewritten, by who did it", ["by"])

@@ -30,14 +30,11 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, vector
 from retrieval.database.rows import Expression
-from retrieval.kinds import FAILED
-from retrieval.schema import (
-    case_embeddings,
-    cases,
-    profiles,
-)
 from retrieval.search.keywords import keywords, matches, relevance
 from retrieval.search.scope import Scope, in_scope, ready
+from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.kinds import FAILED
+from retrieval.tables.profiles import profiles
 
 _FINISHED = cases.c.outcome != literal_column("'aborted'")
 """A run that was broken off shows nothing: it is found where the request asks for such runs, and nowhere else."""

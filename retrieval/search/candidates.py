@@ -24,8 +24,6 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter
 from retrieval.database.rows import Rows
-from retrieval.kinds import CaseKind, RewardSource, RunOutcome
-from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, proven
 from retrieval.search.fusion import fused
 from retrieval.search.profile_settings import (
@@ -37,6 +35,9 @@ from retrieval.search.profile_settings import (
     settings_of_none,
 )
 from retrieval.search.scope import Scope, in_scope
+from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
+from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
+from retrieval.tables.profiles import profiles
 
 POOL = 32
 """How many candidates the fusion keeps."""

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 
-from retrieval.schema import SEARCH_CONFIGURATION
+from retrieval.tables.columns import SEARCH_CONFIGURATION
 
 LOOKS = 20_000
 """How often, at most, it is looked whether a text has a word, to count how rare the words are."""

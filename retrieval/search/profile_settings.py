@@ -24,10 +24,14 @@ from sqlalchemy import (
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
-from retrieval.fact_schema import facts
-from retrieval.fleet import has_not_left, is_filled
-from retrieval.kinds import Rewrite
-from retrieval.schema import SHARED, decisions, policies, procedures, profiles
+from retrieval.search.fleet import has_not_left, is_filled
+from retrieval.tables.columns import SHARED
+from retrieval.tables.decisions import decisions
+from retrieval.tables.facts import facts
+from retrieval.tables.kinds import Rewrite
+from retrieval.tables.policies import policies
+from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import profiles
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Settings of the profile that a request may override."""

@@ -6,11 +6,12 @@ from uuid import UUID
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import Float, and_, cast, func, literal_column, select
 
-from retrieval.credit import shared_credit
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
-from retrieval.schema import cases, decision_slots, decisions
 from retrieval.search.candidates import Search
+from retrieval.search.credit import shared_credit
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots, decisions
 
 RECENT = 1_000
 """How many of the latest rewarded decisions are looked at."""

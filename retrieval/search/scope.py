@@ -11,7 +11,9 @@ from typing import Self
 from sqlalchemy import ColumnElement, literal_column, select
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
-from retrieval.schema import ALL_AGENTS, cases, profiles
+from retrieval.tables.cases import cases
+from retrieval.tables.columns import ALL_AGENTS
+from retrieval.tables.profiles import profiles
 
 
 class Scope(Enum):

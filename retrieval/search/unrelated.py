@@ -25,10 +25,10 @@ from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.schema import cases
 from retrieval.search.candidates import BankRow, Search, is_candidate
 from retrieval.search.keywords import each_word, has_words
 from retrieval.search.scope import Scope, ready
+from retrieval.tables.cases import cases
 
 SAMPLE = 1_000
 """Cases, the newest, among which it is counted how rare a word is."""

@@ -8,15 +8,15 @@ from uuid import UUID
 
 from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_, select
 
-from retrieval.context import Quoted, conversation_line, count_tokens
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.kinds import SummaryChoice
-from retrieval.schema import profiles
 from retrieval.sealed import UserSeal
-from retrieval.session_schema import session_summaries, sessions, turns
+from retrieval.sections.context import Quoted, conversation_line, count_tokens
 from retrieval.sessions.messages import Turn
 from retrieval.sessions.summary import Item, Written, chosen
+from retrieval.tables.kinds import SummaryChoice
+from retrieval.tables.profiles import profiles
+from retrieval.tables.sessions import session_summaries, sessions, turns
 
 PAGE = 100
 MOST_SUMMARISED = 1_000

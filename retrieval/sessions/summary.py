@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from retrieval.kinds import SummaryChoice
 from retrieval.sessions.messages import Turn
+from retrieval.tables.kinds import SummaryChoice
 from retrieval.text import shortened
 
 ItemKind = Literal["asked", "decided", "named", "command", "value"]

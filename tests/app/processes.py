@@ -17,8 +17,8 @@ import httpx
 import psutil
 
 from app import postgres
-from app.auth import issue_token
-from app.own_service import free_port
+from app.auth.tokens import issue_token
+from app.processes.own_service import free_port
 from app.settings import Settings
 from tests.paths import ROOT
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.auth import ACT_AS, TokenVerifier
+from app.auth.tokens import ACT_AS, TokenVerifier
 from app.cli import COMMANDS, body_of, cli
 from app.postgres import EmbeddedPostgres
 from app.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import jwt
 
-from app.auth import (
+from app.auth.tokens import (
     TokenVerifier,
 )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 
 from app import postgres
-from app.own_service import own_service
+from app.processes.own_service import own_service
 from bench.bank import filled
 from bench.fill import AGENT
 

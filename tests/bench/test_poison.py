@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from bench import poison
 from bench.poison import Attack, ask, honest, plants, queries, share

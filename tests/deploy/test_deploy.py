@@ -18,8 +18,8 @@ import httpx
 import pytest
 import yaml
 
-from app.own_service import free_port
 from app.postgres import EmbeddedPostgres, program
+from app.processes.own_service import free_port
 from tests.app.processes import new_home, until
 from tests.conftest import new_database
 from tests.deploy.conftest import OFFLINE, run

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.own_service import free_port
 from app.postgres import EmbeddedPostgres
+from app.processes.own_service import free_port
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SESSIONS = 2

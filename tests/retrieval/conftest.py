@@ -9,12 +9,12 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import select
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import Reader
-from retrieval.schema import decision_slots, decisions
 from retrieval.search.candidates import Search
+from retrieval.tables.decisions import decision_slots, decisions
 from tests.writer.conftest import AGENT, Bank
 from writer.privacy.keys import Keyring
 from writer.upkeep.reembed import reembed

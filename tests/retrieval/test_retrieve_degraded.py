@@ -18,8 +18,8 @@ from app.runtime import Runtime, running
 from app.settings import Settings
 from retrieval.ports import Embedder
 from retrieval.ranking.slate import Question, Retrieved
-from retrieval.schema import profiles
 from retrieval.search.candidates import Search
+from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author

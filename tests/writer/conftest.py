@@ -16,10 +16,12 @@ from prometheus_client import REGISTRY
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from retrieval.database.database import Database
-from retrieval.schema import USER_TABLES, cases, profiles
+from retrieval.tables.cases import cases
+from retrieval.tables.metadata import USER_TABLES
+from retrieval.tables.profiles import profiles
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
 from writer.privacy.keys import Keyring

@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 
 from app.providers.llm import ModelEndpoint, OpenAIModel
 from app.providers.wire import Patience
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from tests.fakes.chat_server import ChatServer
 from tests.lessons import RECORD
 from writer.analysis.calls import StoredRun

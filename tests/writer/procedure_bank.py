@@ -10,8 +10,9 @@ from sqlalchemy import select
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import Reader
-from retrieval.schema import audit, procedures
 from retrieval.search.candidates import Search
+from retrieval.tables.audit import audit
+from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
 from writer.retain.retain import retain
 from writer.run import FinishedRun

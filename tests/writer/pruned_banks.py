@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from retrieval.schema import audit
+from retrieval.tables.audit import audit
 from tests.writer.conftest import Bank
 
 NOW = datetime.now(UTC)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.procedures.ports import Draft
 from writer.procedures.rules.script import script

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from sqlalchemy import func, insert, select, text
 
 from policy.decide import DEFAULT, Budget
-from retrieval.schema import decisions, profiles
+from retrieval.tables.decisions import decisions
+from retrieval.tables.profiles import profiles
 from tests.logs import draw, put
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import PAGE, each_profile, lock_loop, lock_profile

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy import select
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from policy.decide import CANDIDATE, DEFAULT, Budget, Policy
 from policy.examples import Examples
 from policy.network import Head
 from policy.train import Plan, train
 from retrieval.database.database import Database
-from retrieval.schema import policies
+from retrieval.tables.policies import policies
 from tests.logs import TRUTH, Drawn, draw, put
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank

@@ -3,7 +3,7 @@
 import re
 from itertools import islice
 
-from retrieval.kinds import QueryKind
+from retrieval.tables.kinds import QueryKind
 
 TASK_CHARS = 400
 MOST_WORDS = 40

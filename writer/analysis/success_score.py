@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from retrieval.kinds import is_trusted
+from retrieval.tables.kinds import is_trusted
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.empty_output import is_empty
 

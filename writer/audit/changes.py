@@ -9,7 +9,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.schema import audit
+from retrieval.tables.audit import audit
 from writer.audit.signing import AuditKey, key_of
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Delete, Select, Update, delete, func, select, update
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
-from retrieval.schema import audit, audit_heads, audit_links
+from retrieval.tables.audit import audit, audit_heads, audit_links
 from writer.audit.signing import AuditKey, key_of
 from writer.audit.tombstone_chain import Tombstones, seal_tombstones
 from writer.audit.verify import Verified, tombstones, verify_user

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import RowMapping, select, update
 
 from retrieval.database.database import Database
-from retrieval.schema import erasure_heads, erasure_links
+from retrieval.tables.erasures import erasure_heads, erasure_links
 from writer.audit.links import genesis, link_hash, tombstone_content
 from writer.audit.signing import AuditKey, key_of
 from writer.audit.verify import tombstones

@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.schema import audit, audit_heads, audit_links, erasures
+from retrieval.tables.audit import audit, audit_heads, audit_links
+from retrieval.tables.erasures import erasures
 from writer.audit.links import entry_content, genesis, link_hash
 from writer.audit.signing import TOMBSTONE, AuditKey, key_of
 

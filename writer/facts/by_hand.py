@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.database.database import Database
-from retrieval.kinds import FactCategory, FactKind, Speaker
-from retrieval.schema import profiles
+from retrieval.tables.kinds import FactCategory, FactKind, Speaker
+from retrieval.tables.profiles import profiles
 from writer.author import Author
 from writer.facts.extract import Told, category_of, unit_of
 from writer.facts.store import Provenance, tell

@@ -6,8 +6,8 @@ from sqlalchemy import func, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.fact_schema import facts
 from retrieval.facts.listing import holds
+from retrieval.tables.facts import facts
 from writer.audit import Change, note
 from writer.author import Author
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from retrieval.kinds import FactCategory, FactKind
+from retrieval.tables.kinds import FactCategory, FactKind
 from writer.facts.forms import (
     ABOUT_ME,
     AHEAD,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from retrieval.kinds import FactCategory
+from retrieval.tables.kinds import FactCategory
 
 _NAME = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}"
 _LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.fact_schema import facts
+from retrieval.tables.facts import facts
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.told import forget_told

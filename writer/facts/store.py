@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Update, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
-from retrieval.fact_schema import facts
-from retrieval.kinds import FactOrigin, Speaker
+from retrieval.tables.facts import facts
+from retrieval.tables.kinds import FactOrigin, Speaker
 from writer.audit import Change, note
 from writer.facts.extract import Told
 from writer.memories import remember_fact

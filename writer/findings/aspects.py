@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from retrieval.kinds import FindingKind
+from retrieval.tables.kinds import FindingKind
 from writer.findings.paths import ANYWHERE, Place, place_of
 from writer.findings.queries import Asked, exactly
 

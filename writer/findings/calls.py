@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from retrieval.kinds import ToolKind
-from retrieval.quoting import visible
+from retrieval.sections.quoting import visible
+from retrieval.tables.kinds import ToolKind
 from writer.analysis.commands import with_lines
 from writer.analysis.statements import command_in
 from writer.findings.aspects import MOST_LINES, Aspect, Lines, anything_else, changing, place_of_all, reading, searching

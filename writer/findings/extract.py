@@ -10,7 +10,7 @@ from typing import Any
 
 import re2
 
-from retrieval.quoting import visible
+from retrieval.sections.quoting import visible
 from writer.analysis.call_status import failed_by_status
 from writer.analysis.error_output import error_in
 from writer.findings.aspects import MOST_LINES, Aspect, changing

@@ -11,7 +11,7 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import NotFound
 from retrieval.findings.statements import IN_EARLIER_RUNS, IN_THIS_RUN, RunAsked
-from retrieval.kinds import FindingKind, Knowledge
+from retrieval.tables.kinds import FindingKind, Knowledge
 from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER, Aspect
 from writer.findings.calls import aspects_of

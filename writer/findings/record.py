@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.schema import findings, runs
+from retrieval.tables.findings import findings
+from retrieval.tables.runs import runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.findings.aspects import MOST_LINES, Aspect

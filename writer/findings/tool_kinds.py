@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import cast
 
-from retrieval.kinds import ToolKind
+from retrieval.tables.kinds import ToolKind
 
 _NAMES: dict[ToolKind, str] = {
     "read": """

@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.knowledge import text_of
-from retrieval.knowledge_schema import knowledge
-from retrieval.schema import profiles
+from retrieval.recall.knowledge import text_of
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import KnowledgeExists

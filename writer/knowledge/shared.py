@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.knowledge import text_of
-from retrieval.knowledge_schema import shared_knowledge, shared_memories
 from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.recall.knowledge import text_of
+from retrieval.tables.knowledge import shared_knowledge, shared_memories
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import KnowledgeExists, NotTheOwner

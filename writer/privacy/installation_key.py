@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.schema import installation_keys
+from retrieval.tables.keys import installation_keys
 from writer.privacy.master_keys import MasterKeys, wrapping
 from writer.privacy.seal import SealBroken
 

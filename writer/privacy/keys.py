@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.schema import user_keys
+from retrieval.tables.keys import user_keys
 from writer.privacy.master_keys import MasterKeys, wrapping
 from writer.privacy.seal import new_user_key, wrap_key
 

@@ -16,7 +16,7 @@ from sqlalchemy import Select, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import CasebankError
-from retrieval.schema import master_keys, user_keys
+from retrieval.tables.keys import master_keys, user_keys
 from writer.privacy.seal import SealBroken, unwrap_key
 
 LOCK = 0x6D61737465726B79

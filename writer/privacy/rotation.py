@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.errors import CasebankError, UserErased
-from retrieval.schema import master_keys, user_keys
+from retrieval.tables.keys import master_keys, user_keys
 from writer.privacy.installation_key import rewrap_all
 from writer.privacy.master_keys import LOCK, MasterKeyMismatch, MasterKeys, agree, in_use
 from writer.privacy.seal import SealBroken, wrap_key

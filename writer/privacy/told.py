@@ -5,7 +5,7 @@ from uuid import UUID
 from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.schema import decisions
+from retrieval.tables.decisions import decisions
 
 
 async def forget_told(connection: AsyncConnection, user_sub: str, agent_key: str, since: UUID) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import ARRAY, Uuid, cast, delete, func, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.schema import procedures
+from retrieval.tables.procedures import procedures
 
 
 async def forget_words(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:

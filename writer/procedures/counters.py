@@ -8,9 +8,10 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Subquery, Uuid, and_, any_, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.credit import NOT_KNOWN, shared_credit
 from retrieval.database.rows import Rows
-from retrieval.schema import decisions, procedures
+from retrieval.search.credit import NOT_KNOWN, shared_credit
+from retrieval.tables.decisions import decisions
+from retrieval.tables.procedures import procedures
 from writer.audit import Change, note
 from writer.procedures.versions import roll_back
 

@@ -11,9 +11,9 @@ from sqlalchemy import ARRAY, REAL, ColumnElement, Float, case, cast, func, lite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
-from retrieval.kinds import ProcedureStatus
 from retrieval.ports import Vector as UnitVector
-from retrieval.schema import procedures
+from retrieval.tables.kinds import ProcedureStatus
+from retrieval.tables.procedures import procedures
 from writer.procedures.ports import Draft, Source
 from writer.procedures.rules.revise import MARK
 from writer.procedures.rules.steps import EACH_VALUE, without_examples

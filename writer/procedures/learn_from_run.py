@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 from uuid import UUID
 
 from retrieval.errors import DatabaseUnavailable, UserErased
-from retrieval.kinds import AbstractionLevel, has_failed
+from retrieval.tables.kinds import AbstractionLevel, has_failed
 from retrieval.telemetry import log
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean

@@ -6,7 +6,7 @@ from sqlalchemy import Update, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.schema import procedures
+from retrieval.tables.procedures import procedures
 from writer.audit import Change, note
 from writer.author import Author
 from writer.procedures.versions import StoredVersion, locked_versions, version_update

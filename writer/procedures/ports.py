@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from retrieval.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
+from retrieval.tables.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure
 from writer.run import ProcedureData, ScriptData

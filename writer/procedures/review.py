@@ -9,8 +9,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.kinds import ReviewVerdict
-from retrieval.schema import procedure_reviews, procedures
+from retrieval.tables.kinds import ReviewVerdict
+from retrieval.tables.procedures import procedure_reviews, procedures
 from writer.audit import Change, note
 from writer.author import Author
 

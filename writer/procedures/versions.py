@@ -11,10 +11,11 @@ from sqlalchemy import Update, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import AnyRow, Rows
-from retrieval.kinds import ProcedureStatus
-from retrieval.listing import versions_of
+from retrieval.pages.listing import versions_of
 from retrieval.ports import Vector as UnitVector
-from retrieval.schema import MAX_SEARCH_TEXT_CHARS, procedures
+from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
+from retrieval.tables.kinds import ProcedureStatus
+from retrieval.tables.procedures import procedures
 from writer.audit import Change, note
 from writer.procedures.duplicates import find_duplicate
 from writer.procedures.learn_from_run import UsedVersion

@@ -7,8 +7,9 @@ from sqlalchemy import ARRAY, Uuid, cast, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import AnyRow, Rows
-from retrieval.kinds import has_failed
-from retrieval.schema import cases, procedures
+from retrieval.tables.cases import cases
+from retrieval.tables.kinds import has_failed
+from retrieval.tables.procedures import procedures
 from writer.audit import Change, note
 from writer.procedures.versions import roll_back, version_update
 

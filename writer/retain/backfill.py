@@ -14,8 +14,8 @@ from sqlalchemy import Select, select
 from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
 from retrieval.database.database import Database
-from retrieval.kinds import RewardSource, RunOutcome
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
+from retrieval.tables.kinds import RewardSource, RunOutcome
 from writer.analysis.calls import failed
 from writer.author import Author
 from writer.errors import IdempotencyConflict, SecretInName, UnknownReference

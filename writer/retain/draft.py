@@ -12,8 +12,8 @@ import uuid_utils.compat as uuids
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from retrieval.kinds import RewardSource, RunStatus
-from retrieval.schema import MAX_SEARCH_TEXT_CHARS
+from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
+from retrieval.tables.kinds import RewardSource, RunStatus
 from retrieval.telemetry import origin, stage
 from retrieval.text import folded
 from writer.analysis.call_status import failed_by_status

@@ -1,6 +1,6 @@
 """The reward that a run suggests by itself: a guess by rule, which whatever anybody says later outweighs."""
 
-from retrieval.kinds import RunOutcome
+from retrieval.tables.kinds import RunOutcome
 
 UNRESOLVED_DISCOUNT = 0.5
 """What the reward is multiplied by when some tool's last call failed."""

@@ -9,7 +9,9 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
-from retrieval.schema import ALL_AGENTS, cases, decision_slots, decisions
+from retrieval.tables.cases import cases
+from retrieval.tables.columns import ALL_AGENTS
+from retrieval.tables.decisions import decision_slots, decisions
 
 _FAULTS = {
     "parent_case_id": "parent_case_id names a case that there is not",

@@ -16,7 +16,8 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import entered
 from retrieval.errors import CasebankError
-from retrieval.schema import cases, profiles
+from retrieval.tables.cases import cases
+from retrieval.tables.profiles import profiles
 from retrieval.telemetry import REWARDS, stage
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference

@@ -15,9 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
-from retrieval.kinds import RunStatus
-from retrieval.listing import steps_of_run
-from retrieval.schema import profiles, run_steps, runs
+from retrieval.pages.listing import steps_of_run
+from retrieval.tables.kinds import RunStatus
+from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference

@@ -13,9 +13,12 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
-from retrieval.kinds import RunStatus
-from retrieval.listing import steps_of_run
-from retrieval.schema import cases, decisions, profiles, run_steps, runs
+from retrieval.pages.listing import steps_of_run
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
+from retrieval.tables.kinds import RunStatus
+from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.words import Words

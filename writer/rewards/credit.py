@@ -6,7 +6,8 @@ from uuid import UUID
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.schema import cases, decision_slots, decisions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots, decisions
 from writer.procedures.counters import credit_procedures
 from writer.rewards.proof import prove
 from writer.rewards.uses import uses

@@ -9,8 +9,9 @@ from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.kinds import FAILED_BELOW, RewardSource, is_trusted
-from retrieval.schema import cases, decisions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
+from retrieval.tables.kinds import FAILED_BELOW, RewardSource, is_trusted
 from retrieval.telemetry import stage
 from writer.errors import NotJoined
 from writer.procedures.withdrawal import failed_runs, withdraw_learned

@@ -15,9 +15,10 @@ from sqlalchemy.sql import bindparam
 
 from policy.evidence import agreement
 from retrieval.database.rows import Rows
-from retrieval.kinds import RewardSource, is_trusted
 from retrieval.ranking.tool_counts import RunRecord, tool_counts
-from retrieval.schema import cases, decision_slots, decisions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.kinds import RewardSource, is_trusted
 
 
 class FollowingRun(RunRecord, Protocol):

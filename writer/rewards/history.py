@@ -9,8 +9,10 @@ from sqlalchemy import Function, Row, Select, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
-from retrieval.kinds import RewardSource, is_trusted
-from retrieval.schema import ALL_AGENTS, cases, decisions, rewards
+from retrieval.tables.cases import cases
+from retrieval.tables.columns import ALL_AGENTS
+from retrieval.tables.decisions import decisions, rewards
+from retrieval.tables.kinds import RewardSource, is_trusted
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
 from writer.rewards.judged import count_judged

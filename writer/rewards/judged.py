@@ -8,8 +8,8 @@ from prometheus_client import Counter
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.kinds import FAILED_BELOW
-from retrieval.schema import decision_slots
+from retrieval.tables.decisions import decision_slots
+from retrieval.tables.kinds import FAILED_BELOW
 
 JUDGED = Counter(
     "casebank_cases_judged_total",

@@ -21,8 +21,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, ScalarSelect, and_, case, false, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.kinds import FAILED
-from retrieval.schema import cases, rewards
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import rewards
+from retrieval.tables.kinds import FAILED
 from writer.rewards.uses import uses
 
 EARNED = 0.5

@@ -7,8 +7,8 @@ time.
 
 from sqlalchemy import case, func, or_
 
-from retrieval.kinds import is_trusted
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
+from retrieval.tables.kinds import is_trusted
 
 _GUESSED = or_(cases.c.reward.is_(None), func.coalesce(cases.c.reward_source, "heuristic") == "heuristic")
 

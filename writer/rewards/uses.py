@@ -5,8 +5,8 @@ from uuid import UUID
 
 from sqlalchemy import Subquery, select
 
-from retrieval.credit import NOT_KNOWN, shared_credit
-from retrieval.schema import decision_slots, decisions
+from retrieval.search.credit import NOT_KNOWN, shared_credit
+from retrieval.tables.decisions import decision_slots, decisions
 
 
 def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:

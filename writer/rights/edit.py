@@ -9,8 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
 
 from retrieval.errors import NotFound
-from retrieval.fact_schema import facts
-from retrieval.schema import ERRORS, SEARCH_CONFIGURATION, cases, profiles
+from retrieval.tables.cases import ERRORS, cases
+from retrieval.tables.columns import SEARCH_CONFIGURATION
+from retrieval.tables.facts import facts
+from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts

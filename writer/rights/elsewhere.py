@@ -6,7 +6,10 @@ import hashlib
 from sqlalchemy import Column, Select, Update, func, select, tuple_, update
 
 from retrieval.database.database import Database
-from retrieval.schema import audit, cases, procedure_reviews, rewards
+from retrieval.tables.audit import audit
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import rewards
+from retrieval.tables.procedures import procedure_reviews
 
 NAMES = (audit.c.actor, rewards.c.actor, procedure_reviews.c.actor, cases.c.source)
 """The columns that name who acted, in the rows of the user for whom."""

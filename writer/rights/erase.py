@@ -11,7 +11,9 @@ from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from retrieval.database.database import Database
-from retrieval.schema import USER_TABLES, decisions, erasures
+from retrieval.tables.decisions import decisions
+from retrieval.tables.erasures import erasures
+from retrieval.tables.metadata import USER_TABLES
 from writer.rights.elsewhere import digest, rename
 from writer.training.shared_prior import forget
 

@@ -10,11 +10,15 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.fact_schema import facts
-from retrieval.knowledge_schema import knowledge
-from retrieval.memory_schema import memories
-from retrieval.schema import USER_TABLES, case_embeddings, cases, decisions, findings, run_steps, runs
-from retrieval.session_schema import session_summaries, turns
+from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.decisions import decisions
+from retrieval.tables.facts import facts
+from retrieval.tables.findings import findings
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import memories
+from retrieval.tables.metadata import USER_TABLES
+from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.sessions import session_summaries, turns
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
 from writer.privacy.words import Words

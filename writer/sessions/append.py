@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.schema import profiles
-from retrieval.session_schema import sessions, turns
+from retrieval.tables.profiles import profiles
+from retrieval.tables.sessions import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, TurnsOutOfOrder, UnknownReference

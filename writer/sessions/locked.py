@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.fact_schema import facts
-from retrieval.session_schema import sessions, turns
+from retrieval.tables.facts import facts
+from retrieval.tables.sessions import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts

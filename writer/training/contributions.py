@@ -17,10 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
 from policy.examples import Examples
-from retrieval.fleet import takes_part
-from retrieval.fleet_schema import contributions
-from retrieval.kinds import Fleet
-from retrieval.schema import profiles
+from retrieval.search.fleet import takes_part
+from retrieval.tables.fleets import contributions
+from retrieval.tables.kinds import Fleet
+from retrieval.tables.profiles import profiles
 
 MOST = 300
 """The latest rewarded decisions of a profile that are in it: more of one user would tell of that user alone."""

@@ -16,7 +16,7 @@ from policy.inputs import Inputs, inputs_of
 from policy.slate import Field, Slate, field_of
 from retrieval.database.rows import Rows
 from retrieval.ranking.logged import slots_of
-from retrieval.schema import decisions
+from retrieval.tables.decisions import decisions
 from retrieval.text import folded
 
 MOST_DECISIONS = 5_000

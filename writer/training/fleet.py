@@ -23,10 +23,11 @@ from policy.logged import Logged, Target, joined
 from policy.verdict import Settings as GateSettings
 from policy.verdict import Verdict
 from retrieval.database.database import Database
-from retrieval.fleet import is_filled
-from retrieval.kinds import Fleet
 from retrieval.ranking.policies import DIFFERS, OF_FLEET
-from retrieval.schema import SHARED, policies
+from retrieval.search.fleet import is_filled
+from retrieval.tables.columns import SHARED
+from retrieval.tables.kinds import Fleet
+from retrieval.tables.policies import policies
 from retrieval.telemetry import log as events
 from writer.training import contributions, lifecycle, shared_prior
 from writer.training.candidates import COMPARED, LEAST_DIFFERENT, Recipe

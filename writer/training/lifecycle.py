@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.kinds import PolicyStatus
-from retrieval.schema import policies
 from retrieval.search.profile_settings import prior_stands
+from retrieval.tables.kinds import PolicyStatus
+from retrieval.tables.policies import policies
 from writer.audit import Change, note
 
 TRAINER = "trainer"

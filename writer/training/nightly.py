@@ -15,10 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy.inputs import factory
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.fleet import follows, has_left, takes_part
-from retrieval.kinds import Fleet
-from retrieval.schema import policies as stored
-from retrieval.schema import profiles
+from retrieval.search.fleet import follows, has_left, takes_part
+from retrieval.tables.kinds import Fleet
+from retrieval.tables.policies import policies as stored
+from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
 from writer.profiles import Profile, each_profile
 from writer.training import contributions, lifecycle

@@ -12,9 +12,9 @@ from policy import features
 from policy.weights import pack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.fleet import takes_part
-from retrieval.kinds import Fleet
-from retrieval.schema import profiles
+from retrieval.search.fleet import takes_part
+from retrieval.tables.kinds import Fleet
+from retrieval.tables.profiles import profiles
 from writer.profiles import Profile, each_profile
 from writer.training import lifecycle
 from writer.training.candidates import Recipe, seed_of

@@ -18,8 +18,9 @@ from policy import features
 from policy.examples import Examples, pooled
 from policy.network import Head
 from policy.weights import WeightsError, pack, unpack
-from retrieval.fleet import is_filled
-from retrieval.schema import SHARED, policies
+from retrieval.search.fleet import is_filled
+from retrieval.tables.columns import SHARED
+from retrieval.tables.policies import policies
 from writer.training.contributions import Contribution
 from writer.training.lifecycle import LIVE
 

@@ -12,7 +12,7 @@ from policy.verdict import Settings as GateSettings
 from policy.watch import watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import policy_of
-from retrieval.schema import SHARED
+from retrieval.tables.columns import SHARED
 from retrieval.telemetry import log as events
 from writer.training.decision_log import MOST_DECISIONS, LoggedDecision
 from writer.training.lifecycle import PolicyRow

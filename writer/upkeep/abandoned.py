@@ -12,8 +12,8 @@ from sqlalchemy import Select, func, select
 
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.listing import one_run
-from retrieval.schema import runs
+from retrieval.pages.listing import one_run
+from retrieval.tables.runs import runs
 from retrieval.telemetry import log
 from writer.author import Author
 from writer.errors import RunEnded, UnknownReference

@@ -5,9 +5,13 @@ from uuid import UUID
 
 from sqlalchemy import Select, and_, func, literal, select
 
-from retrieval.fact_schema import facts
-from retrieval.schema import cases, decisions, procedures, profiles, runs
-from retrieval.session_schema import sessions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
+from retrieval.tables.facts import facts
+from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import runs
+from retrieval.tables.sessions import sessions
 
 BATCH = 1_000
 """Most rows that one transaction prunes."""

@@ -8,7 +8,8 @@ from sqlalchemy import Update, and_, func, select, tuple_, update
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
-from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
+from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
+from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 

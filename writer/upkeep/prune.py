@@ -11,9 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.fact_schema import facts
-from retrieval.schema import cases, decisions, procedures, runs
-from retrieval.session_schema import sessions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
+from retrieval.tables.facts import facts
+from retrieval.tables.procedures import procedures
+from retrieval.tables.runs import runs
+from retrieval.tables.sessions import sessions
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_profile, lock_profile

@@ -10,9 +10,11 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import UserErased
-from retrieval.memory_schema import memories
 from retrieval.ports import Embedder, Vector, embed_each
-from retrieval.schema import case_embeddings, cases, procedures, profiles
+from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.memories import memories
+from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import profiles
 from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.words import Words

@@ -14,7 +14,8 @@ from sqlalchemy.sql.dml import Update
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
-from retrieval.schema import cases, decisions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
 from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import SealBroken

@@ -5,7 +5,9 @@ from uuid import UUID
 from sqlalchemy import CTE, Float, Select, case, cast, func, select
 
 from retrieval.database.rows import Rows
-from retrieval.schema import cases, procedures, profiles
+from retrieval.tables.cases import cases
+from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import profiles
 from writer.upkeep.expiry import BATCH, LAST_USED
 
 STALEST = 0.25

@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
-from retrieval.fact_schema import facts
-from retrieval.memory_schema import memories
-from retrieval.session_schema import sessions, turns
+from retrieval.tables.facts import facts
+from retrieval.tables.memories import memories
+from retrieval.tables.sessions import sessions, turns
 from retrieval.telemetry import log
 from writer.memories import remember_fact, remember_turns, text_of_turn
 from writer.privacy.keys import Keyring

@@ -10,10 +10,13 @@ from sqlalchemy import Select, and_, cast, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
 from retrieval.ports import Vector
-from retrieval.schema import ERRORS, SEARCH_CONFIGURATION, case_tools, cases, decisions, profiles
 from retrieval.sealed import CaseWords
+from retrieval.tables.cases import ERRORS, case_tools, cases
+from retrieval.tables.columns import SEARCH_CONFIGURATION
+from retrieval.tables.decisions import decisions
+from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
+from retrieval.tables.profiles import profiles
 from writer.analysis.placeholders import without_placeholders
 from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse

@@ -11,8 +11,9 @@ from uuid import UUID
 from sqlalchemy import Select, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.kinds import RewardSource, is_trusted
-from retrieval.schema import cases, rewards
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import rewards
+from retrieval.tables.kinds import RewardSource, is_trusted
 from writer.analysis.recount import Recount
 from writer.audit import Change, note
 from writer.errors import LeaseLost

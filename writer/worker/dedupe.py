@@ -4,7 +4,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, Update, and_, func, select, update
 
-from retrieval.schema import case_embeddings, cases
+from retrieval.tables.cases import case_embeddings, cases
 from writer.rewards.repeats import one_more
 from writer.vectors import cosine_distance
 from writer.worker.claimed import ClaimedCase

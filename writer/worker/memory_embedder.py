@@ -12,12 +12,12 @@ from sqlalchemy import Select, Update, and_, func, select, update
 from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderMisbehaved, EmbedderRefused, UserErased
-from retrieval.fact_schema import facts
-from retrieval.knowledge import text_of
-from retrieval.knowledge_schema import knowledge
-from retrieval.memory_schema import memories
 from retrieval.ports import Embedder, Vector, embed_each
-from retrieval.session_schema import turns
+from retrieval.recall.knowledge import text_of
+from retrieval.tables.facts import facts
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import memories
+from retrieval.tables.sessions import turns
 from retrieval.telemetry import log
 from writer.memories import searched, text_of_turn
 from writer.privacy.keys import Keyring

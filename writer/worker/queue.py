@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
 
 MOST_DOUBLINGS = 20
 """Of a delay: an outage may fail a thousand attempts, and 2 to that power is no float."""

@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import DatabaseUnavailable, UserErased
-from retrieval.session_schema import sessions
 from retrieval.sessions.messages import Turn
+from retrieval.tables.sessions import sessions
 from retrieval.telemetry import log
 from writer.errors import LeaseLost
 from writer.facts.extract import Told, extract

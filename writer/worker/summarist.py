@@ -13,16 +13,16 @@ from pydantic import Field, JsonValue, ValidationError
 from sqlalchemy import Integer, LargeBinary, Text, Uuid, and_, func, literal, select
 from sqlalchemy.dialects.postgresql import Insert, insert
 
-from retrieval.context import count_tokens
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import ModelError
-from retrieval.kinds import SummaryChoice
 from retrieval.ports import Model
-from retrieval.schema import profiles
-from retrieval.session_schema import session_summaries, sessions
+from retrieval.sections.context import count_tokens
 from retrieval.sessions.messages import Turn
 from retrieval.sessions.summary import LONGEST, ItemKind
+from retrieval.tables.kinds import SummaryChoice
+from retrieval.tables.profiles import profiles
+from retrieval.tables.sessions import session_summaries, sessions
 from writer.analysis.error_output import beginning
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words

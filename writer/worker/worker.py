@@ -25,10 +25,11 @@ from retrieval.errors import (
     EmbedderUnavailable,
     UserErased,
 )
-from retrieval.kinds import has_failed
 from retrieval.ports import Embedder, Vector, embed_each
-from retrieval.schema import case_embeddings, profiles
 from retrieval.sealed import CaseWords
+from retrieval.tables.cases import case_embeddings
+from retrieval.tables.kinds import has_failed
+from retrieval.tables.profiles import profiles
 from retrieval.telemetry import caused_by, log, stage
 from writer.analysis.calls import StoredRun
 from writer.analysis.error_signatures import error_signatures

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from app.console.page import ROOT, Looking, Page, show
 from app.routes.decisions import get_decision, list_decisions
-from retrieval.kinds import Arm
+from retrieval.tables.kinds import Arm
 
 router = APIRouter(prefix=f"{ROOT}/decisions", route_class=Page, include_in_schema=False)
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from app.console.page import ROOT, Operating, Page, show
-from app.metrics import state, table_sizes
+from app.jobs.metrics import state, table_sizes
+from app.jobs.schedule import is_well, periods
 from app.runtime import Runtime
-from app.schedule import is_well, periods
-from retrieval import statistics
 from retrieval.database.rows import AnyRow
+from retrieval.pages import statistics
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 

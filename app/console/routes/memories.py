@@ -12,8 +12,8 @@ from app.routes.knowledge import list_knowledge, remove_knowledge
 from app.routes.sessions import get_session, list_sessions, remove_session
 from app.routes.tools import get_tool_memory, list_tools
 from retrieval.database.rows import AnyRow
-from retrieval.kinds import FactKind
-from retrieval.knowledge import KnowledgePage, page_of_shared
+from retrieval.recall.knowledge import KnowledgePage, page_of_shared
+from retrieval.tables.kinds import FactKind
 from writer.run import SessionName
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)

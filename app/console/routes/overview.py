@@ -8,13 +8,13 @@ from fastapi import APIRouter, Request, Response
 
 from app.console.impact import curves, so_far
 from app.console.page import ROOT, Looking, Page, Visitor, go, show
-from app.impact import Asked, added, last_weeks
-from app.job_records import JobRecord, all_records
+from app.impact.impact import Asked, added, last_weeks
+from app.jobs.records import JobRecord, all_records
+from app.jobs.schedule import is_well, periods
 from app.routes.policy import get_policy
 from app.routes.statistics import get_statistics
-from app.schedule import is_well, periods
-from retrieval import statistics
 from retrieval.database.rows import AnyRow
+from retrieval.pages import statistics
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 

@@ -10,7 +10,7 @@ from app.console.page import ROOT, Form, Looking, Page, go, show
 from app.console.routes.bank import be_sure
 from app.routes.procedures import diff_versions, list_procedures, list_versions, pin_procedure, retire_procedure
 from app.schemas.procedures import PinIn
-from retrieval.kinds import ProcedureKind
+from retrieval.tables.kinds import ProcedureKind
 
 router = APIRouter(prefix=f"{ROOT}/procedures", route_class=Page, include_in_schema=False)
 

@@ -9,7 +9,7 @@ from app.console.page import ROOT, Looking, Page, show
 from app.routes.findings import findings_in
 from app.routes.runs import get_run, list_runs
 from retrieval.findings.summary import standings
-from retrieval.kinds import RunStatus
+from retrieval.tables.kinds import RunStatus
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from app.auth import KeysUnavailable, NotAuthenticated, TokenVerifier
+from app.auth.revocations import Revocation, revoke, use_up
+from app.auth.tokens import KeysUnavailable, NotAuthenticated, TokenVerifier
 from app.console.address import origin_of
 from app.console.page import (
     COOKIE,
@@ -24,8 +25,7 @@ from app.console.page import (
 )
 from app.console.render import STATIC, static
 from app.console.visits import Link, Visit
-from app.deps import runtime
-from app.revocations import Revocation, revoke, use_up
+from app.edge.dependencies import runtime
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from retrieval.database.database import Database
 from writer.author import Author
 

@@ -12,9 +12,9 @@ from sqlalchemy import select, update
 
 from app.admission.backlog import Backlog, Bounds
 from app.admission.errors import BacklogFull, QueueFull
-from app.db import service_database
+from app.postgres.pools import service_database
 from retrieval.database.database import Database
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
 from tests.writer.conftest import Bank
 from writer.privacy.keys import Keyring
 

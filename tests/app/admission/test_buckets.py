@@ -13,11 +13,11 @@ from sqlalchemy import func, select
 from app.admission.buckets import SWEPT_AFTER, Buckets
 from app.admission.errors import RateExceeded
 from app.admission.quotas import Quota
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.schema import rate_limits
+from retrieval.tables.installation import rate_limits
 from tests.app.admission.conftest import somebody
 from tests.conftest import new_database
 from writer.author import Author

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from app.auth import OPERATOR
+from app.auth.tokens import OPERATOR
 from tests.app.console.pages import Page, send
 from tests.service import Service, User
 

@@ -25,7 +25,7 @@ from app.console.page import COOKIE, ROOT, SIGN_IN
 from app.console.visits import Visit, VisitSeal
 from app.demo.operator.house import House
 from app.demo.run import AGENT, Place, run_with_memory
-from app.own_service import OwnService, own_service
+from app.processes.own_service import OwnService, own_service
 from app.runtime import owner_url, running
 from app.settings import Settings
 from bench.console import CHROMIUM

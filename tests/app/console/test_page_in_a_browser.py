@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.auth import OPERATOR
+from app.auth.tokens import OPERATOR
 from app.console.command import link
 from app.console.page import COOKIE
 from app.console.visits import Visit, VisitSeal
-from app.own_service import OwnService, own_service
+from app.processes.own_service import OwnService, own_service
 from tests.app.console.browser import chromium, needs_browser, sign_in, visitor
 from tests.app.console.furnish import Furnished, furnish
 from tests.service import Service, User

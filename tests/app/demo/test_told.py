@@ -3,7 +3,7 @@
 import pytest
 
 from app.demo.told import ToldCase, told_cases
-from retrieval.context import Remembered, memory_context
+from retrieval.sections.context import Remembered, memory_context
 
 
 @pytest.mark.parametrize(

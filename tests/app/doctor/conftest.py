@@ -10,9 +10,9 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
-from app.db import service_database
 from app.doctor import Finding, examine
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from app.settings import Settings
 from tests.conftest import new_database
 from writer.author import Author

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.migrate import migrate
 from app.postgres import EmbeddedPostgres
+from app.postgres.migrate import migrate
 from tests.app.doctor.conftest import as_owner, look, retain_one
 from tests.conftest import new_database
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from app.db import service_database
-from app.job_records import JobRecords
-from app.schedule import WORKER
+from app.jobs.records import JobRecords
+from app.jobs.schedule import WORKER
+from app.postgres.pools import service_database
 from tests.app.doctor.conftest import as_owner, look, retain_one
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.openai_server import Fault

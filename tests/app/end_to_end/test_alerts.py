@@ -11,7 +11,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.admission.backlog import IN_ALL, PER_USER
-from app.job_records import JobRecords
+from app.jobs.records import JobRecords
 from tests.paths import ROOT
 from tests.service import AGENT, Service, User
 

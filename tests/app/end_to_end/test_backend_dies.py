@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from app import postgres
-from app.schedule import REVIVE_EVERY_S
+from app.jobs.schedule import REVIVE_EVERY_S
 from tests.app.processes import Service, new_home, postgres_processes, postmaster_pid, retain, until, worked
 
 KILLS = 4

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from sqlalchemy import func, select
 
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.errors import NotFound
-from retrieval.listing import page_of_cases
+from retrieval.pages.listing import page_of_cases
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import USER_TABLES
 from retrieval.search.candidates import Search
+from retrieval.tables.metadata import USER_TABLES
 from tests.conftest import new_database
 from writer.author import Author
 from writer.privacy.keys import Keyring

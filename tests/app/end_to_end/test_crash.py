@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from app import postgres
-from app.migrate import migrate
+from app.postgres.migrate import migrate
 from tests.app.processes import (
     Service,
     alive,

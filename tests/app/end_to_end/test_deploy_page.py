@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from app import postgres
-from app.db import dsn
-from app.own_service import free_port
+from app.postgres.pools import dsn
+from app.processes.own_service import free_port
 from app.settings import Settings
+from tests.app.auth.test_tokens_published_keys import Issuer, issuer, rsa  # noqa: F401 - a fixture
 from tests.app.processes import CASEBANK, CERTIFICATES, new_home, surroundings, until, worked
-from tests.app.test_auth_published_keys import Issuer, issuer, rsa  # noqa: F401 - a fixture
 from tests.app.tokens import bearer
 from tests.pages import blocks, shell
 from tests.paths import ROOT

@@ -12,7 +12,7 @@ from subprocess import Popen
 import httpx
 import pytest
 
-from app.own_service import free_port
+from app.processes.own_service import free_port
 from tests.app.processes import Service, new_home, until, worked
 from tests.fakes.tls_front import certify
 from tests.pages import blocks

@@ -23,7 +23,7 @@ FIGURE = ""
 """The language of a block that is a drawing or an answer."""
 
 PAGE_TESTS = "tests/app/end_to_end/test_pages.py"
-BACKUP, OWN_DATABASE = "tests/app/test_backup.py", "tests/app/test_backup_own_database.py"
+BACKUP, OWN_DATABASE = "tests/app/backup/test_backup.py", "tests/app/backup/test_backup_own_database.py"
 DEPLOY, FRAMEWORKS = "tests/app/end_to_end/test_deploy_page.py", "tests/clients/frameworks/test_readme.py"
 PROXIES = "tests/app/end_to_end/test_deploy_proxies.py"
 FINDINGS, MCP = "tests/app/end_to_end/test_execution_memory.py", "tests/app/end_to_end/test_mcp_docs.py"

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.auth import issue_token
+from app.auth.tokens import issue_token
 from app.main import create_app
 from app.settings import Settings
 from tests.fakes.openai_server import Fault, OpenAIServer

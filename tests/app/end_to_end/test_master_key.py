@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, surroundings
 from tests.conftest import new_database
 from writer.privacy.master_keys import MasterKeys, agree

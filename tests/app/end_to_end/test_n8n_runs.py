@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from retrieval.quoting import quoted
+from retrieval.sections.quoting import quoted
 from tests.app.javascript import JavaScript, javascript
 from tests.app.n8n import FLOWS, FlowFailed, Item, Replay, following, nodes, valid
 from tests.service import AGENT, Service, User

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.main import create_app
-from app.migrate import migrate
 from app.postgres import EmbeddedPostgres
+from app.postgres.migrate import migrate
 from app.settings import Settings
 from tests.conftest import new_database
 from tests.service import AGENT, Service

@@ -12,9 +12,9 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from app import postgres
-from app.db import dsn
-from app.migrate import configuration
 from app.postgres import EmbeddedPostgres
+from app.postgres.migrate import configuration
+from app.postgres.pools import dsn
 from tests.app.processes import Service, casebank, new_home, retain, until
 from tests.pages import blocks, python, shell
 from tests.paths import ROOT

@@ -20,7 +20,7 @@ from tests.app.processes import ROOT, Service, new_home, postmaster_pid, retain,
 LOOP = """
 import asyncio, json, sys
 import httpx
-from app.auth import issue_token
+from app.auth.tokens import issue_token
 from app.main import create_app
 from app.settings import Settings
 from datetime import UTC, datetime, timedelta

@@ -12,10 +12,10 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from retrieval.database.database import Database
-from retrieval.schema import master_keys
+from retrieval.tables.keys import master_keys
 from tests.app.end_to_end.test_master_key import refused
 from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
 from tests.conftest import new_database

@@ -9,10 +9,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from app.db import dsn
 from app.main import create_app
-from app.migrate import migrate
 from app.postgres import EmbeddedPostgres
+from app.postgres.migrate import migrate
+from app.postgres.pools import dsn
 from tests.conftest import new_database
 from tests.pages import blocks
 from tests.service import AGENT, Service, User

@@ -11,7 +11,7 @@ from sqlalchemy import ARRAY, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from app.main import create_app
-from retrieval.schema import metadata
+from retrieval.tables.metadata import metadata
 from tests.service import AGENT, Service, User
 from writer.author import Author
 from writer.knowledge.entry import KnowledgeWritten

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.own_service import free_port
+from app.processes.own_service import free_port
 from tests.app.end_to_end.test_worker_alone import numbers
 from tests.app.processes import CASEBANK, surroundings, until
 from tests.paths import ROOT

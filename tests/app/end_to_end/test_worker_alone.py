@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import httpx
 
-from app.own_service import free_port
+from app.processes.own_service import free_port
 from tests.app.processes import CASEBANK, CERTIFICATES, ROOT, new_home, surroundings, until
 
 

@@ -25,8 +25,9 @@ from app.erasure.scrub import ScrubRefused, scrub
 from app.runtime import running
 from app.settings import Settings
 from retrieval.ranking.slate import Question
-from retrieval.schema import USER_TABLES, erasures
 from retrieval.search.candidates import Search
+from retrieval.tables.erasures import erasures
+from retrieval.tables.metadata import USER_TABLES
 from tests.app.processes import new_home
 from writer.author import Author
 from writer.retain.retain import retain

@@ -8,7 +8,7 @@ import httpx
 import jwt
 import pytest
 
-from app.auth import ACT_AS, LEEWAY_S
+from app.auth.tokens import ACT_AS, LEEWAY_S
 from tests.service import Service, User
 from writer.rights.erase import erase
 

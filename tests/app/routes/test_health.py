@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.auth import OPERATOR, PublishedKeys, TokenVerifier
-from app.job_records import JobRecords
-from app.schedule import TRAINING, UPKEEP
+from app.auth.tokens import OPERATOR, PublishedKeys, TokenVerifier
+from app.jobs.records import JobRecords
+from app.jobs.schedule import TRAINING, UPKEEP
 from tests.service import Service, User
 
 KEY = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048).public_key(), as_dict=True)

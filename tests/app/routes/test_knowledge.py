@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 from sqlalchemy import update
 
-from retrieval.memory_schema import memories
+from retrieval.tables.memories import memories
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import exists, select, text
 
-from retrieval.schema import USER_TABLES
+from retrieval.tables.metadata import USER_TABLES
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 from tests.lessons import FIXED, LEARNED, RECORD

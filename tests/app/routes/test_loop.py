@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy import default, features
-from retrieval.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
+from retrieval.sections.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
 from tests.app.routes.conftest import STEPS, TASKS, fill, ids, reuse
 from tests.service import AGENT, User
 from writer.privacy.words import Words

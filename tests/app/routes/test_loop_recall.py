@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import asyncpg
 
-from retrieval.context import count_tokens
 from retrieval.ranking.slate import Question
 from retrieval.search.candidates import Search
+from retrieval.sections.context import count_tokens
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 
 PIANO = "The piano in the hall needs tuning before the concert."

@@ -19,7 +19,8 @@ from policy.decide import CANDIDATE, DEFAULT, Budget
 from policy.gate import judge
 from policy.weights import unpack
 from retrieval.database.database import Database
-from retrieval.schema import SHARED, policies
+from retrieval.tables.columns import SHARED
+from retrieval.tables.policies import policies
 from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from sqlalchemy import delete, update
 
-from retrieval.context import count_tokens
-from retrieval.memory_schema import memories
+from retrieval.sections.context import count_tokens
+from retrieval.tables.memories import memories
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export

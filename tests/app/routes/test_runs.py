@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from app.schedule import upkeep
+from app.jobs.schedule import upkeep
 from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export

@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from retrieval.context import count_tokens
+from retrieval.sections.context import count_tokens
 from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from retrieval.context import CLOSING, count_tokens
+from retrieval.sections.context import CLOSING, count_tokens
 from tests.service import AGENT, User
 
 SYNTAX = 'syntax error at or near ";"'

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from app.training.command import Local, engine
 from policy.train import RIDGES, Plan, train
 from tests.conftest import new_database

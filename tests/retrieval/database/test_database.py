@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import text
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from retrieval.database.database import Database
 from retrieval.errors import DatabaseUnavailable, Deadlocked
 

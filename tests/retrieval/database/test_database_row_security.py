@@ -16,41 +16,30 @@ from sqlalchemy import ForeignKeyConstraint, PrimaryKeyConstraint, Table, Unique
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from alembic import command
-from app.db import ERASER_ROLE, SERVICE_ROLE, WORKER_ROLE, service_database
-from app.migrate import migrate, with_alembic
 from app.postgres import EmbeddedPostgres
+from app.postgres.migrate import migrate, with_alembic
+from app.postgres.pools import ERASER_ROLE, SERVICE_ROLE, WORKER_ROLE, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
-from retrieval.fact_schema import facts
-from retrieval.knowledge_schema import knowledge
-from retrieval.memory_schema import memories
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import (
-    USER_TABLES,
-    case_tools,
-    contributions,
-    decisions,
-    erasure_heads,
-    erasure_links,
-    findings,
-    installation_keys,
-    jobs,
-    llm_usage,
-    master_keys,
-    metadata,
-    policies,
-    procedure_reviews,
-    procedures,
-    rate_limits,
-    readmissions,
-    run_steps,
-    runs,
-    token_revocations,
-    user_keys,
-)
 from retrieval.search.candidates import Search
-from retrieval.session_schema import session_summaries, sessions, turns
+from retrieval.tables.cases import case_tools
+from retrieval.tables.decisions import decisions
+from retrieval.tables.erasures import erasure_heads, erasure_links, readmissions
+from retrieval.tables.facts import facts
+from retrieval.tables.findings import findings
+from retrieval.tables.fleets import contributions
+from retrieval.tables.installation import jobs, rate_limits
+from retrieval.tables.keys import installation_keys, master_keys, token_revocations, user_keys
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import memories
+from retrieval.tables.metadata import USER_TABLES, metadata
+from retrieval.tables.policies import policies
+from retrieval.tables.procedures import procedure_reviews, procedures
+from retrieval.tables.profiles import llm_usage
+from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.sessions import session_summaries, sessions, turns
 from tests.conftest import new_database
 from tests.policies import stored
 from writer.author import Author

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Integer, bindparam, literal, select
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import may_enter
 

@@ -21,8 +21,10 @@ from retrieval.ports import Embedder, Vectors
 from retrieval.procedures.threshold import Threshold, sentences
 from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import ProcedureQuestion, Reader
-from retrieval.schema import decisions, procedures, profiles
 from retrieval.search.candidates import Filters, Search
+from retrieval.tables.decisions import decisions
+from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author

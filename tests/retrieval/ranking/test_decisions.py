@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from retrieval.ranking.decisions import COLUMNS, SLOTS, LoggedDecision, log_decision
-from retrieval.schema import decisions
+from retrieval.tables.decisions import decisions
 
 
 def test_the_fields_of_a_logged_decision_are_columns_of_the_log_or_its_slots():

@@ -16,7 +16,7 @@ from policy.network import untrained
 from policy.weights import pack
 from retrieval.ranking.policies import Policies
 from retrieval.retrieve import Reader
-from retrieval.schema import SHARED
+from retrieval.tables.columns import SHARED
 from tests.policies import head, stored
 from tests.retrieval.conftest import EMBEDDER, ask, ids, logged, slates, walls
 from tests.writer.conftest import AGENT, Bank

@@ -13,13 +13,14 @@ import pytest
 from cachetools import LRUCache
 from sqlalchemy import delete, select, update
 
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.slate import Question, Retrieved
 from retrieval.retrieve import Reader
-from retrieval.schema import INDEXED_DIMENSIONS, case_embeddings, cases, profiles
 from retrieval.search.candidates import HALF, Filters, Search, candidates
+from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
+from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
 from writer.privacy.keys import Keyring

@@ -9,9 +9,11 @@ from sqlalchemy.dialects.postgresql import insert
 from policy.experience import NAMES as EXPERIENCE
 from retrieval.ranking.slate import Retrieved
 from retrieval.retrieve import Reader
-from retrieval.schema import cases, decision_slots, profiles
 from retrieval.search.candidates import Search
 from retrieval.search.reuse_history import reuse_history
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots
+from retrieval.tables.profiles import profiles
 from tests.retrieval.conftest import ASKED, EMBEDDER, WALLS, ask, ids, logged, walls
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import Profile

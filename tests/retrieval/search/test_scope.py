@@ -7,7 +7,9 @@ from sqlalchemy import insert, update
 
 from retrieval.ranking.slate import Retrieved
 from retrieval.retrieve import Reader
-from retrieval.schema import ALL_AGENTS, case_embeddings, profiles
+from retrieval.tables.cases import case_embeddings
+from retrieval.tables.columns import ALL_AGENTS
+from retrieval.tables.profiles import profiles
 from tests.retrieval.conftest import EMBEDDER, WALLS, ask, ids, logged
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import Profile

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.procedures.ports import Analysis
 from writer.procedures.rules.analyst import explain

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.schema import case_tools
+from retrieval.tables.cases import case_tools
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
 from writer.analysis.tool_use import FORM_CHARS, MOST_FAILURES, MOST_FORMS, MOST_MS, MOST_TOOLS, ToolUse, tools_used

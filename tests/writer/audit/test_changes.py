@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import select
 
-from retrieval.schema import audit
+from retrieval.tables.audit import audit
 from tests.writer.conftest import AGENT, Bank
 from writer.audit import Change, note
 

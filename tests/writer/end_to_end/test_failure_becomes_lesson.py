@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.listing import procedure_of
+from retrieval.pages.listing import procedure_of
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import cases, procedures
 from retrieval.search.candidates import Search
+from retrieval.tables.cases import cases
+from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
 from writer.procedures.learn_from_run import rule_learners

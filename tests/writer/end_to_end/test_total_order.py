@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Select
 from sqlalchemy.dialects import postgresql
 
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
 from tests.lessons import RECORD
 from writer import privacy, procedures, rights, training, upkeep
 from writer.procedures.ports import Draft

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
-from app.db import service_database
+from app.postgres.pools import service_database
 from retrieval.database.database import Database
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import MasterKeys, agree

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event, select
 
 from retrieval.database.database import Database
-from retrieval.schema import master_keys, user_keys
+from retrieval.tables.keys import master_keys, user_keys
 from tests.writer.privacy.conftest import as_new, key_of, start
 from writer.privacy.installation_key import InstallationKey, find_or_make
 from writer.privacy.keys import UserKey

@@ -12,8 +12,9 @@ from sqlalchemy import select
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import cases, decisions
 from retrieval.search.candidates import Search
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
 from tests.writer.conftest import AGENT, Bank, drain
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import SealBroken

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.procedure_bank import (
     EMBEDDER,

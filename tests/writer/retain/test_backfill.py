@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select
 
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
 from tests.paths import DATA
 from tests.writer.conftest import AGENT, Bank
 from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.kinds import RunOutcome
+from retrieval.tables.kinds import RunOutcome
 from writer.retain.heuristic import heuristic_reward
 
 

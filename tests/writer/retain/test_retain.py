@@ -6,7 +6,7 @@ from collections import Counter
 import asyncpg
 from sqlalchemy import select
 
-from retrieval.schema import audit
+from retrieval.tables.audit import audit
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import (
     Bank,

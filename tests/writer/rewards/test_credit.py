@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from policy.examples import shared_credit
-from retrieval.schema import cases, decision_slots, decisions, procedures
 from retrieval.search.candidates import Search
 from retrieval.search.reuse_history import reuse_history
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
 from writer.rewards.credit import credit_slate
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from retrieval.errors import NotFound
-from retrieval.kinds import RewardSource, is_trusted
-from retrieval.schema import cases, rewards
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import rewards
+from retrieval.tables.kinds import RewardSource, is_trusted
 from tests.writer.conftest import Bank
 from writer.rewards.feedback import Feedback, credit_run, give_feedback
 

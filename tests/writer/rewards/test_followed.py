@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import delete, select, update
 
-from retrieval.schema import cases, decision_slots, decisions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots, decisions
 from tests.writer.conftest import Bank
 from tests.writer.rewards.test_credit import Logged, log_decision
 from tests.writer.rewards.test_feedback import Finished

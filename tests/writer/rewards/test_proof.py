@@ -7,8 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import select, update
 
-from retrieval.kinds import RewardSource
-from retrieval.schema import cases, decision_slots, decisions
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.kinds import RewardSource
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import Bank, MakeWorker, drain, keep, states
 from tests.writer.rewards.test_credit import SIZE, Logged, log_decision

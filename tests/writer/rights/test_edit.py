@@ -6,7 +6,9 @@ import pytest
 from sqlalchemy import select
 
 from retrieval.errors import NotFound
-from retrieval.schema import audit, cases, profiles
+from retrieval.tables.audit import audit
+from retrieval.tables.cases import cases
+from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.rights.edit import delete_case, set_profile, set_tags
 

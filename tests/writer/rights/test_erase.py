@@ -17,30 +17,21 @@ from sqlalchemy.exc import DBAPIError
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
-from retrieval.fact_schema import facts
-from retrieval.fleet_schema import contributions
-from retrieval.knowledge_schema import knowledge
-from retrieval.schema import (
-    USER_TABLES,
-    audit,
-    case_embeddings,
-    case_tools,
-    cases,
-    decision_slots,
-    decisions,
-    findings,
-    llm_usage,
-    metadata,
-    policies,
-    procedure_reviews,
-    procedures,
-    rate_limits,
-    rewards,
-    run_steps,
-    runs,
-    user_keys,
-)
-from retrieval.session_schema import session_summaries, sessions, turns
+from retrieval.tables.audit import audit
+from retrieval.tables.cases import case_embeddings, case_tools, cases
+from retrieval.tables.decisions import decision_slots, decisions, rewards
+from retrieval.tables.facts import facts
+from retrieval.tables.findings import findings
+from retrieval.tables.fleets import contributions
+from retrieval.tables.installation import rate_limits
+from retrieval.tables.keys import user_keys
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.metadata import USER_TABLES, metadata
+from retrieval.tables.policies import policies
+from retrieval.tables.procedures import procedure_reviews, procedures
+from retrieval.tables.profiles import llm_usage
+from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.sessions import session_summaries, sessions, turns
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.memories import remember_fact

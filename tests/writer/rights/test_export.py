@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.schema import USER_TABLES
+from retrieval.tables.metadata import USER_TABLES
 from tests.writer.conftest import AGENT, Bank
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback

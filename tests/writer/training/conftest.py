@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from tests.conftest import new_database
 from tests.writer.conftest import Bank
 from writer.privacy.keys import Keyring

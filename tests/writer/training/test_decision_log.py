@@ -10,8 +10,8 @@ from app.providers.wordllama import WordLlamaEmbedder
 from policy.inputs import inputs_of
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import cases
 from retrieval.search.candidates import Search
+from retrieval.tables.cases import cases
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.trainings import learnt, log, never, rows, seen
 from writer.rewards.feedback import Feedback, give_feedback

@@ -12,7 +12,8 @@ from sqlalchemy import select
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget, Policy
 from policy.inputs import CASE, QUERY
 from policy.network import Head, untrained
-from retrieval.schema import SHARED, profiles
+from retrieval.tables.columns import SHARED
+from retrieval.tables.profiles import profiles
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.writer.conftest import AGENT, Bank

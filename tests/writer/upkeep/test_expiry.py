@@ -6,7 +6,7 @@ from typing import Any
 import uuid_utils.compat as uuids
 from sqlalchemy import insert, select
 
-from retrieval.schema import decision_slots, decisions, rewards
+from retrieval.tables.decisions import decision_slots, decisions, rewards
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
 from writer.upkeep.prune import Pruned, prune

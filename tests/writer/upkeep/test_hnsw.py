@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select, update
 
-from retrieval.schema import audit, case_embeddings, profiles
+from retrieval.tables.audit import audit
+from retrieval.tables.cases import case_embeddings
+from retrieval.tables.profiles import profiles
 from tests.writer.conftest import Bank
 from tests.writer.upkeep.test_reembed import Space
 from writer.rights.erase import erase

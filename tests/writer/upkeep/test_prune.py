@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import func, insert, select
 
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
 from tests.writer.conftest import Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
 from writer.upkeep.expiry import BATCH

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import update
 
-from retrieval.schema import cases, procedures
+from retrieval.tables.cases import cases
+from retrieval.tables.procedures import procedures
 from tests.writer.conftest import Bank
 from tests.writer.procedure_bank import DAY, PLAN, TASK, ask, finish, noted, stored, the_one
 from writer.procedures import pinning

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, func, select, update
 
-from app.db import service_database
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import service_database
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
-from retrieval.schema import case_embeddings, cases, profiles
+from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
 from writer.profiles import Profile

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from retrieval.schema import cases
+from retrieval.tables.cases import cases
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import NOW, days_ago, reasons
 from writer.upkeep.prune import Pruned, prune

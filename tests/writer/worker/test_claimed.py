@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 import uuid_utils.compat as uuids
 
-from retrieval.schema import cases
 from retrieval.sealed import CaseWords
+from retrieval.tables.cases import cases
 from tests.writer.conftest import AGENT, Bank, keep, states
 from writer.errors import LeaseLost
 from writer.worker import queue

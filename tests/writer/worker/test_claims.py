@@ -5,7 +5,7 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from retrieval.session_schema import sessions
+from retrieval.tables.sessions import sessions
 from tests.writer.conftest import AGENT, Bank
 from writer.sessions.append import append_turns
 from writer.sessions.told import TurnsTold, draft_of_turns

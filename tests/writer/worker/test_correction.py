@@ -10,8 +10,9 @@ from sqlalchemy import select
 
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import audit, decisions
 from retrieval.search.candidates import Search
+from retrieval.tables.audit import audit
+from retrieval.tables.decisions import decisions
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, Bank, Gated, MakeWorker, drain, keep, states
 from writer.rewards.feedback import Feedback, give_feedback

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from retrieval.kinds import RewardSource
+from retrieval.tables.kinds import RewardSource
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import (
     PACE,

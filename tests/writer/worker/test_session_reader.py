@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 from sqlalchemy import func, select, update
 
-from retrieval.fact_schema import facts
-from retrieval.session_schema import sessions, turns
+from retrieval.tables.facts import facts
+from retrieval.tables.sessions import sessions, turns
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain
 from writer.sessions.append import append_turns

@@ -9,8 +9,9 @@ from sqlalchemy import select
 
 from retrieval.ranking.slate import Question
 from retrieval.retrieve import Reader
-from retrieval.schema import case_embeddings, rewards
 from retrieval.search.candidates import Search
+from retrieval.tables.cases import case_embeddings
+from retrieval.tables.decisions import rewards
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import (
     AGENT,

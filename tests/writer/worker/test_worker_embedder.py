@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from retrieval.schema import case_embeddings, cases, procedures
+from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.procedures import procedures
 from tests.fakes.openai_server import Fault, OpenAIServer, vector
 from tests.writer.conftest import (
     AGENT,

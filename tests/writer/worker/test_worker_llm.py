@@ -13,8 +13,9 @@ from sqlalchemy import select, update
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import DatabaseUnavailable
-from retrieval.kinds import AbstractionLevel
-from retrieval.schema import cases, procedures
+from retrieval.tables.cases import cases
+from retrieval.tables.kinds import AbstractionLevel
+from retrieval.tables.procedures import procedures
 from tests.lessons import FIXED
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun

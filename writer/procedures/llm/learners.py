@@ -13,8 +13,8 @@ from prometheus_client import Counter
 from pydantic import JsonValue, ValidationError
 
 from retrieval.errors import ModelError
-from retrieval.kinds import AbstractionLevel, LlmPurpose
 from retrieval.ports import Answer, Model
+from retrieval.tables.kinds import AbstractionLevel, LlmPurpose
 from writer.analysis.calls import StoredRun
 from writer.procedures.llm.answers import Lesson, Revision, Script, instructions_in, storable, texts_in
 from writer.procedures.llm.injection import follows_injection, injected_words

@@ -1,6 +1,6 @@
 """What a language model is asked to do: to analyse, to abstract at a level, to revise, and to summarise."""
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 
 _ABOUT_STEPS = (
     "Steps are short orders to an agent with the same tools. They name tools and arguments exactly as the calls do, "

@@ -13,9 +13,9 @@ from sqlalchemy.sql.elements import ColumnElement
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import ModelBudgetSpent, ModelError, Tokens
-from retrieval.kinds import LlmPurpose
 from retrieval.ports import Answer, Model, Reply
-from retrieval.schema import llm_usage, profiles
+from retrieval.tables.kinds import LlmPurpose
+from retrieval.tables.profiles import llm_usage, profiles
 from writer.profiles import Profile
 
 CALLS = Counter(

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure, FixKind, find
 from writer.analysis.state_changes import changes_state

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import cause_of, quoted
 from writer.analysis.failures import Failure

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.failures import find
 from writer.analysis.placeholders import abstract, clean, values_of

@@ -10,7 +10,7 @@ from itertools import groupby, islice
 
 import orjson
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse

@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from app.auth import ACT_AS
+from app.auth.revocations import Revocation, revoke
+from app.auth.tokens import ACT_AS
 from app.console.command import link, open_privately
 from app.console.page import COOKIE
 from app.console.visits import LONGEST, Link, Visit, VisitSeal
 from app.main import create_app
-from app.revocations import Revocation, revoke
 from tests.app.console.conftest import HERE, sign_in, stranger
 from tests.app.console.pages import Page, send
 from tests.service import Service, User

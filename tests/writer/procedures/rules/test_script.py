@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from tests.writer.scripts import LEVELS, STATEMENT, TASK, call, run, script_of, steps
 from writer.analysis.calls import StoredRun
 from writer.procedures.rules.script import RuleAbstractor, script

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from retrieval.kinds import AbstractionLevel
+from retrieval.tables.kinds import AbstractionLevel
 from tests.writer.scripts import LEVELS, ORDERS, STATEMENT, call, script_of, steps
 
 

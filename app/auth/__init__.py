@@ -1,0 +1,1 @@
+"""Bearer tokens: who calls, whose memory the caller may touch, and which tokens are revoked."""

@@ -1,0 +1,172 @@
+"""Which tokens were revoked, and which services began again for an erased user, as this process knows it.
+
+The database is asked every REFRESH_S, by one statement for all requests, and not once a request: a token that is
+revoked stops within a second or two on every replica. Where the answer is older than MAX_AGE_S nobody is let in.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, or_, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.database.rows import Rows
+from retrieval.errors import CasebankError, DatabaseUnavailable
+from retrieval.tables.erasures import readmissions
+from retrieval.tables.keys import token_revocations
+from retrieval.telemetry import log
+
+REFRESH_S = 1.0
+MAX_AGE_S = 60.0
+_OVERLAP = timedelta(minutes=5)
+"""A row with a lower number may commit after one with a higher: the last minutes are always read again."""
+
+
+def sha256(text: str) -> bytes:
+    """Returns the digest under which a name or the id of a token is kept."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+@dataclass(slots=True)
+class Revocations:
+    """What was revoked; empty, and asked nothing of, until it is first refreshed."""
+
+    clock: Callable[[], float] = time.monotonic
+    _tokens: set[bytes] = field(default_factory=set)
+    _subjects: dict[bytes, datetime] = field(default_factory=dict)
+    _readmitted: dict[tuple[bytes, bytes], datetime] = field(default_factory=dict)
+    _last: tuple[int, int] = (0, 0)
+    _refreshed_at: float | None = None
+
+    def revoked(self, subject: str, jti: str | None, issued_at: datetime) -> bool:
+        """Returns whether a token that was issued then, at the earliest, is refused.
+
+        Raises:
+            DatabaseUnavailable: nobody can say.
+        """
+        if self._refreshed_at is not None and self.clock() - self._refreshed_at > MAX_AGE_S:
+            raise DatabaseUnavailable("nobody can say which tokens were revoked: the database does not answer")
+        if jti is not None and sha256(jti) in self._tokens:
+            return True
+        until = self._subjects.get(sha256(subject)) if self._subjects else None
+        return until is not None and issued_at <= until
+
+    def admitted(self, user_sub: str, actor: str) -> datetime | None:
+        """Returns when the actor last began again for this erased user."""
+        return self._readmitted.get((sha256(user_sub), sha256(actor))) if self._readmitted else None
+
+    def admit(self, user_sub: str, actor: str, at: datetime) -> None:
+        """Notes that the actor began again for the user."""
+        self._note_admitted(sha256(user_sub), sha256(actor), at)
+
+    def refuse(self, jti: str) -> None:
+        """Notes that what has this id is refused, before the database is next asked."""
+        self._tokens.add(sha256(jti))
+
+    async def refresh(self, database: Database) -> None:
+        """Learns what was revoked since the last time.
+
+        Raises:
+            DatabaseUnavailable: what is known stays known.
+        """
+        async with database.as_worker() as connection:
+            revoked, admitted = self._last
+            for row in await connection.execute(revoked_since(revoked)):
+                self._note_revoked(row.jti_sha256, row.subject_sha256, row.issued_before)
+                revoked = max(revoked, row.number)
+            for row in await connection.execute(admitted_since(admitted)):
+                self._note_admitted(row.user_sha256, row.actor_sha256, row.admitted_at)
+                admitted = max(admitted, row.number)
+        self._last = revoked, admitted
+        self._refreshed_at = self.clock()
+
+    async def keep_fresh(self, database: Database) -> None:
+        """Refreshes again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            try:
+                await self.refresh(database)
+            except CasebankError as error:
+                log.warning("revocations.not_refreshed", error=type(error).__name__)
+
+    def _note_revoked(self, jti: bytes | None, subject: bytes | None, until: datetime | None) -> None:
+        if jti is not None:
+            self._tokens.add(bytes(jti))
+        elif subject is not None and until is not None:
+            known = self._subjects.get(bytes(subject), until)
+            self._subjects[bytes(subject)] = max(known, until)
+
+    def _note_admitted(self, user: bytes, actor: bytes, at: datetime) -> None:
+        key = bytes(user), bytes(actor)
+        self._readmitted[key] = max(at, self._readmitted.get(key, at))
+
+
+def revoked_since(number: int) -> Rows:
+    """Returns the statement for what was revoked after that number and has not ended by itself."""
+    row = token_revocations.c
+    alive = or_(row.expires_at.is_(None), row.expires_at > func.now())
+    return select(token_revocations).where(alive, or_(row.number > number, row.revoked_at > func.now() - _OVERLAP))
+
+
+def admitted_since(number: int) -> Rows:
+    """Returns the statement for who began again after that number."""
+    row = readmissions.c
+    return select(readmissions).where(or_(row.number > number, row.admitted_at > func.now() - _OVERLAP))
+
+
+def listed() -> Rows:
+    """Returns the statement for every revocation, the newest first."""
+    return select(token_revocations).order_by(token_revocations.c.number.desc())
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """One token by its id, or all of a subject's issued up to a time.
+
+    Attributes:
+        why: in the operator's words.
+        jti: of the one token.
+        subject: whose tokens, or whose the one is, if that is known.
+        expires_at: when the token ends by itself, if that is known.
+    """
+
+    why: str
+    jti: str | None = None
+    subject: str | None = None
+    expires_at: datetime | None = None
+
+
+async def revoke(connection: AsyncConnection, revocation: Revocation) -> datetime:
+    """Keeps the revocation and returns its time, by the database's clock; the connection is the worker's."""
+    await connection.execute(text("DELETE FROM token_revocations WHERE expires_at < now() - interval '1 day'"))
+    whole = revocation.jti is None
+    values = {
+        "jti_sha256": None if revocation.jti is None else sha256(revocation.jti),
+        "subject_sha256": None if revocation.subject is None else sha256(revocation.subject),
+        "issued_before": func.clock_timestamp() if whole else None,
+        "expires_at": revocation.expires_at,
+        "why": revocation.why,
+    }
+    kept = token_revocations.insert().values(values).returning(token_revocations.c.revoked_at)
+    at: datetime = (await connection.execute(kept)).scalar_one()
+    return at
+
+
+async def use_up(connection: AsyncConnection, jti: str, expires_at: datetime, why: str) -> bool:
+    """Returns whether what has this id was good for a first time, and is for no other; the connection is the worker's.
+
+    Of several that ask at once, on whichever replica, one is the first.
+    """
+    digest = sha256(jti)
+    lock = int.from_bytes(digest[:8], signed=True)
+    await connection.execute(select(func.pg_advisory_xact_lock(lock)))
+    used = select(token_revocations.c.number).where(token_revocations.c.jti_sha256 == digest).limit(1)
+    if await connection.scalar(used) is not None:
+        return False
+    await revoke(connection, Revocation(why, jti, expires_at=expires_at))
+    return True

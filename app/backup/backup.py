@@ -1,0 +1,255 @@
+"""Backup and restore of the embedded database: one dump with a manifest beside it, and no master key.
+
+A dump is as secret as the database. What is sealed in it opens only with the master key, which is to be kept apart.
+Erasures win over backups: what was erased after a backup was made is erased again while that backup is restored.
+So do revocations of tokens, as far as the bank that is replaced knows of them.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import asyncpg
+
+from app import postgres
+from app.backup.erase_again import erase_again, read_receipts, tombstones, users
+from app.postgres.migrate import migrate
+from app.postgres.pools import dsn, service_database
+from app.settings import Settings
+from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
+
+DUMP, MANIFEST = "casebank.dump", "manifest.json"
+BANK, RESTORED, REPLACED = "casebank", "casebank_restored", "casebank_replaced"
+_PORTION_BYTES = 1 << 20
+_RECEIPTS = "SELECT user_sub, erased_at, receipt FROM erasures"
+_KEEP_RECEIPT = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_REVOCATIONS = """SELECT jti_sha256, subject_sha256, issued_before, revoked_at, expires_at, why
+FROM token_revocations ORDER BY number"""
+_KEEP_REVOCATION = """INSERT INTO token_revocations
+    (jti_sha256, subject_sha256, issued_before, revoked_at, expires_at, why)
+SELECT $1::bytea, $2::bytea, $3::timestamptz, $4::timestamptz, $5::timestamptz, $6::text
+WHERE NOT EXISTS (
+    SELECT FROM token_revocations
+    WHERE (jti_sha256, subject_sha256, issued_before, revoked_at) IS NOT DISTINCT FROM ($1, $2, $3, $4)
+)"""
+
+
+class BackupRefused(ValueError):
+    """Nothing was backed up or restored; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup is, as it stands beside the dump.
+
+    Attributes:
+        casebank: version that made it.
+        revision: of the schema.
+        created_at: ISO 8601, UTC.
+        sha256: of the dump, in hex.
+        master_key: fingerprint of the key that opens what is sealed; during a rotation several, apart by commas.
+    """
+
+    casebank: str
+    revision: str
+    created_at: str
+    sha256: str
+    master_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore brought back, and whom it erased again."""
+
+    manifest: Manifest
+    users: int
+    erased_again: int
+
+
+async def backup(settings: Settings, folder: Path) -> Manifest:
+    """Writes a dump of the embedded database and its manifest into a new folder, while the service may go on.
+
+    Raises:
+        BackupRefused: the folder is not empty, there is no bank, or the database is not the embedded one.
+    """
+    _refuse_external(settings)
+    with postgres.running(settings.home) as server:
+        if await _value(server.url(), "SELECT to_regclass('alembic_version')") is None:
+            raise BackupRefused(f"there is no bank in {settings.home} to back up")
+        revision = str(await _value(server.url(), "SELECT version_num FROM alembic_version"))
+        keys = await _master_keys(server.url()) or [fingerprint(settings.master_key_bytes)]
+        draft = _draft(folder)
+        _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
+    manifest = Manifest(
+        casebank=version("casebank"),
+        revision=revision,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        sha256=_digest(draft),
+        master_key=",".join(keys),
+    )
+    draft.rename(folder / DUMP)
+    _write_private(folder / MANIFEST, json.dumps(asdict(manifest), indent=2) + "\n")
+    return manifest
+
+
+async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *, replace: bool) -> Restored:
+    """Puts a backup in the place of the bank, less everybody who was erased since.
+
+    Tokens that were revoked stay so.
+
+    Args:
+        settings: of the installation; its master keys must be the backup's, or have it among them.
+        folder: as `backup` left it.
+        receipts: of erasures that this installation does not know of, as ``casebank purge --json`` prints them.
+        replace: whether a bank that holds anything may be replaced; it is gone afterwards.
+
+    Raises:
+        BackupRefused, NoReceipt: nothing was changed.
+    """
+    _refuse_external(settings)
+    manifest = _checked(settings, folder)
+    erased = read_receipts(receipts)
+    with postgres.running(settings.home) as server:
+        url = server.url()
+        await migrate(url, pgvector=settings.pgvector)  # makes the roles, too, which no dump carries
+        await _refuse_in_use(url)
+        if not replace and await users(url):
+            raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
+        erased |= await tombstones(url)
+        kept = await _rows(url, _RECEIPTS), await _rows(url, _REVOCATIONS)
+        admin = server.url("postgres")
+        await _execute(admin, f"DROP DATABASE IF EXISTS {RESTORED}", f"CREATE DATABASE {RESTORED}")
+        _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
+        restored = server.url(RESTORED)
+        await migrate(restored, pgvector=settings.pgvector)
+        await _refuse_sealed(settings, restored)
+        again = await erase_again(restored, erased)
+        await _execute_many(restored, _KEEP_RECEIPT, kept[0])
+        await _execute_many(restored, _KEEP_REVOCATION, kept[1])
+        count = len(await users(restored))
+        # in one transaction, so that there is no moment without a bank
+        swap = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
+        await _execute(admin, f"DROP DATABASE IF EXISTS {REPLACED}", swap, f"DROP DATABASE {REPLACED}")
+    return Restored(manifest, count, again)
+
+
+def _draft(folder: Path) -> Path:
+    """Makes the folder, and in it the file that becomes the dump, readable by their owner only."""
+    if folder.exists() and any(folder.iterdir()):
+        raise BackupRefused(f"{folder} is not empty: name a new folder, so that no older backup is half overwritten")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = folder / f"{DUMP}.part"
+    draft.touch(mode=0o600)
+    return draft
+
+
+def _refuse_external(settings: Settings) -> None:
+    if settings.database_url is not None:
+        raise BackupRefused("DATABASE_URL is set: back that database up with its own tools (docs/backup.md)")
+
+
+def _checked(settings: Settings, folder: Path) -> Manifest:
+    """Returns the manifest of a whole backup that this installation's master key opens."""
+    try:
+        manifest = Manifest(**json.loads((folder / MANIFEST).read_text()))
+        found = _digest(folder / DUMP)
+    except (OSError, TypeError, ValueError) as error:
+        raise BackupRefused(f"no backup in {folder}: {type(error).__name__}") from None
+    if found != manifest.sha256:
+        raise BackupRefused(f"{folder / DUMP} is not what was backed up: its sha256 is {found}")
+    missing = sorted(set(manifest.master_key.split(",")) - set(_held(settings).by_fingerprint))
+    if missing:
+        raise BackupRefused(
+            f"the master key is not the backup's, whose fingerprint is {' and '.join(missing)}: set"
+            " CASEBANK_MASTER_KEY, or beside a newer one CASEBANK_MASTER_KEY_OLD, or bring its secrets.json"
+        )
+    return manifest
+
+
+def _held(settings: Settings) -> MasterKeys:
+    return MasterKeys.of(settings.master_key_bytes, *settings.old_master_keys)
+
+
+def _digest(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as data:
+        while portion := data.read(_PORTION_BYTES):
+            digest.update(portion)
+    return digest.hexdigest()
+
+
+def _write_private(file: Path, text: str) -> None:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+        out.write(text)
+
+
+def _run(program: str, server: postgres.EmbeddedPostgres, *words: str) -> None:
+    where = (f"--host={server.socket_dir}", f"--port={server.port}", "--username=postgres", "--no-password")
+    done = subprocess.run(  # noqa: S603 - the bundled program, by its full path
+        (str(postgres.program(program)), *where, *words), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise BackupRefused(f"{program} failed: {done.stderr.strip().splitlines()[-1] if done.stderr else ''}")
+
+
+# The databases, as their owner
+
+
+async def _execute(url: str, *statements: str) -> None:
+    connection = await asyncpg.connect(dsn(url))
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def _execute_many(url: str, statement: str, rows: Sequence[asyncpg.Record]) -> None:
+    """Executes the statement once for each row."""
+    connection = await asyncpg.connect(dsn(url))
+    try:
+        await connection.executemany(statement, [tuple(row) for row in rows])
+    finally:
+        await connection.close()
+
+
+async def _rows(url: str, statement: str) -> Sequence[asyncpg.Record]:
+    connection = await asyncpg.connect(dsn(url))
+    try:
+        rows: Sequence[asyncpg.Record] = await connection.fetch(statement)
+        return rows
+    finally:
+        await connection.close()
+
+
+async def _value(url: str, statement: str) -> object:
+    return (await _rows(url, statement))[0][0]
+
+
+async def _refuse_in_use(url: str) -> None:
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    if await _value(url, others):
+        raise BackupRefused("somebody is connected to the bank: stop the service and its workers first")
+
+
+async def _master_keys(url: str) -> list[str]:
+    """Returns the fingerprints of the master keys that the bank needs; none, where they were not noted yet."""
+    if await _value(url, "SELECT to_regclass('master_keys')") is None:
+        return []
+    rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
+    return [row["fingerprint"] for row in rows]
+
+
+async def _refuse_sealed(settings: Settings, url: str) -> None:
+    """Refuses a bank that the master keys at hand do not open: a rotation may have begun while it was dumped."""
+    try:
+        async with service_database(url, pool_size=1) as database, database.as_worker() as connection:
+            await agree(connection, _held(settings))
+    except MasterKeyMismatch as error:
+        raise BackupRefused(str(error)) from None

@@ -1,0 +1,91 @@
+"""Erasures win over backups: whoever was erased after a backup was made is erased again once it has come back."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import asyncpg
+
+from app.postgres.pools import dsn, service_database
+from retrieval.tables.erasures import erasures
+from retrieval.tables.metadata import USER_TABLES
+from writer.rights.erase import erase
+
+
+class NoReceipt(ValueError):
+    """The file is no receipt of an erasure."""
+
+
+def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
+    """Returns when each user was erased last, by the digest of the name, as ``casebank purge --json`` printed it.
+
+    Raises:
+        NoReceipt: a file is none.
+    """
+    erased: dict[str, datetime] = {}
+    for path in paths:
+        try:
+            receipt = json.loads(path.read_text())
+            digest, at = str(receipt["user_sha256"]), datetime.fromisoformat(receipt["erased_at"])
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise NoReceipt(f"{path} is no receipt of `casebank purge --json`: {type(error).__name__}") from None
+        erased[digest] = max(at, erased.get(digest, at))
+    return erased
+
+
+async def erase_again(url: str, erased: dict[str, datetime]) -> int:
+    """Erases everybody whose erasure the database does not know, and returns of how many it had anything.
+
+    All that it has of them is from before. Those of whom it has nothing get their tombstone all the same, for a token
+    from before must not begin anew.
+
+    Args:
+        url: of the database, as the owner of the tables; no service may use it yet.
+        erased: when, by the digest of the name.
+    """
+    known = await tombstones(url)
+    missing = {digest for digest, at in erased.items() if digest not in known or known[digest] < at}
+    names = {hashlib.sha256(name.encode()).hexdigest(): name for name in await users(url)}
+    async with service_database(url, pool_size=1) as database:
+        for digest in sorted(missing & names.keys()):
+            await erase(database, names[digest])
+    statement = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, '{}')"
+    await _unforced(url, statement, [(digest, erased[digest]) for digest in sorted(missing - names.keys())])
+    return len(missing & names.keys())
+
+
+async def users(url: str) -> list[str]:
+    """Returns everybody who has a row anywhere; the URL is the owner's."""
+    tables = " UNION ".join(f"SELECT user_sub FROM {table.name}" for table in USER_TABLES)  # noqa: S608 - our own names
+    return [row["user_sub"] for row in await _unforced(url, f"{tables} ORDER BY 1") if row["user_sub"]]
+
+
+async def tombstones(url: str) -> dict[str, datetime]:
+    """Returns when each user was erased last, by the digest of the name; the URL is the owner's."""
+    statement = "SELECT user_sub, max(erased_at) AS erased_at FROM erasures GROUP BY user_sub"
+    return {row["user_sub"]: row["erased_at"] for row in await _unforced(url, statement)}
+
+
+async def _unforced(
+    url: str, statement: str, rows: Sequence[tuple[object, ...]] | None = None
+) -> Sequence[asyncpg.Record]:
+    """Runs the statement, once or for each row, with row-level security off for an owner who is no superuser."""
+    connection = await asyncpg.connect(dsn(url))
+    tables = [table.name for table in (*USER_TABLES, erasures)]
+    found: Sequence[asyncpg.Record] = []
+    try:
+        async with connection.transaction():
+            for table in tables:
+                await connection.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
+            if rows is None:
+                found = await connection.fetch(statement)
+            else:
+                await connection.executemany(statement, rows)
+            await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")  # links the tombstones now, not at the end
+            for table in tables:
+                await connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    finally:
+        await connection.close()
+    return found

@@ -1,0 +1,122 @@
+"""``casebank audit``: whether the audit is what was written, and what of it may go."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from app.terminal.command_line import CENTURY_DAYS, MaybeUser, checked, parts
+from app.terminal.run_to_end import run_to_end as run
+from retrieval.errors import UserErased
+from writer.audit.sealing import AuditBroken, prune_audit
+from writer.audit.tombstone_chain import Tombstones, verify_tombstones
+from writer.audit.verify import Verified, everybody, tombstones, verify_user
+
+commands = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Check that the audit is what was written, or shorten it."
+)
+out = Console()
+
+All = Annotated[bool, typer.Option("--all", help="everybody's, and the erasures")]
+
+
+@commands.command()
+def verify(
+    user: MaybeUser = None,
+    everyone: All = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON lines")] = False,
+) -> None:
+    """Walk the chain of a user's entries, or of everybody's and of the erasures; exit status 1 if one does not hold."""
+    _one_or_all(user, everyone=everyone)
+
+    async def work() -> tuple[list[Verified], Tombstones | None]:
+        async with parts() as runtime:
+            erased, users = set(), [] if user is None else [checked(user)]
+            async with runtime.database.as_worker() as connection:
+                erased = {row.user_sub for row in await connection.execute(tombstones())}
+                if everyone:
+                    users = [row.user_sub for row in await connection.execute(everybody())]
+            found = [await verify_user(runtime.database, each, erased) for each in users]
+            return found, await verify_tombstones(runtime.database) if everyone else None
+
+    try:
+        found, stones = run(work())
+    except UserErased:  # between the list and the look
+        raise typer.Exit(1) from None
+    _show(found, stones, as_json=as_json)
+    if any(each.fault for each in found) or (stones is not None and stones.fault):
+        raise typer.Exit(1)
+
+
+@commands.command()
+def prune(
+    days: Annotated[int, typer.Option("--keep-days", min=1, max=CENTURY_DAYS, help="entries from before that go")],
+    user: MaybeUser = None,
+    everyone: All = False,
+) -> None:
+    """Delete old entries; what is left can be verified as before. A chain that does not hold is left as it is."""
+    _one_or_all(user, everyone=everyone)
+
+    async def work() -> tuple[int, int]:
+        before, gone, broken = datetime.now(UTC) - timedelta(days=days), 0, 0
+        async with parts() as runtime:
+            users = [] if user is None else [checked(user)]
+            if everyone:
+                async with runtime.database.as_worker() as connection:
+                    users = [row.user_sub for row in await connection.execute(everybody())]
+            for each in users:
+                try:
+                    gone += await prune_audit(runtime.database, each, before)
+                except AuditBroken:
+                    broken += 1
+        return gone, broken
+
+    gone, broken = run(work())
+    out.print(f"{gone} entries deleted")
+    if broken:
+        out.print(f"{broken} chains do not hold and were left as they are: casebank audit verify")
+        raise typer.Exit(1)
+
+
+def _one_or_all(user: str | None, *, everyone: bool) -> None:
+    if (user is None) != everyone:
+        raise typer.BadParameter("either --user or --all")
+
+
+def _show(found: list[Verified], stones: Tombstones | None, *, as_json: bool) -> None:
+    if as_json:
+        for line in [_as_dict(each) for each in found] + ([] if stones is None else [_erasures(stones)]):
+            typer.echo(json.dumps(line))
+        return
+    table = Table("chain", "entries", "sealed", "", "first that is not what was written", min_width=60)
+    for each in found:
+        first = "" if each.fault is None else f"entry {each.fault.seq} ({each.fault.entry_id}): {each.fault.what}"
+        table.add_row(each.user_sub, str(each.seq), str(each.sealed_seq), "BAD" if each.fault else "ok", first)
+    if stones is not None:
+        state = "BAD" if stones.fault else "ok"
+        table.add_row("(erasures)", str(stones.seq), str(stones.sealed_seq), state, stones.fault or "")
+    out.print(table)
+
+
+def _as_dict(found: Verified) -> dict[str, object]:
+    fault = found.fault and {
+        "seq": found.fault.seq,
+        "entry_id": None if found.fault.entry_id is None else str(found.fault.entry_id),
+        "what": found.fault.what,
+    }
+    return {
+        "user": found.user_sub,
+        "entries": found.seq,
+        "hash": found.hash.hex(),
+        "sealed": found.sealed_seq,
+        "pruned": found.pruned[0],
+        "fault": fault,
+    }
+
+
+def _erasures(found: Tombstones) -> dict[str, object]:
+    fault = found.fault and {"what": found.fault}
+    return {"erasures": found.seq, "hash": found.hash.hex(), "sealed": found.sealed_seq, "fault": fault}

@@ -1,0 +1,69 @@
+"""``casebank impact``: did memory help, on a screen or as the API tells it."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from app.impact.impact import Asked, impact_of
+from app.schemas.impact import ImpactOut, RunsOut
+from app.terminal.command_line import Agent, User, checked, parts
+from app.terminal.run_to_end import run_to_end as run
+
+out = Console()
+
+
+def show_impact(
+    user: User,
+    agent: Agent,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="print it as the API does")] = False,
+) -> None:
+    """Say what memory changed: what was served beside an empty slate, the default and the last policy, by the log."""
+
+    async def work() -> ImpactOut:
+        async with parts() as runtime:
+            return await impact_of(runtime, Asked(checked(user), datetime.now(UTC), agent))
+
+    found = run(work())
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+        return
+    _print(found)
+
+
+def _print(found: ImpactOut) -> None:
+    seen = found.looked_at
+    out.print(
+        f"{seen.rewarded:,} rewarded of the newest {seen.decisions:,} decisions (at most {seen.most:,})", markup=False
+    )
+    for each in found.differences:
+        version = f" ({each.policy_version})" if each.policy_version else ""
+        out.print(f"beside {each.less}{version}: {each.sentence}", markup=False, soft_wrap=True)
+    weeks = Table("week of", "decisions", "hit rate", "reuse", "tokens", "runs with memory", "without")
+    for week in found.weeks:
+        numbers = _percent(week.hit_rate), _percent(week.reuse_rate), _number(week.mean_tokens)
+        runs = _runs(week.with_memory), _runs(week.without_memory)
+        weeks.add_row(f"{week.starts:%F}", str(week.decisions), *numbers, *runs)
+    out.print(weeks)
+    for case in found.never_helped:
+        out.print(
+            f"never helped, judged {case.judged} times: {case.case_id} {case.task[:60]}", markup=False, soft_wrap=True
+        )
+    for procedure in found.put_right:
+        used = f"{procedure.use_reward:.1f} of {procedure.uses:.1f}"
+        out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", markup=False, soft_wrap=True)
+
+
+def _runs(found: RunsOut | None) -> str:
+    return "-" if found is None else f"{found.runs}: {found.steps:.1f} steps, {found.errors:.1f} errors"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

@@ -1,0 +1,187 @@
+"""``casebank knowledge``: what an agent is to know of its domain, of one user or shared by all."""
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from sqlalchemy import RowMapping
+
+from app.commands.tokens import OPERATOR_NAME
+from app.runtime import Runtime
+from app.terminal.command_line import Agent, MaybeUser, checked, parts
+from app.terminal.run_to_end import run_to_end as run
+from retrieval.errors import EmbedderError
+from retrieval.recall.knowledge import KnowledgePage, page_of_knowledge, page_of_shared
+from writer.author import Author
+from writer.errors import NotTheOwner
+from writer.knowledge.entry import KnowledgeWritten, reason_of
+from writer.knowledge.file import Defaults, read_entries
+from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
+from writer.knowledge.shared import delete_shared, edit_shared, embed_shared, write_shared
+from writer.privacy.words import Words
+
+commands = typer.Typer(add_completion=False, no_args_is_help=True, help="What an agent is to know of its domain.")
+out = Console()
+
+ACTOR = "casebank knowledge"
+AT_ONCE = 200
+
+Shared = Annotated[bool, typer.Option("--shared", help="of all users of the agent; the tables' owner alone writes it")]
+Category = Annotated[str | None, typer.Option(help="what it is about")]
+Type = Annotated[str | None, typer.Option("--type", help="a rule, a term, …")]
+Id = Annotated[UUID, typer.Argument(metavar="ID", help="as `list` prints it")]
+
+
+@commands.command("import")
+def import_file(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON lines (.jsonl) or Markdown (.md)")],
+    agent: Agent,
+    user: MaybeUser = None,
+    shared: Shared = False,
+    category: Category = None,
+    type_: Type = None,
+) -> None:
+    """Keep every entry of a file, or none if a line is wrong; one that is there by its title is updated.
+
+    A line of JSON has category, type, title and text. In Markdown a heading of the first level is the category and a
+    lower one the title of the text below it; --category and --type say what the file does not.
+    """
+    author = _author(user, shared=shared)
+
+    async def work() -> int:
+        entries = read_entries(file, Defaults(agent, category, type_))
+        async with parts() as runtime:
+            if shared:
+                ids = await write_shared(runtime.database, agent, entries, author)
+                await _embed(runtime, author)
+            else:
+                ids = await write_knowledge(runtime.database, runtime.keyring, agent, entries, author)
+        return len(set(ids))
+
+    out.print(f"{run(work())} entries kept")
+
+
+@commands.command("list")
+def show(
+    agent: Agent,
+    user: MaybeUser = None,
+    shared: Shared = False,
+    category: Category = None,
+    type_: Type = None,
+) -> None:
+    """Print the entries, the newest first, one JSON object a line."""
+    author = _author(user, shared=shared)
+
+    async def work() -> None:
+        async with parts() as runtime:
+            before: UUID | None = None
+            while True:
+                page = KnowledgePage(agent, category, type_, before, AT_ONCE)
+                rows = await _page(runtime, author, page, shared=shared)
+                for row in rows:
+                    typer.echo(json.dumps(row))
+                if len(rows) < AT_ONCE:
+                    return
+                before = UUID(rows[-1]["id"])
+
+    run(work())
+
+
+@commands.command()
+def edit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+    entry_id: Id,
+    agent: Agent,
+    category: Annotated[str, typer.Option(help="what it is about")],
+    text: Annotated[str, typer.Option(help="what it says; -: read from standard input")],
+    user: MaybeUser = None,
+    shared: Shared = False,
+    type_: Annotated[str, typer.Option("--type", help="a rule, a term, …")] = "fact",
+    title: Annotated[str | None, typer.Option(help="by which it is known again")] = None,
+) -> None:
+    """Put something else in an entry's place."""
+    author = _author(user, shared=shared)
+    said = sys.stdin.read() if text == "-" else text
+    fields = {"agent": agent, "category": category, "type": type_, "title": title, "text": said.strip()}
+    try:
+        written = KnowledgeWritten.model_validate(fields)
+    except ValidationError as error:
+        raise typer.BadParameter(reason_of(error)) from None
+
+    async def work() -> None:
+        async with parts() as runtime:
+            if shared:
+                await edit_shared(runtime.database, entry_id, written, author)
+                await _embed(runtime, author)
+            else:
+                await edit_knowledge(runtime.database, runtime.keyring, entry_id, written, author)
+
+    run(work())
+    out.print("changed")
+
+
+@commands.command()
+def delete(entry_id: Id, agent: Agent, user: MaybeUser = None, shared: Shared = False) -> None:
+    """Delete an entry for good."""
+    author = _author(user, shared=shared)
+
+    async def work() -> None:
+        async with parts() as runtime:
+            if shared:
+                await delete_shared(runtime.database, agent, entry_id, author)
+                return
+            async with runtime.database.as_user(author.user_sub, author.authorised_at) as connection:
+                await delete_knowledge(connection, author, entry_id, agent)
+
+    run(work())
+    out.print("deleted")
+
+
+def _author(user: str | None, *, shared: bool) -> Author:
+    if (user is None) != shared:
+        raise typer.BadParameter("one of --user and --shared", param_hint="--user")
+    return Author(OPERATOR_NAME if user is None else checked(user), ACTOR, datetime.now(UTC))
+
+
+async def embed_shared_too(runtime: Runtime) -> None:
+    """Makes the vectors that shared entries lack in the embedder's space, where the login owns them.
+
+    Raises:
+        EmbedderError: words alone find the others.
+    """
+    operator = _author(None, shared=True)
+    try:
+        await embed_shared(runtime.database, runtime.embedder, operator)
+    except NotTheOwner as error:
+        Console(stderr=True).print(f"casebank: shared knowledge is left as it is: {error}", markup=False)
+
+
+async def _embed(runtime: Runtime, operator: Author) -> None:
+    """Makes the vectors of shared entries; without the embedder words alone find them until they are made."""
+    try:
+        await embed_shared(runtime.database, runtime.embedder, operator)
+    except EmbedderError as error:
+        Console(stderr=True).print(f"casebank: {error}; `casebank reembed` makes the vectors", markup=False)
+
+
+async def _page(runtime: Runtime, author: Author, page: KnowledgePage, *, shared: bool) -> Sequence[dict[str, str]]:
+    async with runtime.database.as_user(author.user_sub, author.authorised_at) as connection:
+        if shared:
+            rows = (await connection.execute(page_of_shared(page))).mappings().all()
+            return [_row(row, {"title": row["title"], "text": row["text"]}) for row in rows]
+        rows = (await connection.execute(page_of_knowledge(author.user_sub, page))).mappings().all()
+        key = await runtime.keyring.find(connection, author.user_sub)
+    if key is None:
+        return []
+    words = Words(author.user_sub, key)
+    return [_row(row, words.open_knowledge(row["id"], row["words"])) for row in rows]
+
+
+def _row(row: RowMapping, said: dict[str, str]) -> dict[str, str]:
+    return {"id": str(row["id"]), "category": row["category"], "type": row["entry_type"], **said}

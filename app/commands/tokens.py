@@ -1,0 +1,140 @@
+"""``casebank token``: prints bearer tokens, revokes them, and changes the secret that signs them."""
+
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+import jwt
+import typer
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import RowMapping
+
+from app.auth.revocations import Revocation, listed, revoke
+from app.auth.tokens import ACT_AS, LEEWAY_S, OPERATOR, issue_token
+from app.settings import Settings
+from app.terminal.command_line import CENTURY_DAYS, MaybeUser, checked, parts
+from app.terminal.run_to_end import run_to_end as run
+from writer.audit import Change, note
+from writer.privacy.redact import redact_text
+
+commands = typer.Typer(
+    add_completion=False, invoke_without_command=True, help="Print a bearer token; revoke some; change their secret."
+)
+out = Console()
+
+OPERATOR_NAME = "operator"
+MAX_HOURS = 24 * CENTURY_DAYS
+
+
+@commands.callback()
+def token(
+    context: typer.Context,
+    user: MaybeUser = None,
+    hours: Annotated[float, typer.Option(min=0.01, max=MAX_HOURS, help="how long it is valid")] = 24 * 30,
+    service: Annotated[bool, typer.Option("--service", help="may act for any user it names")] = False,
+    scope: Annotated[str, typer.Option(help=f"more that it may: {OPERATOR}, for /metrics")] = "",
+) -> None:
+    """Print a bearer token, signed with this installation's newest secret."""
+    if context.invoked_subcommand is not None:
+        return
+    settings = Settings()
+    if settings.jwks_url is not None:
+        raise typer.BadParameter("CASEBANK_JWKS_URL is set: tokens come from your identity provider")
+    if user is None and scope != OPERATOR:
+        raise typer.BadParameter("whose token?", param_hint="--user")
+    typer.echo(
+        issue_token(
+            settings.signing_secret,
+            user=checked(OPERATOR_NAME if user is None else user),
+            issuer=settings.jwt_issuer,
+            audience=settings.jwt_audience,
+            ttl=timedelta(hours=hours),
+            now=datetime.now(UTC),
+            scope=" ".join(filter(None, (ACT_AS if service else "", _known(scope)))),
+        ),
+    )
+
+
+def _known(scope: str) -> str:
+    if set(scope.split()) - {ACT_AS, OPERATOR}:
+        raise typer.BadParameter(f"{ACT_AS}, {OPERATOR}, or both", param_hint="--scope")
+    return scope
+
+
+@commands.command("revoke")
+def revoke_tokens(
+    user: MaybeUser = None,
+    jti: Annotated[str | None, typer.Option(help="the one token with this id (the claim jti)")] = None,
+    token_from_stdin: Annotated[bool, typer.Option("--token", help="the one on standard input")] = False,
+    why: Annotated[str, typer.Option(help="kept with it, redacted")] = "",
+) -> None:
+    """Refuse one token from now on, or all of a user's or service's that were issued up to now."""
+    if (user is not None) + (jti is not None) + token_from_stdin != 1:
+        raise typer.BadParameter("one of --user, --jti and --token")
+    if user is not None:
+        checked(user)
+    if jti is not None and not jti.strip():
+        raise typer.BadParameter("an id has at least one character", param_hint="--jti")
+    why, _ = redact_text(why)
+    revocation = _read(sys.stdin.readline().strip(), why) if token_from_stdin else Revocation(why, jti, user)
+
+    async def work() -> datetime:
+        async with parts() as runtime:
+            async with runtime.database.as_worker() as connection:
+                at = await revoke(connection, revocation)
+            if revocation.subject is not None:
+                which: Literal["one", "all"] = "all" if revocation.jti is None else "one"
+                change = Change.of((revocation.subject, None), OPERATOR_NAME, "revoke_tokens", which=which, why=why)
+                async with runtime.database.as_user(revocation.subject, at) as connection:
+                    await note(connection, change)
+            return at
+
+    at = run(work())
+    out.print(f"revoked at {at.isoformat()}; every replica refuses within two seconds", markup=False)
+    if revocation.jti is None:
+        until = at + timedelta(seconds=LEEWAY_S)
+        out.print(f"a new token is good if it is issued after {until.isoformat(timespec='seconds')}", markup=False)
+
+
+def _read(token: str, why: str) -> Revocation:
+    """Returns what revokes this token; that it is a good one is no condition."""
+    try:
+        claims = jwt.decode(token, options={"verify_signature": False})
+        jti, subject, ends = claims["jti"], claims["sub"], datetime.fromtimestamp(float(claims["exp"]), UTC)
+    except (jwt.PyJWTError, KeyError, TypeError, ValueError, OverflowError):
+        raise typer.BadParameter("no token with jti, sub and exp; revoke its user's instead (--user)") from None
+    return Revocation(why, str(jti), checked(subject), ends)
+
+
+@commands.command("list-revoked")
+def list_revoked() -> None:
+    """List what was revoked: digests and times, for no token and no name is kept."""
+
+    async def work() -> list[RowMapping]:
+        async with parts() as runtime, runtime.database.as_worker() as connection:
+            return list((await connection.execute(listed())).mappings().all())
+
+    table = Table("revoked", "what", "ends by itself", "why")
+    for row in run(work()):
+        jti, subject = row["jti_sha256"], row["subject_sha256"]
+        what = f"token {jti.hex()[:16]}" if jti else f"all of {subject.hex()[:16]} issued up to then"
+        ends = "" if row["expires_at"] is None else f"{row['expires_at']:%F %R}"
+        table.add_row(f"{row['revoked_at']:%F %T}", what, ends, row["why"])
+    out.print(table)
+
+
+@commands.command("rotate-secret")
+def rotate_secret(
+    overlap_hours: Annotated[
+        float, typer.Option(min=0, max=MAX_HOURS, help="how long tokens of the old secret stay good")
+    ] = 24 * 30,
+) -> None:
+    """Make a new secret in CASEBANK_HOME; restart the services to sign and verify with it."""
+    until = datetime.now(UTC) + timedelta(hours=overlap_hours)
+    try:
+        Settings().rotate_signing_secret(until)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    out.print(f"new secret made; tokens of the one before are good until {until.isoformat(timespec='seconds')}")
+    out.print("restart every service of this home now: one that still runs refuses tokens of the new secret")

@@ -1,0 +1,169 @@
+"""What every route asks for: the running parts, and on whose behalf it is called."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Annotated
+
+from fastapi import Depends, Header, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+
+from app.admission.admission import BEGIN_AGAIN, RETAIN, Wanted, kind_of
+from app.admission.quotas import Standing, fields
+from app.auth.tokens import Identity, TokenVerifier
+from app.edge.requests import of_user
+from app.runtime import Runtime
+from retrieval.errors import CasebankError
+from writer.author import Author
+
+Networks = Sequence[IPv4Network | IPv6Network]
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+"""Headers that a proxy adds: who asks through one is not who the connection comes from."""
+
+
+_IDENTITY = "casebank.identity"
+_documented = HTTPBearer(auto_error=False, description="`casebank token --user NAME` prints one")
+
+
+def runtime(request: Request) -> Runtime:
+    """Returns the parts of the running process."""
+    parts: Runtime = request.app.state.runtime
+    return parts
+
+
+async def identify(request: Request) -> Identity:
+    """Returns who calls, by the headers alone; verified once for each request.
+
+    Raises:
+        NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
+    """
+    known: Identity | None = request.scope.get(_IDENTITY)
+    if known is None:
+        verifier: TokenVerifier = request.app.state.verifier
+        headers = request.headers
+        known = await verifier.identify(headers.get("authorization"), headers.get("x-casebank-user"))
+        request.scope[_IDENTITY] = known
+        of_user(known.user_sub)
+    return known
+
+
+async def author(
+    request: Request,
+    _scheme: Annotated[object, Depends(_documented)],
+    _x_casebank_user: Annotated[
+        str | None, Header(alias="X-Casebank-User", description="user to act for; needs scope casebank:act-as")
+    ] = None,
+) -> Author:
+    """Returns who calls, for whom, and since when they may.
+
+    Raises:
+        NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
+    """
+    identity = await identify(request)
+    return Author(identity.user_sub, identity.actor, identity.authorised_at, identity.is_service)
+
+
+async def operator(request: Request) -> None:
+    """Lets through who may see the numbers of the installation: from its own machine, or with the operator's scope.
+
+    Raises:
+        NotAuthenticated, NotAllowed, KeysUnavailable: see TokenVerifier.operator.
+    """
+    networks: Networks = request.app.state.operator_networks
+    if not is_direct_from(request, networks):
+        verifier: TokenVerifier = request.app.state.verifier
+        await verifier.operator(request.headers.get("authorization"))
+
+
+async def is_operator(request: Request) -> bool:
+    """Returns whether the caller may see the numbers of the installation."""
+    try:
+        await operator(request)
+    except CasebankError:
+        return False
+    return True
+
+
+def is_direct_from(request: Request, networks: Networks) -> bool:
+    """Returns whether the caller is in one of the networks, and is no proxy that passes on what others ask."""
+    if any(name in request.headers for name in FORWARDED):
+        return False
+    try:
+        address = ip_address(request.client.host if request.client else "")
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
+
+
+def refuse_unknown_parameters(request: Request) -> None:
+    """Refuses a query parameter that the route does not have: a filter that is misspelt must not be no filter.
+
+    Raises:
+        RequestValidationError: it names each of them.
+    """
+    route = request.scope.get("route")
+    if not request.query_params or not isinstance(route, APIRoute):
+        return
+    operation = request.app.openapi()["paths"][route.path_format][request.method.lower()]
+    known = {each["name"] for each in operation.get("parameters", []) if each["in"] == "query"}
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if unknown:
+        hint = f"unknown parameter; there are {', '.join(sorted(known))}" if known else "this route has no parameters"
+        raise RequestValidationError([{"loc": ("query", name), "msg": hint, "type": "extra"} for name in unknown])
+
+
+SESSION, MAX_SESSION_CHARS = "X-Casebank-Session", 128
+_STANDINGS = "casebank.standings"
+
+
+@asynccontextmanager
+async def let_in(request: Request, caller: Author) -> AsyncIterator[Sequence[Standing]]:
+    """Lets a request in by its headers alone, once, however often it is asked; yields what is left of the limits.
+
+    It may stand around the reading of the body: it looks at no more than method, path, query and headers.
+
+    Raises:
+        NotNow: it is not let in.
+    """
+    if (known := request.scope.get(_STANDINGS)) is not None:
+        yield known
+        return
+    method, path = request.method, request.url.path
+    agent = request.path_params.get("agent") or request.query_params.get("agent")
+    wanted = Wanted(
+        kind_of(method, path), path == RETAIN, request.headers.get(SESSION) or None, agent, path == BEGIN_AGAIN
+    )
+    async with runtime(request).admission.admitted(caller, wanted) as standings:
+        request.scope[_STANDINGS] = standings
+        yield standings
+
+
+async def admitted(
+    request: Request,
+    response: Response,
+    caller: Annotated[Author, Depends(author)],
+    _session: Annotated[
+        str | None,
+        Header(
+            alias=SESSION,
+            min_length=1,
+            max_length=MAX_SESSION_CHARS,
+            description="any name for a conversation or a run of an agent; it has limits of its own beside the user's",
+        ),
+    ] = None,
+) -> AsyncIterator[Author]:
+    """Yields who calls once they are let in, and tells in the answer's fields where they stand.
+
+    Raises:
+        NotNow: they are not let in.
+    """
+    async with let_in(request, caller) as standings:
+        response.headers.update(fields(standings))
+        yield caller
+
+
+Operator = Annotated[None, Depends(operator)]
+Parts = Annotated[Runtime, Depends(runtime)]
+Caller = Annotated[Author, Depends(admitted, scope="function")]

@@ -1,0 +1,150 @@
+"""Work that would hold up the event loop, done aside: in a few processes, within a time, one piece a user at once.
+
+Processes and not threads: parsing, validating and matching hold Python's lock for as long as one call takes, and a
+thread cannot be given up. Our own few lines and not a library's pool: those begin each process by importing the program
+that runs, which is all of the service.
+"""
+
+import asyncio
+import os
+import pickle
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+from weakref import WeakValueDictionary
+
+from app.edge.intake import side_process
+from app.edge.intake.errors import BodyTooCostly, Busy
+from app.edge.intake.side_process import Answer
+
+START_TIMEOUT_S = 60.0
+
+HANDED_ON = ("LD_LIBRARY_PATH", "PATH", "TMPDIR")
+"""Of the environment; no setting and no secret."""
+
+PROGRAM = f"from {side_process.__name__} import main; main()"  # as a module of its own, so that pickles find it
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Aside:
+    """Side processes: started when there is work, kept for the next, killed when they do not end in time."""
+
+    processes: int
+    budget_s: float
+    """Of processor time, for one piece of work."""
+    given_up_after_s: float
+    """By the clock: the processor's time is counted in the process, but one long call can keep it from looking."""
+    patience_s: float
+    """Longest wait for a turn."""
+    modules: set[str] = field(default_factory=set)
+    """What a process loads before it is ready, so that no work's time goes into that."""
+    _places: asyncio.Semaphore = field(init=False)
+    _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _idle: list[Process] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._places = asyncio.Semaphore(self.processes)
+
+    async def run(self, user_sub: str, work: Callable[..., Result], *arguments: object) -> Result:
+        """Returns what the work comes to, in another process; nothing of it may depend on this one.
+
+        Raises:
+            BodyTooCostly: it took longer than there is time.
+            Busy: its turn did not come in time.
+            CasebankError: what the work raised.
+        """
+        turn = self._turns.setdefault(user_sub, asyncio.Lock())
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self.patience_s):
+                    await held.enter_async_context(turn)
+                    await held.enter_async_context(self._places)
+            except TimeoutError:
+                raise Busy("too many large requests are under way") from None
+            message = pickle.dumps((self.budget_s, work, arguments), pickle.HIGHEST_PROTOCOL)
+            answer = await self._answer(message)
+        if answer.error is not None:
+            raise answer.error
+        return cast("Result", answer.result)
+
+    async def close(self) -> None:
+        """Ends every process that has nothing to do; the others end with their work."""
+        while self._idle:
+            await _end(self._idle.pop())
+
+    async def _answer(self, message: bytes) -> Answer:
+        """Returns what a process answers; it is kept for the next work, unless this was its last or went wrong."""
+        process = await self._process()
+        try:
+            async with asyncio.timeout(self.given_up_after_s):
+                answer = await _exchanged(process, message)
+        except TimeoutError:
+            raise BodyTooCostly(side_process.TOO_LONG) from None
+        except (OSError, asyncio.IncompleteReadError):
+            raise Busy("the process that checks large requests ended") from None
+        else:
+            if not answer.last:
+                self._idle.append(process)
+            return answer
+        finally:
+            if process not in self._idle:  # what it may still answer belongs to nobody
+                await _end(process)
+
+    async def _process(self) -> Process:
+        """Returns a process that has nothing to do: one that is alive, or else a new one."""
+        while self._idle:
+            if (process := self._idle.pop()).returncode is None:
+                return process
+        return await _started(self.modules)
+
+
+async def _started(loaded: Iterable[str]) -> Process:
+    """Returns a new process with these modules, which knows of this one only where they are.
+
+    Raises:
+        Busy: it did not start.
+    """
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {name: os.environ[name] for name in HANDED_ON if name in os.environ} | path
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PROGRAM, *loaded),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=environment,
+    )
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            await _received(process)
+    except (TimeoutError, asyncio.IncompleteReadError):
+        await _end(process)
+        raise Busy("the process that checks large requests does not start") from None
+    except BaseException:
+        await _end(process)
+        raise
+    return process
+
+
+async def _exchanged(process: Process, message: bytes) -> Answer:
+    stdin = cast("asyncio.StreamWriter", process.stdin)
+    stdin.writelines([side_process.LENGTH.pack(len(message)), message])
+    await stdin.drain()
+    return await _received(process)
+
+
+async def _received(process: Process) -> Answer:
+    stdout = cast("asyncio.StreamReader", process.stdout)
+    (length,) = side_process.LENGTH.unpack(await stdout.readexactly(side_process.LENGTH.size))
+    answer: Answer = pickle.loads(await stdout.readexactly(length))  # noqa: S301 - our own process's
+    return answer
+
+
+async def _end(process: Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()

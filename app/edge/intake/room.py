@@ -1,0 +1,61 @@
+"""How many bytes of large bodies the process holds at once: in all, and of one user; who comes next waits."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from app.edge.intake.errors import Busy
+
+SHARE = 2
+"""One user may hold the total divided by this, so that whoever stalls leaves room for the others."""
+
+
+class Room:
+    """Lets a body in when there is room for all of its bytes.
+
+    Room is taken for the whole body before its first byte is read: bodies that are let in bit by bit could fill it
+    together, and none of them would ever be whole.
+    """
+
+    def __init__(self, total_bytes: int, patience_s: float) -> None:
+        self._free = total_bytes
+        self._most = total_bytes // SHARE
+        self._patience_s = patience_s
+        self._held: Counter[str] = Counter()
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def held(self, user_sub: str, size: int) -> AsyncIterator[None]:
+        """Holds room for so many bytes of the user as long as the block runs.
+
+        Raises:
+            Busy: there was none in time.
+        """
+        await self._enter(user_sub, size)
+        try:
+            yield
+        finally:
+            await self._leave(user_sub, size)
+
+    async def _enter(self, user_sub: str, size: int) -> None:
+        try:
+            async with asyncio.timeout(self._patience_s), self._changed:
+                await self._changed.wait_for(lambda: self._fits(user_sub, size))
+                self._free -= size
+                self._held[user_sub] += size
+        except TimeoutError:
+            raise Busy("too many large requests are under way") from None
+
+    async def _leave(self, user_sub: str, size: int) -> None:
+        async with self._changed:
+            self._free += size
+            self._held[user_sub] -= size
+            if not self._held[user_sub]:
+                del self._held[user_sub]
+            self._changed.notify_all()
+
+    def _fits(self, user_sub: str, size: int) -> bool:
+        """Returns whether there is room; the first body of a user fits into an empty share, whatever the settings."""
+        held = self._held.get(user_sub, 0)
+        return (size <= self._free or not self._held) and (held + size <= self._most or not held)

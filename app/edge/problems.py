@@ -1,0 +1,229 @@
+"""Errors as RFC 9457 problem documents; a test fails when an error of casebank is missing from the table."""
+
+import math
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from app.admission.errors import BacklogFull, NotNow, QueueFull, RateExceeded, TooManyAtOnce
+from app.admission.quotas import fields
+from app.auth.tokens import LEEWAY_S, KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
+from app.edge.errors import McpNotInstalled
+from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
+from app.edge.intake.faults import faults
+from app.edge.requests import with_problem
+from app.erasure.scrub import ScrubRefused
+from app.postgres import EmbeddedPostgresFailed
+from app.postgres.migrate import MigrationRefused
+from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
+from retrieval.telemetry import log
+from writer.errors import (
+    ErasureNotConfirmed,
+    IdempotencyConflict,
+    KnowledgeExists,
+    LeaseLost,
+    NotJoined,
+    NotTheOwner,
+    PathTooLong,
+    RunEnded,
+    SecretInName,
+    SourceNotAllowed,
+    TurnsOutOfOrder,
+    UnknownReference,
+)
+from writer.privacy.master_keys import MasterKeyMismatch
+from writer.privacy.rotation import NothingToRotate, RotationOvertaken
+from writer.privacy.seal import PayloadTooLarge, SealBroken
+from writer.rights.signature import SignatureBroken
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(BaseModel):
+    """What every answer that is not a success looks like."""
+
+    type: str = Field(examples=["urn:casebank:problem:not-found"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["no such case"])
+    retry_at: str = Field(default="", description="of a request that was not let in: when a try may succeed")
+    errors: list[dict[str, str]] = Field(default=[], description="of an invalid request: each field and its fault")
+
+
+_TEXT = {"type": "string"}
+_PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
+
+DOCUMENTED: dict[int | str, dict[str, object]] = {
+    "default": {
+        "description": "A problem document (RFC 9457)",
+        "content": {MEDIA_TYPE: _PROBLEM},
+    },
+    429: {
+        "description": "Too much for now, of this user, agent or session; a problem document (RFC 9457)",
+        "content": {MEDIA_TYPE: _PROBLEM},
+        "headers": {
+            "Retry-After": {"description": "seconds", "schema": {"type": "integer"}},
+            "RateLimit": {"description": "what is left of each limit, and when there is more", "schema": _TEXT},
+            "RateLimit-Policy": {"description": "each limit: requests at once, in which window", "schema": _TEXT},
+        },
+    },
+}
+"""For the OpenAPI description of a route."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a client is told of one type of error."""
+
+    slug: str
+    status: HTTPStatus
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+RETRY = (("Retry-After", "1"),)
+INVALID = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
+"""Of a request that does not have the documented form."""
+PROBLEMS = "x-problems"
+"""Where the OpenAPI document says which types of problem an operation answers with a status."""
+
+KINDS: dict[type[CasebankError], Kind] = {
+    NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
+    NotAllowed: Kind("not-allowed", HTTPStatus.FORBIDDEN),
+    SourceNotAllowed: Kind("reward-source-not-allowed", HTTPStatus.FORBIDDEN),
+    UnknownReference: Kind("unknown-reference", HTTPStatus.UNPROCESSABLE_ENTITY),
+    UserNotNamed: Kind("user-not-named", HTTPStatus.BAD_REQUEST),
+    ErasureNotConfirmed: Kind("erasure-not-confirmed", HTTPStatus.CONFLICT),
+    NotFound: Kind("not-found", HTTPStatus.NOT_FOUND),
+    UserErased: Kind("user-erased", HTTPStatus.GONE),
+    IdempotencyConflict: Kind("idempotency-conflict", HTTPStatus.CONFLICT),
+    KnowledgeExists: Kind("knowledge-exists", HTTPStatus.CONFLICT),
+    NotJoined: Kind("not-joined", HTTPStatus.CONFLICT),
+    RunEnded: Kind("run-ended", HTTPStatus.CONFLICT),
+    PathTooLong: INVALID,
+    TurnsOutOfOrder: Kind("turns-out-of-order", HTTPStatus.CONFLICT),
+    BodyNotJson: Kind("body-not-json", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
+    BodyTooLarge: Kind("body-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    BodyTooComplex: Kind("body-too-complex", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    BodyTooCostly: Kind("body-too-costly", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    BodyIncomplete: Kind("body-incomplete", HTTPStatus.BAD_REQUEST),
+    Busy: Kind("busy", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    PayloadTooLarge: Kind("payload-too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    DatabaseUnavailable: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    NothingToRotate: Kind("nothing-to-rotate", HTTPStatus.CONFLICT),
+    RotationOvertaken: Kind("rotation-overtaken", HTTPStatus.CONFLICT),
+    MigrationRefused: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    EmbeddedPostgresFailed: Kind("database-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    KeysUnavailable: Kind("signing-keys-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    EmbedderError: Kind("embedder-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    ModelError: Kind("model-unavailable", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    MasterKeyMismatch: Kind("master-key-mismatch", HTTPStatus.SERVICE_UNAVAILABLE, RETRY),
+    SealBroken: Kind("seal-broken", HTTPStatus.INTERNAL_SERVER_ERROR),
+    SecretInName: Kind("secret-in-name", HTTPStatus.UNPROCESSABLE_ENTITY),
+    NotNow: Kind("not-now", HTTPStatus.TOO_MANY_REQUESTS),
+    RateExceeded: Kind("rate-exceeded", HTTPStatus.TOO_MANY_REQUESTS),
+    TooManyAtOnce: Kind("too-many-at-once", HTTPStatus.TOO_MANY_REQUESTS),
+    BacklogFull: Kind("backlog-full", HTTPStatus.TOO_MANY_REQUESTS),
+    QueueFull: Kind("queue-full", HTTPStatus.SERVICE_UNAVAILABLE),
+    LeaseLost: Kind("lease-lost", HTTPStatus.CONFLICT),
+    SignatureBroken: Kind("signature-broken", HTTPStatus.INTERNAL_SERVER_ERROR),
+    McpNotInstalled: Kind("mcp-not-installed", HTTPStatus.NOT_IMPLEMENTED),
+    ScrubRefused: Kind("scrub-refused", HTTPStatus.INTERNAL_SERVER_ERROR),
+    NotTheOwner: Kind("not-the-owner", HTTPStatus.INTERNAL_SERVER_ERROR),
+}
+
+
+def kind_of(error: CasebankError) -> Kind:
+    """Returns the table's entry for the error's type or the nearest type above it."""
+    return kind_of_type(type(error))
+
+
+def kind_of_type(error: type[CasebankError]) -> Kind:
+    """Returns the same for a type."""
+    return next(KINDS[cls] for cls in error.__mro__ if cls in KINDS)
+
+
+def raises(*errors: type[CasebankError]) -> dict[int | str, dict[str, object]]:
+    """Returns the ``responses`` of a route that may answer these errors, besides those of any route of its form."""
+    by_status: dict[int | str, list[str]] = {}
+    for kind in map(kind_of_type, errors):
+        by_status.setdefault(int(kind.status), []).append(kind.slug)
+    return {status: {"description": "", PROBLEMS: slugs} for status, slugs in by_status.items()}
+
+
+def problem(kind: Kind, detail: str, **more: object) -> JSONResponse:
+    """Returns the problem document: type, title, status, detail, and what else is known (RFC 9457, section 3)."""
+    with_problem(kind.slug)
+    body = {
+        "type": f"urn:casebank:problem:{kind.slug}",
+        "title": kind.status.phrase,
+        "status": int(kind.status),
+        "detail": detail,
+        **more,
+    }
+    return JSONResponse(body, int(kind.status), headers=dict(kind.headers), media_type=MEDIA_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Makes the app answer every error with a problem document."""
+    app.add_exception_handler(CasebankError, _casebank)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _crash)
+
+
+def not_now(refusal: NotNow) -> JSONResponse:
+    """Returns the problem document of a request that was not let in: which limit it ran into, and when to come back."""
+    retry_s = math.ceil(refusal.retry_s)
+    headers = {"Retry-After": str(retry_s)}
+    if isinstance(refusal, RateExceeded):
+        headers |= fields([refusal.standing])
+    kind = replace(kind_of(refusal), headers=tuple(headers.items()))
+    retry_at = (datetime.now(UTC) + timedelta(seconds=retry_s)).isoformat(timespec="seconds")
+    # the names of the draft that the RateLimit fields are from
+    return problem(kind, str(refusal), retry_at=retry_at, **{"violated-policies": [refusal.policy]})
+
+
+async def _casebank(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, CasebankError)  # noqa: S101 - for the type checker
+    if isinstance(error, NotNow):
+        return not_now(error)
+    return problem(kind_of(error), str(error), **_more(error))
+
+
+def _more(error: CasebankError) -> dict[str, object]:
+    """Returns what a client can act on besides the words."""
+    if isinstance(error, BodyTooLarge):
+        return {"max_bytes": error.max_bytes}
+    if not isinstance(error, UserErased) or error.erased_at is None:
+        return {}
+    from_then = datetime.fromisoformat(error.erased_at) + timedelta(seconds=LEEWAY_S)
+    return {
+        "erased_at": error.erased_at,
+        "tokens_issued_after": from_then.isoformat(),
+        "begin_again": "POST /v1/users/begin-again",
+    }
+
+
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    """Names each wrong field and what is wrong; never repeats the value, which may be secret or not even text."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
+    return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
+
+
+async def _http(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
+    status = HTTPStatus(error.status_code)
+    headers = tuple((error.headers or {}).items())
+    return problem(Kind(status.phrase.lower().replace(" ", "-"), status, headers), str(error.detail))
+
+
+async def _crash(_request: Request, error: Exception) -> JSONResponse:
+    """Says that something broke, and nothing of what: the log has the type."""
+    log.error("request.crash", error=type(error).__name__, exc_info=error)
+    return problem(Kind("internal-error", HTTPStatus.INTERNAL_SERVER_ERROR), "something broke on this side")

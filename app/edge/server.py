@@ -1,0 +1,32 @@
+"""The HTTP server: uvicorn around the service, with connections in bounds."""
+
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from app.edge.intake.connections import bounded
+from app.edge.open_files import OTHER_FILES, allow_files
+from app.settings import Settings
+
+
+def check_free(host: str, port: int) -> None:
+    """Raises OSError where nothing can listen there; without it that is known once everything else is started."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket.create_server((host, port), family=family).close()
+
+
+def run_server(app: FastAPI, host: str, port: int) -> None:
+    """Serves until the process is told to end."""
+    settings: Settings = app.state.settings
+    allow_files(settings.connections + OTHER_FILES)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        http=bounded(settings),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=settings.stop_within_s,
+    )

@@ -1,0 +1,1 @@
+"""The answer to "did memory help?", from the log of decisions."""

@@ -1,0 +1,87 @@
+"""The decisions that an impact is read from, as its estimator takes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+
+from policy.explore import NULL_SHARE
+from policy.impact import Difference, difference, known_before
+from policy.logged import Floats, Logged, Target
+from writer.training.decision_log import group_of
+
+RARE = 1e-6
+"""Stands for the chance of what is never tried out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionsSeen:
+    """The decisions that had something to tell, the oldest first; when each was taken; and the empty slate."""
+
+    logged: Logged
+    at: Floats
+    empty: Target
+    least_chance: float
+
+    @property
+    def rewards(self) -> Floats:
+        """Those that came."""
+        return self.logged.reward[np.isfinite(self.logged.reward)]
+
+    def has_any(self, since: datetime, until: datetime) -> bool:
+        """Returns whether one was taken from then on, and before the other."""
+        return bool(np.any((self.at >= since.timestamp()) & (self.at < until.timestamp())))
+
+    def less_empty(self, before: datetime | None = None) -> Difference:
+        """Returns what the slates served before then earned less what empty ones would have."""
+        if before is None:
+            return difference(self.logged, self.empty, self.least_chance)
+        rows = self.at < before.timestamp()
+        return difference(self.logged.take(rows), self.empty.take(rows), self.least_chance)
+
+
+class EarnedRow(Protocol):
+    """A row of ``retrieval.pages.impact.earned``."""
+
+    @property
+    def query(self) -> str:
+        """As it was asked; empty where words are sealed."""
+
+    @property
+    def query_group(self) -> int | None:
+        """Of sealed words."""
+
+    @property
+    def reward(self) -> float | None:
+        """0 to 1; None: missing."""
+
+    @property
+    def slate_propensity(self) -> float:
+        """Above 0 to 1."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was told."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was taken."""
+
+
+def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
+    """Returns the decisions as the estimator takes them; known beforehand are the time and how the query went before.
+
+    The smallest chance of an empty slate is that of a decision that nobody doubts.
+    """
+    reward = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
+    group = np.array(
+        [group_of(row.query) if row.query_group is None else row.query_group for row in rows], dtype=np.int64
+    )
+    at = np.array([row.created_at.timestamp() for row in rows], dtype=np.float64)
+    empty = np.array([row.is_empty for row in rows], dtype=np.float64)
+    chance = np.array([row.slate_propensity for row in rows], dtype=np.float64)
+    logged = Logged(reward, chance, group, np.zeros(len(rows), np.int64), covariates=known_before(at, group, reward))
+    least = min(explore * NULL_SHARE, float(chance[empty > 0].min(initial=1)))
+    return DecisionsSeen(logged, at, Target(empty), max(least, RARE))

@@ -1,0 +1,131 @@
+"""Jobs: work that a service does again and again beside its requests, and that no failure ends."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from prometheus_client import Counter, Gauge
+
+from app.jobs.records import JobRecord, JobRecords
+from retrieval.telemetry import log
+
+FAILURES = Counter("casebank_job_failures_total", "Runs of a background job that ended with an error", ["job"])
+LAST_SUCCESS = Gauge(
+    "casebank_job_last_success_timestamp_seconds", "Unix time at which a background job last succeeded", ["job"]
+)
+
+
+RARE_S = 60.0
+"""How seldom a job must run for each of its successes to be a line in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long to wait after failures: ``first_s`` after one, doubling with each further one in a row to ``last_s``."""
+
+    first_s: float = 60.0
+    last_s: float = 3600.0
+
+    def after_s(self, failures: int) -> float:
+        """Returns the seconds to wait after so many failures in a row, at least one."""
+        return min(self.last_s, self.first_s * 2.0 ** min(failures - 1, 50))
+
+
+@dataclass(slots=True)
+class Job:
+    """Work that is to be done every so often, as long as the service runs.
+
+    Attributes:
+        name: in the log, the metrics and the database.
+        every_s: from one success to the next run.
+        work: does it once.
+        records: where the database remembers it; None for work that this process alone is concerned with.
+        backoff: the waits after failures, none of which is longer than a period.
+        failures: in a row, in this process.
+    """
+
+    name: str
+    every_s: float
+    work: Callable[[], Awaitable[None]]
+    records: JobRecords | None = None
+    backoff: Backoff = Backoff()
+    failures: int = 0
+
+    async def run(self) -> None:
+        """Does the work whenever it is due, until cancelled; a failure is logged and counted, and the work tried again.
+
+        Raises:
+            BaseException: what the work raised on being cancelled.
+        """
+        FAILURES.labels(self.name)  # so that the metric is there before the first failure
+        while True:
+            try:
+                await asyncio.sleep(await self._wait_s())
+                await self._do()
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_cancelled():  # also where the work turned the cancellation into an error of its own
+                    raise
+                await self._failed(type(error).__name__)
+
+    async def _wait_s(self) -> float:
+        """Returns the seconds until the next run.
+
+        Work is due a period after its last success, which may have been an earlier process's: what is done once a day
+        gets done although the service starts anew every day. Overdue work yet leaves a start the time to settle.
+        """
+        if self.failures:
+            return min(self.every_s, self.backoff.after_s(self.failures))
+        if self.records is None:
+            return self.every_s
+        age_s = (await self.records.of(self.name)).age.total_seconds()
+        return min(self.every_s, max(self.every_s - age_s, self.backoff.first_s))
+
+    async def _do(self) -> None:
+        if self.records is not None:
+            await self.records.started(self.name)
+        await self.work()
+        if self.records is not None:
+            await self.records.succeeded(self.name)
+        LAST_SUCCESS.labels(self.name).set(time.time())
+        if self.failures or self.every_s >= RARE_S:
+            log.info("job.succeeded", job=self.name, after_failures=self.failures)
+        self.failures = 0
+
+    async def _failed(self, error: str) -> None:
+        self.failures += 1
+        FAILURES.labels(self.name).inc()
+        log.error("job.failed", job=self.name, error=error, in_a_row=self.failures)  # not its message: that may quote
+        if self.records is not None:
+            try:
+                await self.records.failed(self.name, error)
+            except Exception as unrecorded:
+                if _is_cancelled():
+                    raise
+                log.warning("job.unrecorded", job=self.name, error=type(unrecorded).__name__)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def set_last_success(record: JobRecord) -> None:
+    """Sets the metric of a job's last success to what the database knows of it."""
+    if record.since_success is not None:
+        LAST_SUCCESS.labels(record.name).set(time.time() - record.since_success.total_seconds())
+
+
+@asynccontextmanager
+async def beside(jobs: Iterable[Callable[[], Awaitable[None]]]) -> AsyncIterator[None]:
+    """Runs what never ends by itself beside the block, and cancels it after; an error of its own stops nothing."""
+    tasks = [asyncio.ensure_future(job()) for job in jobs]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(ended, Exception):
+                log.error("job.ended", error=type(ended).__name__)

@@ -1,0 +1,83 @@
+"""The numbers that only the database knows, read for whoever asks for the metrics; and a worker's own page of them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry, Gauge, start_http_server
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.jobs.jobs import set_last_success
+from app.jobs.records import JobRecord, all_records
+from retrieval.database.database import Database
+from retrieval.tables.metadata import metadata
+from retrieval.telemetry import log
+from writer.worker.queue import depth
+
+QUEUE = Gauge("casebank_queue_cases", "Cases that are not in the bank yet", ["status"])
+OLDEST = Gauge("casebank_queue_oldest_seconds", "How long the case that waits longest has waited; 0: none waits")
+TABLE = Gauge("casebank_table_bytes", "Size of a table with its indexes and what is stored apart", ["table"])
+
+WAITING = ("pending", "dead")
+
+_SIZES = text(
+    "SELECT relname, pg_total_relation_size(oid) AS bytes FROM pg_class"
+    " WHERE relnamespace = 'public'::regnamespace AND relname = ANY(:names)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the database knows of the queue and the jobs: cases by status, how long the oldest waits, the records."""
+
+    cases: dict[str, int]
+    oldest: timedelta
+    jobs: list[JobRecord]
+
+
+async def state(database: Database) -> State:
+    """Returns the state of the queue and the jobs.
+
+    Raises:
+        DatabaseUnavailable: it does not answer.
+    """
+    async with database.as_worker() as connection:
+        now = await connection.scalar(text("SELECT clock_timestamp()"))
+        found = {row.status: row for row in await connection.execute(depth())}
+        oldest = now - found["pending"].oldest if "pending" in found else timedelta()
+        cases = {status: row.cases for status, row in found.items()}
+        return State(cases, oldest, await all_records(connection))
+
+
+async def refresh(database: Database) -> None:
+    """Sets the gauges to what the database says now.
+
+    Raises:
+        DatabaseUnavailable: it does not answer, and the gauges stay as they were.
+    """
+    seen = await state(database)
+    async with database.as_worker() as connection:
+        sizes = await table_sizes(connection)
+    for job in seen.jobs:
+        set_last_success(job)
+    for status in WAITING:
+        QUEUE.labels(status).set(seen.cases.get(status, 0))
+    OLDEST.set(seen.oldest.total_seconds())
+    for name, size in sizes:
+        TABLE.labels(name).set(size)
+
+
+async def table_sizes(connection: AsyncConnection) -> list[tuple[str, int]]:
+    """Returns the bytes of each table, the largest first, with its indexes and what is stored apart."""
+    rows = await connection.execute(_SIZES, {"names": list(metadata.tables)})
+    return sorted(((row.relname, row.bytes) for row in rows), key=lambda each: -each[1])
+
+
+def serve_alone(host: str, port: int, registry: CollectorRegistry) -> None:
+    """Serves the metrics of a process without an HTTP service of its own, until it ends; a taken port is only told."""
+    try:
+        start_http_server(port, host, registry)
+    except OSError as error:
+        log.warning("metrics.not_served", host=host, port=port, error=type(error).__name__)
+    else:
+        log.info("metrics.served", host=host, port=port)

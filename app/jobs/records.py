@@ -1,0 +1,91 @@
+"""When each background job last ran, kept in the database: for other processes, and for the next start of this one."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Select, Update, func, select, update
+from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.tables.installation import jobs
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """What is known of a job; every age is by the database's clock.
+
+    Attributes:
+        name: of the job.
+        known_for: since a service first had the job.
+        since_success: None where it never succeeded.
+        failures: in a row, since the last success.
+        last_error: type of the last run's error; None where that run succeeded, or none ended yet.
+    """
+
+    name: str
+    known_for: timedelta
+    since_success: timedelta | None
+    failures: int
+    last_error: str | None
+
+    @property
+    def age(self) -> timedelta:
+        """Returns how long ago it last succeeded; of one that never did, how long it has been known."""
+        return self.known_for if self.since_success is None else self.since_success
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecords:
+    """The records in the database.
+
+    Every method raises DatabaseUnavailable where the database does not answer.
+    """
+
+    database: Database
+
+    async def of(self, name: str) -> JobRecord:
+        """Returns the job's record, made now where there is none."""
+        async with self.database.as_worker() as connection:
+            await connection.execute(first_known(name))
+            return next(record for record in await all_records(connection) if record.name == name)
+
+    async def started(self, name: str) -> None:
+        """Notes that the job begins."""
+        await self._note(name, change(name).values(last_started=func.now()))
+
+    async def succeeded(self, name: str) -> None:
+        """Notes that the job ended well."""
+        await self._note(name, change(name).values(last_succeeded=func.now(), failures=0, last_error=None))
+
+    async def failed(self, name: str, error: str) -> None:
+        """Notes that the job ended with an error of this type."""
+        await self._note(name, change(name).values(failures=jobs.c.failures + 1, last_error=error))
+
+    async def _note(self, name: str, statement: Update) -> None:
+        async with self.database.as_worker() as connection:
+            await connection.execute(first_known(name))
+            await connection.execute(statement)
+
+
+async def all_records(connection: AsyncConnection) -> list[JobRecord]:
+    """Returns every job's record by name; the connection must be the worker's."""
+    return [JobRecord(*row) for row in await connection.execute(records())]
+
+
+def records() -> Select[str, timedelta, timedelta | None, int, str | None]:
+    """Returns the statement for the fields of every JobRecord."""
+    now = func.clock_timestamp()
+    return select(
+        jobs.c.name, now - jobs.c.created_at, now - jobs.c.last_succeeded, jobs.c.failures, jobs.c.last_error
+    ).order_by(jobs.c.name)
+
+
+def first_known(name: str) -> Insert:
+    """Returns the statement that makes the job known, unless it is."""
+    return insert(jobs).values(name=name).on_conflict_do_nothing()
+
+
+def change(name: str) -> Update:
+    """Returns the statement that changes the job's record, for its values to be named."""
+    return update(jobs).where(jobs.c.name == name)

@@ -1,0 +1,99 @@
+"""Moves a database's schema to a revision, by the migrations that come with the packages."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from alembic import command
+from app.postgres.migration_rights import missing_rights
+from app.postgres.pools import engine_of
+from retrieval.database.database import sqlstate
+from retrieval.errors import CasebankError, DatabaseUnavailable
+
+PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "alembic")
+"""Where the migrations are: inside the package, as a wheel has them, or beside it, as in a clone."""
+LOCK_NOT_AVAILABLE = "55P03"
+
+Act = Callable[[Connection, Config], None]
+
+
+class SchemaInUse(DatabaseUnavailable):
+    """A migration did not get the tables to itself in time, and changed nothing."""
+
+
+class MigrationRefused(CasebankError):
+    """The database or alembic refused, and nothing was changed; the text is what they said, in one line."""
+
+
+async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -> None:
+    """Moves the schema up or down to the revision; the URL must log in as the owner of the tables.
+
+    Raises:
+        SchemaInUse: another transaction holds a table that is to change.
+        MigrationRefused: the login or its rights do not do, or there is no such revision.
+    """
+
+    def move(connection: Connection, config: Config) -> None:
+        if lacking := missing_rights(connection, pgvector=pgvector):
+            raise MigrationRefused(f"the login may not migrate as it is: {'; '.join(lacking)}")
+        # a revision below the current one is a downgrade; alembic wants to be told which
+        go = command.downgrade if _is_below(connection, config, revision) else command.upgrade
+        go(config, revision)
+
+    try:
+        await with_alembic(url, move, pgvector=pgvector)
+    except CommandError as error:
+        raise MigrationRefused(f"{error}".splitlines()[0]) from error
+    except DBAPIError as error:
+        if sqlstate(error) != LOCK_NOT_AVAILABLE:
+            raise MigrationRefused(f"the database refused: {error.orig}".splitlines()[0]) from error
+        raise SchemaInUse(
+            "another transaction holds a table that the migration changes, so nothing was changed; try again when it"
+            " has ended (pg_stat_activity shows it)"
+        ) from error
+
+
+def _is_below(connection: Connection, config: Config, revision: str) -> bool:
+    current = MigrationContext.configure(connection).get_current_revision()
+    if revision == "base" or revision.startswith("-") or current is None:
+        return revision == "base" or revision.startswith("-")
+    passed = ScriptDirectory.from_config(config).iterate_revisions(current, "base")
+    return revision in {each.revision for each in passed} - {current}
+
+
+def configuration() -> Config:
+    """Returns what alembic needs to know: where the migrations are."""
+    folder = next((place for place in PLACES if place.is_dir()), PLACES[0])
+    config = Config()
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
+    """Runs a command of alembic on the database, in one transaction; it is given the connection and what to call with.
+
+    Args:
+        url: of the database.
+        act: the command.
+        pgvector: ``off``: as if the extension were missing.
+    """
+    engine = engine_of(url)
+    try:
+        async with engine.begin() as connection:
+
+            def run(sync: Connection) -> None:
+                config = configuration()
+                config.attributes["connection"] = sync
+                config.attributes["pgvector"] = pgvector
+                act(sync, config)
+
+            await connection.run_sync(run)
+    finally:
+        await engine.dispose()

@@ -1,0 +1,95 @@
+"""A service in a process of its own: started as `casebank serve` would be, and stopped at the end."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import httpx
+
+from app.auth.tokens import ACT_AS, issue_token
+from app.processes.own_module import OWN_MODULE
+from app.settings import Settings
+
+START_TIMEOUT_S = 120.0
+TOKEN_VALID_FOR = timedelta(days=1)
+BACKEND = "casebank-backend"
+"""The actor of what is done in a service of our own on behalf of users."""
+
+
+class ServiceDidNotStart(OSError):
+    """The service ended, or did not become ready in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnService:
+    """A running service: its settings, where it is, and which process it is."""
+
+    settings: Settings
+    base_url: str
+    pid: int
+
+    def token(self, user: str, scope: str = "") -> str:
+        """Returns a token of the user, or of a service where it has that scope; valid for a day."""
+        return issue_token(
+            self.settings.signing_secret,
+            user=user,
+            issuer=self.settings.jwt_issuer,
+            audience=self.settings.jwt_audience,
+            ttl=TOKEN_VALID_FOR,
+            now=datetime.now(UTC),
+            scope=scope,
+        )
+
+    def headers(self, user: str) -> dict[str, str]:
+        """Returns the headers of a request by a backend that acts for the user, and so may tell what a metric says."""
+        return {"Authorization": f"Bearer {self.token(BACKEND, ACT_AS)}", "X-Casebank-User": user}
+
+
+@asynccontextmanager
+async def own_service(settings: Settings) -> AsyncIterator[OwnService]:
+    """Yields a service with these settings that is ready; it ends with the block.
+
+    Raises:
+        ServiceDidNotStart: it ended, or was not ready in time.
+    """
+    port = free_port()
+    command = (*OWN_MODULE, "app.cli", "serve", "--port", str(port))
+    quiet = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*command, env=settings.as_environment(), stderr=quiet)
+    try:
+        service = OwnService(settings, f"http://127.0.0.1:{port}", process.pid)
+        await _ready(service.base_url, process)
+        yield service
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+def free_port() -> int:
+    """Returns a port of this machine that nobody listens on just now."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+async def _ready(base_url: str, process: asyncio.subprocess.Process) -> None:
+    try:
+        async with httpx.AsyncClient(base_url=base_url) as client, asyncio.timeout(START_TIMEOUT_S):
+            while process.returncode is None:
+                if await _answers(client):
+                    return
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise ServiceDidNotStart(f"the service was not ready in {START_TIMEOUT_S:.0f} s") from None
+    raise ServiceDidNotStart("the service ended while it started; `casebank serve` shows why")
+
+
+async def _answers(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get("/readyz")).is_success
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,1 @@
+"""Statements behind the pages and lists that show a bank."""

@@ -1,0 +1,142 @@
+"""The statements that an impact is made of: what was served and earned, what it was used for, and what never helped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import DateTime, and_, cast, exists, func, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from retrieval.database.rows import Rows
+from retrieval.pages.statistics import OFF, maybe_used
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.kinds import FAILED_BELOW
+from retrieval.tables.policies import policies
+from retrieval.tables.procedures import procedures
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which decisions count: the newest ``most``, taken from ``since`` on and before ``until``; None: no bound."""
+
+    most: int
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def earned(user_sub: str, agent_key: str, span: Span) -> Rows:
+    """Returns the statement for the newest decisions that had something to tell, the newest first.
+
+    Columns: ``query``, ``query_group``, ``reward``, ``slate_propensity``, ``is_empty``, ``created_at``.
+    """
+    slot = decision_slots.c
+    shown = exists().where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id, slot.place == 1)
+    names = ("query", "query_group", "reward", "slate_propensity", "created_at")
+    return (
+        _within(user_sub, agent_key, span, *names)
+        .add_columns((~shown).label("is_empty"))
+        .where(decisions.c.mode != OFF, func.cardinality(decisions.c.candidate_ids) > 0)
+    )
+
+
+def asked_by_week(user_sub: str, agent_key: str, span: Span, weeks: Sequence[datetime]) -> Rows:
+    """Returns the statement for what the newest decisions came to, by week (its number, from 1 on).
+
+    Columns: ``week``, ``decisions``, ``asked`` (with memory), ``hits`` (with a case), ``said`` (whose backend told what
+    it used), ``reused`` (of these, with a case that was used), ``tokens`` (their sum).
+    """
+    newest = _within(user_sub, agent_key, span, "id", "mode", "tokens", "created_at").subquery()
+    slot = decision_slots.c
+    slates = (
+        select(slot.decision_id, func.count(slot.used).label("said"), func.bool_or(slot.used).label("reused"))
+        .join(newest, newest.c.id == slot.decision_id)
+        .where(slot.user_sub == user_sub)
+        .group_by(slot.decision_id)
+        .subquery()
+    )
+    week = func.width_bucket(newest.c.created_at, cast(list(weeks), ARRAY(DateTime(timezone=True)))).label("week")
+    return (
+        select(
+            week,
+            func.count().label("decisions"),
+            func.count().filter(newest.c.mode != OFF).label("asked"),
+            func.count(slates.c.decision_id).label("hits"),
+            func.count().filter(slates.c.said > 0).label("said"),
+            func.count().filter(slates.c.reused).label("reused"),
+            func.sum(newest.c.tokens).label("tokens"),
+        )
+        .select_from(newest)
+        .outerjoin(slates, slates.c.decision_id == newest.c.id)
+        .where(newest.c.created_at >= weeks[0])
+        .group_by(week)
+        .order_by(week)
+    )
+
+
+def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit: int) -> Rows:
+    """Returns the statement for the ready cases that the newest decisions showed most often, and that never helped.
+
+    Columns: those of the case that say what it is, ``judged`` (rewarded decisions that showed it). A case helped where
+    it was not said to be unused and the reward was no failure's.
+
+    Args:
+        user_sub: whose cases.
+        agent_key: of which agent.
+        span: of decisions.
+        least: how often a case must have been judged.
+        limit: cases at the most.
+    """
+    newest = _within(user_sub, agent_key, span, "id", "reward").subquery()
+    slot = decision_slots.c
+    helped = and_(maybe_used(slot.used), newest.c.reward >= FAILED_BELOW)
+    shown = (
+        select(slot.case_id, func.count().label("judged"))
+        .join(newest, newest.c.id == slot.decision_id)
+        .where(slot.user_sub == user_sub, newest.c.reward.is_not(None))
+        .group_by(slot.case_id)
+        .having(func.count() >= least, func.count().filter(helped) == 0)
+        .subquery()
+    )
+    return (
+        select(*(cases.c[name] for name in ("id", "task", "plan", "words", "outcome")), shown.c.judged)
+        .join(shown, shown.c.case_id == cases.c.id)
+        .where(cases.c.user_sub == user_sub, cases.c.status == "ready")
+        .order_by(shown.c.judged.desc(), cases.c.id)
+        .limit(limit)
+    )
+
+
+def put_right(user_sub: str, agent_key: str, *, limit: int) -> Rows:
+    """Returns the statement for the active procedures with the most reward over their uses, the most first."""
+    names = ("id", "version", "kind", "record", "trigger", "uses", "use_reward")
+    return (
+        select(*(procedures.c[name] for name in names))
+        .where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
+        .where(procedures.c.status == "active", procedures.c.use_reward > 0)
+        .order_by(procedures.c.use_reward.desc(), procedures.c.id, procedures.c.version)
+        .limit(limit)
+    )
+
+
+def newest_policy(user_sub: str, agent_key: str) -> Rows:
+    """Returns the statement for a profile's newest policy, as ``StoredPolicy``; no row: none was ever learned."""
+    names = ("user_sub", "version", "created_at", "weights", "checksum", "blend")
+    return (
+        select(*(policies.c[name] for name in names))
+        .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key)
+        .order_by(policies.c.version.desc())
+        .limit(1)
+    )
+
+
+def _within(user_sub: str, agent_key: str, span: Span, *names: str) -> Rows:
+    """Returns the statement for these columns of the newest decisions of a span; ids rise with time."""
+    found = select(*(decisions.c[name] for name in names)).where(
+        decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key
+    )
+    if span.since is not None:
+        found = found.where(decisions.c.created_at >= span.since)
+    if span.until is not None:
+        found = found.where(decisions.c.created_at < span.until)
+    return found.order_by(decisions.c.id.desc()).limit(span.most)

@@ -1,0 +1,59 @@
+"""The statements that read knowledge, and how an entry is told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Table, select
+
+from retrieval.database.rows import Rows
+from retrieval.tables.knowledge import knowledge, shared_knowledge
+
+_SHOWN = ("id", "agent_key", "category", "entry_type", "words", "created_at", "updated_at")
+"""The columns of an entry that are shown; its keyed hash is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgePage:
+    """Which entries a page shows, at most ``limit`` older than ``before``; None lets everything through."""
+
+    agent_key: str | None
+    category: str | None
+    entry_type: str | None
+    before: UUID | None
+    limit: int
+    said: bytes | None = None
+    """Keyed hash of what the entry is known again by; None: any."""
+
+
+def text_of(said: Mapping[str, str]) -> str:
+    """Returns what an entry says: its title on a line of its own, if it has one, and its text."""
+    return f"{said['title']}\n{said['text']}" if said["title"] else said["text"]
+
+
+def one_entry(user_sub: str, entry_id: UUID) -> Rows:
+    """Returns the statement for an entry."""
+    return _entries().where(knowledge.c.user_sub == user_sub, knowledge.c.id == entry_id)
+
+
+def page_of_knowledge(user_sub: str, page: KnowledgePage) -> Rows:
+    """Returns the statement for a page of entries, the newest first; ids rise with time (UUIDv7)."""
+    return _paged(_entries().where(knowledge.c.user_sub == user_sub), knowledge, page)
+
+
+def page_of_shared(page: KnowledgePage) -> Rows:
+    """Returns the statement for a page of shared entries, likewise."""
+    shown = [shared_knowledge.c[name] for name in ("id", "category", "entry_type", "title", "text")]
+    return _paged(select(*shown), shared_knowledge, page)
+
+
+def _paged(entries: Rows, table: Table, page: KnowledgePage) -> Rows:
+    only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type, "said": page.said}
+    wanted = [table.c[name] == value for name, value in only.items() if value is not None]
+    if page.before is not None:
+        wanted.append(table.c.id < page.before)
+    return entries.where(*wanted).order_by(table.c.id.desc()).limit(page.limit)
+
+
+def _entries() -> Rows:
+    return select(*(knowledge.c[name] for name in _SHOWN))

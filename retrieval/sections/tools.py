@@ -1,0 +1,184 @@
+"""Tool memory: what each tool of a profile did in all its runs, as pages and as a few lines for the prompt.
+
+A run counts until its case is deleted for good: one that was merged or pruned called its tools all the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    FromClause,
+    Integer,
+    Select,
+    TableValuedAlias,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    case,
+    cast,
+    column,
+    func,
+    literal_column,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from retrieval.database.fast_path import FastStatement
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.database.rows import Rows
+from retrieval.tables.cases import case_tools
+
+FORMS = 10
+FAILURES = 100
+"""Pairs of a cause and its fix, the most frequent first."""
+SHOWN_TOOLS = 3
+SHOWN_FIXES = 2
+LEAST_RATE = 0.05
+"""Share of calls that fail from which on a tool is worth a line in a prompt."""
+
+
+def tools_of(user_sub: str, agent_key: str, limit: int) -> Rows:
+    """Returns the statement for the tools that were called most, with their counts."""
+    return (
+        _counts()
+        .where(case_tools.c.user_sub == user_sub, case_tools.c.agent_key == agent_key)
+        .order_by(literal_column("calls").desc(), case_tools.c.tool)
+        .limit(limit)
+    )
+
+
+def one_tool(user_sub: str, agent_key: str, tool: str) -> Rows:
+    """Returns the statement for the counts of one tool; no row where it was never called."""
+    return _counts().where(*_of(user_sub, agent_key, tool))
+
+
+def forms_of(user_sub: str, agent_key: str, tool: str) -> Select[str, int]:
+    """Returns the statement for the forms of arguments that worked in most runs, at most FORMS."""
+    form = func.unnest(case_tools.c.forms).table_valued("form", name="forms").render_derived()
+    return (
+        select(form.c.form, func.count().label("runs"))
+        .select_from(case_tools.join(form, true()))
+        .where(*_of(user_sub, agent_key, tool))
+        .group_by(form.c.form)
+        .order_by(literal_column("runs").desc(), form.c.form)
+        .limit(FORMS)
+    )
+
+
+def failures_of(user_sub: str, agent_key: str, tool: str) -> Rows:
+    """Returns the statement for each cause and fix with how often they met; a fix of NULL is none."""
+    failure = _failures(case_tools)
+    return (
+        select(failure.c.cause, failure.c.fix, func.count().label("times"))
+        .select_from(case_tools.join(failure, true()))
+        .where(*_of(user_sub, agent_key, tool))
+        .group_by(failure.c.cause, failure.c.fix)
+        .order_by(literal_column("times").desc(), failure.c.cause, failure.c.fix)
+        .limit(FAILURES)
+    )
+
+
+def _counts() -> Rows:
+    timed = case((case_tools.c.duration_ms.is_not(None), case_tools.c.calls))
+    return select(
+        case_tools.c.tool,
+        func.sum(case_tools.c.calls).label("calls"),
+        func.sum(case_tools.c.errors).label("errors"),
+        func.count().label("cases"),
+        (cast(func.sum(case_tools.c.duration_ms), Float) / func.sum(timed)).label("mean_duration_ms"),
+        func.max(case_tools.c.created_at).label("last_used_at"),
+    ).group_by(case_tools.c.tool)
+
+
+def _of(user_sub: str, agent_key: str, tool: str) -> tuple[ColumnElement[bool], ...]:
+    return case_tools.c.user_sub == user_sub, case_tools.c.agent_key == agent_key, case_tools.c.tool == tool
+
+
+def _failures(table: FromClause) -> TableValuedAlias:
+    columns = column("cause", Text), column("fix", Text)
+    return (
+        func.jsonb_to_recordset(table.c.failures).table_valued(*columns, name="failure").render_derived(with_types=True)
+    )
+
+
+class ToolTrouble(Protocol):
+    """A tool that fails often, with one pair of a cause and what put it right, if there is any."""
+
+    tool: str
+    calls: int
+    errors: int
+    cause: str | None
+    fix: str | None
+
+
+def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
+    """Returns the statement for the tools of the cases that fail most, and its parameters.
+
+    It answers at most SHOWN_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
+    first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without any has one row with NULL.
+    """
+    return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids)}
+
+
+def _troubles() -> FastStatement[ToolTrouble]:
+    ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
+    chosen = case_tools.alias("chosen")
+    # an array, for a join might look each row of the profile up among the chosen ones
+    names = select(chosen.c.tool).distinct().where(chosen.c.user_sub == USER_SUB, chosen.c.case_id == any_(ids))
+    calls, errors = (cast(func.sum(case_tools.c[name]), Integer) for name in ("calls", "errors"))
+    worst = (
+        select(case_tools.c.tool, calls.label("calls"), errors.label("errors"))
+        .where(
+            case_tools.c.user_sub == USER_SUB,
+            case_tools.c.agent_key == AGENT_KEY,
+            case_tools.c.tool == any_(func.array(names.scalar_subquery(), type_=ARRAY(Text))),
+        )
+        .group_by(case_tools.c.tool)
+        .having(errors >= calls * literal_column(str(LEAST_RATE)), errors > literal_column("0"))
+        .order_by(errors.desc(), case_tools.c.tool)
+        .limit(literal_column(str(SHOWN_TOOLS)))
+        .cte("worst")
+        .prefix_with("MATERIALIZED")
+    )
+    run = case_tools.alias("run")
+    failure = _failures(run)
+    fixes = (
+        select(failure.c.cause, failure.c.fix, func.count().label("times"))
+        .select_from(run.join(failure, true()))
+        .where(
+            run.c.user_sub == USER_SUB,
+            run.c.agent_key == AGENT_KEY,
+            run.c.tool == worst.c.tool,
+            failure.c.fix.is_not(None),
+        )
+        .group_by(failure.c.cause, failure.c.fix)
+        .order_by(literal_column("times").desc(), failure.c.cause, failure.c.fix)
+        .limit(literal_column(str(SHOWN_FIXES)))
+        .lateral("fixes")
+    )
+    statement = (
+        select(*worst.c, fixes.c.cause, fixes.c.fix)
+        .select_from(worst.outerjoin(fixes, true()))
+        .where(may_enter())
+        .order_by(worst.c.errors.desc(), worst.c.tool, fixes.c.times.desc(), fixes.c.cause, fixes.c.fix)
+    )
+    return FastStatement.of(statement)
+
+
+_TROUBLES = _troubles()
+
+
+def lines(rows: Sequence[ToolTrouble]) -> Iterator[str]:
+    """Yields a line for each tool in the rows of ``troubles``."""
+    for tool, group in groupby(rows, key=lambda row: row.tool):
+        found = list(group)
+        fixes = [f"after {row.cause}, {row.fix}" for row in found if row.fix is not None]
+        calls, errors = found[0].calls, found[0].errors
+        counts = f"{calls} call{'s' * (calls != 1)}, {errors / calls:.0%} errors"
+        yield "; ".join([f"Tool {tool}: {counts}", *fixes])

@@ -1,0 +1,57 @@
+"""Every table of the case bank, in one MetaData.
+
+Every primary key, unique key and foreign key starts with ``user_sub``: row-level security, erasure
+and a distribution column all come from the same column. The exceptions are the tables about the service itself,
+which hold nothing of any user but digests: ``jobs``, ``master_keys``, ``installation_keys``, ``erasure_links``,
+``erasure_heads``, ``token_revocations`` and ``readmissions``. The migrations create what stands here, and
+``alembic check`` proves that the two agree.
+"""
+
+from retrieval.tables.audit import audit, audit_heads, audit_links
+from retrieval.tables.cases import case_embeddings, case_tools, cases
+from retrieval.tables.columns import metadata
+from retrieval.tables.decisions import decision_slots, decisions, rewards
+from retrieval.tables.facts import facts
+from retrieval.tables.findings import findings
+from retrieval.tables.fleets import contributions
+from retrieval.tables.installation import rate_limits
+from retrieval.tables.keys import user_keys
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import memories
+from retrieval.tables.policies import policies
+from retrieval.tables.procedures import procedure_reviews, procedures
+from retrieval.tables.profiles import llm_usage, profiles
+from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.sessions import session_summaries, sessions, turns
+
+__all__ = ["USER_TABLES", "metadata"]
+
+USER_TABLES = (
+    rewards,
+    procedure_reviews,
+    procedures,
+    case_tools,
+    llm_usage,
+    case_embeddings,
+    findings,
+    run_steps,
+    runs,
+    memories,
+    knowledge,
+    facts,
+    cases,
+    turns,
+    session_summaries,
+    sessions,
+    decision_slots,
+    decisions,
+    policies,
+    contributions,
+    audit_heads,
+    audit_links,
+    audit,
+    rate_limits,
+    user_keys,
+    profiles,
+)
+"""The tables that hold a user's data, in the order in which they can be emptied."""

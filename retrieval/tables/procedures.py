@@ -1,0 +1,111 @@
+"""The tables of procedures: each version, and the reviews of users."""
+
+from sqlalchemy import (
+    REAL,
+    Boolean,
+    Column,
+    Computed,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
+
+from retrieval.tables.columns import SEARCH_CONFIGURATION, created, metadata, one_of, user
+from retrieval.tables.kinds import (
+    AbstractionLevel,
+    ProcedureKind,
+    ProcedureOrigin,
+    ProcedureStatus,
+    QueryKind,
+    ReviewVerdict,
+)
+
+procedures = Table(
+    "procedures",
+    metadata,
+    user(),
+    Column("id", Uuid, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("agent_key", Text, nullable=False),
+    Column("kind", Text, nullable=False, server_default=text("'script'")),
+    Column("origin", Text, nullable=False, server_default=text("'rules'")),
+    Column("level", Text, comment="how abstract it is; null of a lesson from a failure"),
+    Column("status", Text, nullable=False, server_default=text("'active'")),
+    Column("pinned", Boolean, nullable=False, server_default=text("false"), comment="by hand: nothing replaces it"),
+    Column("parent_version", Integer, comment="the version that this one revises"),
+    Column("case_id", Uuid, comment="the run whose words it is made of; null once that was pruned"),
+    Column(
+        "record", JSONB, nullable=False, comment="procedure_name, semantic_description, …: the learned-procedure record"
+    ),
+    Column("task_type", Text, nullable=False, server_default=text("''")),
+    Column("trigger", Text, nullable=False, server_default=text("''"), comment="one sentence: when to use it"),
+    Column("domain", Text, nullable=False, server_default=text("''")),
+    Column("query_kind", Text, comment="what kind of thing its run was asked for; null: older than this column"),
+    Column("success_score", REAL, comment="of its run, 0 to 1; null: older than this column"),
+    Column("duration_ms", REAL, comment="of all calls of its run together; null: not told"),
+    Column("source_case_ids", ARRAY(Uuid), nullable=False, server_default=text("'{}'"), comment="runs merged into it"),
+    Column("occurrences", Integer, nullable=False, server_default=text("1")),
+    Column("uses", REAL, nullable=False, server_default=text("0")),
+    Column("use_reward", REAL, nullable=False, server_default=text("0"), comment="sum over uses"),
+    Column("last_used_at", DateTime(timezone=True)),
+    Column("search_text", Text, nullable=False, server_default=text("''")),
+    Column(
+        "search_vector",
+        TSVECTOR,
+        Computed(f"to_tsvector('{SEARCH_CONFIGURATION}'::regconfig, search_text)", persisted=True),
+    ),
+    Column("embedding_model", Text),
+    Column("embedding", ARRAY(REAL), comment="of the trigger, in the space of embedding_model"),
+    created(),
+    PrimaryKeyConstraint("user_sub", "id", "version"),
+    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
+    ForeignKeyConstraint(
+        ["user_sub", "id", "parent_version"],
+        ["procedures.user_sub", "procedures.id", "procedures.version"],
+        name="procedures_parent_fkey",
+        ondelete="CASCADE",
+    ),
+    one_of("kind", ProcedureKind),
+    one_of("origin", ProcedureOrigin),
+    one_of("level", AbstractionLevel),
+    one_of("status", ProcedureStatus),
+    one_of("query_kind", QueryKind),
+    Index(None, "user_sub", "case_id"),
+    Index(
+        "procedures_active_idx",
+        "user_sub",
+        "agent_key",
+        "id",
+        unique=True,
+        postgresql_where=text("status = 'active'"),
+    ),
+)
+
+procedure_reviews = Table(
+    "procedure_reviews",
+    metadata,
+    user(),
+    Column("procedure_id", Uuid, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("root_cause_right", Boolean, comment="null: not said"),
+    Column("steps_complete", Boolean, comment="null: not said"),
+    Column("note", Text, nullable=False, server_default=text("''"), comment="the reviewer's words, redacted"),
+    Column("actor", Text, nullable=False, comment="who reviewed it"),
+    created(),
+    PrimaryKeyConstraint("user_sub", "procedure_id", "version"),
+    ForeignKeyConstraint(
+        ["user_sub", "procedure_id", "version"],
+        ["procedures.user_sub", "procedures.id", "procedures.version"],
+        ondelete="CASCADE",
+    ),
+    one_of("verdict", ReviewVerdict),
+    comment="what a person found a version of a procedure to be; the newest review of each",
+)

@@ -1,0 +1,239 @@
+"""A backup brings everything back but whom it must not, and refuses what would lose or mix data."""
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import jwt
+import pytest
+
+from app.postgres import running
+from app.postgres.pools import service_database
+from retrieval.tables.metadata import metadata
+from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
+from tests.pages import blocks, python, shell
+from tests.policies import stored
+from writer.rights.signature import read, verified
+from writer.training import lifecycle
+
+Rows = dict[str, list[str]]
+
+AS_TOLD = blocks("backup.md", "sh")
+"""The commands of the page."""
+FOLDER = "/backups/2026-11-22"
+"""Where the page keeps a backup."""
+
+
+def refused(home: Path, *words: str, **settings: str) -> str:
+    """What the command says in refusing."""
+    command = (CASEBANK, *words)
+    done = subprocess.run(
+        command, env=surroundings(home, **settings), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+async def everything(home: Path) -> Rows:
+    """Every row of every table, as text, in an order of its own."""
+    with running(home) as server:
+        return await rows_of(server.url().replace("+asyncpg", ""))
+
+
+async def rows_of(address: str) -> Rows:
+    connection = await asyncpg.connect(address)
+    rows = {
+        name: sorted(row[0] for row in await connection.fetch(f"SELECT t::text FROM {name} AS t"))  # noqa: S608
+        for name in sorted(metadata.tables)
+    }
+    await connection.close()
+    return rows
+
+
+def of(rows: Rows, user: str) -> int:
+    return sum(user in row for name in rows for row in rows[name])
+
+
+def lived_in(home: Path) -> dict[str, str]:
+    """Lets alice and bob use a service, and returns their tokens."""
+    with Service(home) as service:
+        for user in ("alice", "bob"):
+            with service.client(user) as client:
+                case_id = retain(client, f"{user} waters the garden", tool_traces=[{"tool": "sh", "output": "done"}])
+                worked(client, case_id)
+                asked = client.post("/v1/retrieve", json={"agent": "a", "query": "water the garden"}).json()
+                client.post("/v1/feedback", json={"retrieval_id": asked["retrieval_id"], "thumb": "up"})
+        return {user: service.bearer(user)["Authorization"] for user in ("alice", "bob")}
+
+
+async def learn(home: Path, user: str) -> None:
+    """Leaves a policy's weights."""
+    with running(home) as server:
+        async with service_database(server.url()) as database, database.as_user(user, datetime.now(UTC)) as connection:
+            await lifecycle.add(connection, user, "a", stored())
+
+
+async def test_what_was_backed_up_as_the_page_has_it_comes_back_whole(tmp_path: Path):
+    backup, restore = AS_TOLD[0].replace(FOLDER, str(tmp_path / "one")).splitlines()
+    with new_home() as home:
+        lived_in(home)
+        await learn(home, "alice")
+        shell(home, backup)
+        before = await everything(home)
+        assert all(before[name] for name in ("cases", "case_embeddings", "policies", "audit", "user_keys"))
+        with Service(home) as service, service.client("alice") as client:
+            worked(client, retain(client, "something that is not in the backup"))
+        assert await everything(home) != before
+        shell(home, restore)
+        assert await everything(home) == before
+        with Service(home) as service, service.client("alice") as client:
+            (case,) = client.get("/v1/cases").json()["cases"]
+            whole = client.get(f"/v1/cases/{case['case_id']}").json()
+            assert whole["tool_traces"][0]["output"] == "done"  # the key that sealed it came along
+
+
+async def test_a_backup_from_before_a_rotation_comes_back_with_the_old_key_beside_the_new(tmp_path: Path):
+    new = os.urandom(32).hex()
+    with new_home() as home:
+        lived_in(home)
+        casebank(home, "backup", str(tmp_path / "one"))
+        kept = json.loads((home / "secrets.json").read_text())
+        both = {"CASEBANK_MASTER_KEY": new, "CASEBANK_MASTER_KEY_OLD": kept["master_key"]}
+        casebank(home, "rotate-key", "--yes", **both)
+        casebank(home, "backup", str(tmp_path / "two"), CASEBANK_MASTER_KEY=new)
+        restore = ("restore", str(tmp_path / "one"), "--replace")
+        assert "CASEBANK_MASTER_KEY_OLD" in refused(home, *restore, CASEBANK_MASTER_KEY=new)
+        casebank(home, *restore, **both)
+        casebank(home, "rotate-key", "--yes", **both)
+        assert await opened(home, new) == "done"
+        casebank(home, "restore", str(tmp_path / "two"), "--replace", CASEBANK_MASTER_KEY=new)
+        assert await opened(home, new) == "done"
+
+
+async def opened(home: Path, key: str) -> str:
+    """What Alice's tool answered, which is sealed."""
+    lines = casebank(home, "export", "--user", "alice", CASEBANK_MASTER_KEY=key).stdout.splitlines()
+    (case,) = [row for row in map(json.loads, lines) if row["type"] == "cases"]
+    return case["payload"]["tool_traces"][0]["output"]
+
+
+async def test_who_was_erased_after_the_backup_stays_erased(tmp_path: Path):
+    with new_home() as home:
+        tokens = lived_in(home)
+        casebank(home, "backup", str(tmp_path / "one"))
+        casebank(home, "purge", "--user", "alice", "--yes")
+        casebank(home, "restore", str(tmp_path / "one"), "--replace")
+        kept, _again = casebank(home, "purge", "--receipt", "--user", "alice", "--json").stdout.splitlines()
+        assert verified(read(kept))  # of the purge; the restore erased once more
+        rows = await everything(home)
+        assert of(rows, "alice") == 0
+        assert of(rows, "bob") > 0
+        with Service(home) as service, service.client("bob") as client:
+            assert len(client.get("/v1/cases").json()["cases"]) == 1
+            old = {"Authorization": tokens["alice"]}
+            assert client.get("/v1/cases", headers=old).status_code == 410
+
+
+async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(tmp_path: Path):
+    with new_home() as home:
+        tokens = {user: token.removeprefix("Bearer ") for user, token in lived_in(home).items()}
+        tokens |= {user: casebank(home, "token", "--user", user).stdout.strip() for user in ("carol", "dave")}
+        casebank(home, "token", "revoke", "--user", "carol")
+        casebank(home, "backup", str(tmp_path / "one"))
+        jti = jwt.decode(tokens["alice"], options={"verify_signature": False})["jti"]
+        casebank(home, "token", "revoke", "--jti", jti, "--why", "laptop lost")
+        casebank(home, "token", "revoke", "--user", "bob")
+        before = await what_is_revoked(home)
+        assert len(before) == 3
+        for _ in range(2):
+            casebank(home, "restore", str(tmp_path / "one"), "--replace")
+            assert await what_is_revoked(home) == before
+        with Service(home) as service, service.client("dave") as client:
+            bearers = {user: {"Authorization": f"Bearer {token}"} for user, token in tokens.items()}
+            found = {user: client.get("/v1/cases", headers=bearers[user]).status_code for user in bearers}
+        assert found == {"alice": 401, "bob": 401, "carol": 401, "dave": 200}
+
+
+async def what_is_revoked(home: Path) -> list[dict[str, Any]]:
+    """The revocations, less their numbers, which are given anew."""
+    with running(home) as server:
+        connection = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+        rows = await connection.fetch("SELECT * FROM token_revocations ORDER BY revoked_at")
+        await connection.close()
+    return [{name: value for name, value in row.items() if name != "number"} for row in rows]
+
+
+async def test_on_a_new_machine_receipts_say_who_was_erased(tmp_path: Path):
+    with new_home() as home, new_home() as other:
+        tokens = lived_in(home)
+        casebank(home, "backup", str(tmp_path / "one"))
+        receipt = tmp_path / "receipt.json"
+        receipt.write_text(casebank(home, "purge", "--user", "alice", "--yes", "--json").stdout)
+        stranger = {"user_sha256": "0" * 64, "erased_at": "2026-01-01T00:00:00+00:00"}
+        (tmp_path / "stranger.json").write_text(json.dumps(stranger))
+        other.mkdir()
+        (other / "secrets.json").write_bytes((home / "secrets.json").read_bytes())
+        (verify,) = blocks("operating.md", "python")
+        python(home, verify, given=[str(receipt)])
+        files = {FOLDER: "one", "receipt-1.json": receipt.name, "receipt-2.json": "stranger.json"}
+        restore = AS_TOLD[1]
+        for told, name in files.items():
+            assert told in restore
+            restore = restore.replace(told, str(tmp_path / name))
+        shell(other, restore)
+        rows = await everything(other)
+        assert of(rows, "alice") == 0
+        assert of(rows, "bob") > 0
+        assert any("0" * 64 in row for row in rows["erasures"])
+        with Service(other) as service, service.client("bob") as client:
+            assert client.get("/v1/cases", headers={"Authorization": tokens["alice"]}).status_code == 410
+
+
+async def test_a_restore_refuses_what_would_lose_or_mix_data(tmp_path: Path):
+    folder = tmp_path / "one"
+    with new_home() as home, new_home() as other:
+        lived_in(home)
+        casebank(home, "backup", str(folder))
+        assert "not empty" in refused(home, "backup", str(folder))
+        assert "--replace" in refused(home, "restore", str(folder))
+        assert "master key" in refused(other, "restore", str(folder))
+        assert "no backup" in refused(home, "restore", str(tmp_path / "nowhere"))
+        bad = tmp_path / "bad.json"
+        bad.write_text("{}")
+        assert "no receipt" in refused(home, "restore", str(folder), "--replace", "--receipt", str(bad))
+        with Service(home):
+            assert "stop the service" in refused(home, "restore", str(folder), "--replace")
+        before = await everything(home)
+        with (folder / "casebank.dump").open("ab") as dump:
+            dump.write(b"x")
+        assert "sha256" in refused(home, "restore", str(folder), "--replace")
+        assert await everything(home) == before
+
+
+def test_where_there_is_no_bank_there_is_nothing_to_back_up(tmp_path: Path):
+    with new_home() as home:
+        assert "no bank" in refused(home, "backup", str(tmp_path / "one"))
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_backup_is_its_owners_alone_and_holds_no_key(tmp_path: Path):
+    folder = tmp_path / "one"
+    with new_home() as home:
+        lived_in(home)
+        casebank(home, "backup", str(folder))
+        secrets: dict[str, Any] = json.loads((home / "secrets.json").read_text())
+    assert folder.stat().st_mode & 0o077 == 0
+    for file in folder.iterdir():
+        assert file.stat().st_mode & 0o077 == 0
+        assert secrets["master_key"].encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize("words", [("backup",), ("restore", "--replace")], ids=str)
+def test_a_database_of_ones_own_is_left_to_its_own_tools(tmp_path: Path, words: tuple[str, ...]):
+    said = refused(tmp_path, words[0], str(tmp_path / "b"), *words[1:], DATABASE_URL="postgresql://nowhere/x")
+    assert "DATABASE_URL is set" in said

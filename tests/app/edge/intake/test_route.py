@@ -1,0 +1,123 @@
+"""Routes that take a body: none reads from somebody unknown, and all say what is too much."""
+
+import re
+from typing import Annotated, Any
+from uuid import uuid4
+
+import pytest
+from fastapi import APIRouter, Body
+from starlette.types import Message
+
+from app.edge.dependencies import Caller
+from app.edge.intake.route import BodyRoute, include
+from app.schemas.policy import AgentIn
+from tests.service import Service, User
+
+
+def with_body(service: Service) -> list[tuple[str, str]]:
+    """The method and path of each operation that takes a body, its parameters filled in."""
+    return [
+        (method.upper(), re.sub(r"\{\w+\}", str(uuid4()), path))
+        for path, methods in service.app.openapi()["paths"].items()
+        for method, operation in methods.items()
+        if "requestBody" in operation
+    ]
+
+
+async def call(
+    service: Service, method: str, path: str, *headers: tuple[bytes, bytes], announced: bytes = b"3900000"
+) -> int:
+    """The status of the answer to a request whose body is never to be read."""
+    statuses: list[int] = []
+
+    async def read() -> Message:
+        raise AssertionError("the body was read")
+
+    async def answer(message: Message) -> None:
+        statuses.extend([message["status"]] if "status" in message else [])
+
+    scope: dict[str, Any] = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "scheme": "http",
+        "root_path": "",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "client": ("x", 1),
+        "headers": [(b"content-type", b"application/json"), (b"content-length", announced), *headers],
+        "server": ("casebank", 80),
+    }
+    await service.app(scope, read, answer)
+    return statuses[0]
+
+
+async def test_no_body_of_somebody_unknown_is_read(service: Service):
+    operations = with_body(service)
+    assert len(operations) >= 10
+    forged = b"authorization", b"Bearer " + service.token("alice", audience="elsewhere").encode()
+    for method, path in operations:
+        assert await call(service, method, path) == 401, path
+        assert await call(service, method, path, forged) == 401, path
+
+
+async def test_a_body_that_nobody_asked_for_is_not_read(service: Service):
+    bearer = b"authorization", b"Bearer " + service.token("alice").encode()
+    assert await call(service, "GET", "/healthz") == 200
+    assert await call(service, "POST", "/nowhere", bearer) == 404
+    assert await call(service, "DELETE", "/v1/retain", bearer) == 405
+
+
+async def test_a_body_that_announces_too_many_bytes_is_not_read(service: Service):
+    bearer = b"authorization", b"Bearer " + service.token("alice").encode()
+    for method, path in with_body(service):
+        assert await call(service, method, path, bearer, announced=b"9" * 30) == 413, path
+
+
+async def test_what_is_no_json_is_told_with_the_place_and_the_reason(alice: User):
+    headers = {"Content-Type": "application/json"}
+    answer = await alice.http.post("/v1/retrieve", content=b"{'agent': 'a'}", headers=headers)
+    why = "JSON decode error: Expecting property name enclosed in double quotes"
+    assert (answer.status_code, answer.json()["errors"]) == (422, [{"field": "body.1", "message": why}])
+
+
+def test_every_operation_with_a_body_says_what_is_too_much(service: Service):
+    for path, methods in service.app.openapi()["paths"].items():
+        for operation in methods.values():
+            if "requestBody" in operation:
+                told = operation["responses"]["413"]
+                assert "200,000 values, 100,000 fields and 250 levels" in told["description"], path
+                assert list(told["content"]) == ["application/problem+json"], path
+
+
+def test_a_route_of_another_class_is_not_included(service: Service):
+    router = APIRouter()
+
+    @router.post("/any")
+    async def take(body: AgentIn, caller: Caller) -> None:
+        """Takes what it gets."""
+
+    with pytest.raises(TypeError, match="BodyRoute"):
+        include(service.app, router)
+
+
+def test_a_route_that_takes_a_body_without_asking_who_calls_is_not_made():
+    router = APIRouter(route_class=BodyRoute)
+
+    async def take(body: AgentIn) -> None:
+        """Takes what it gets."""
+
+    with pytest.raises(TypeError, match="does not ask who calls"):
+        router.post("/any")(take)
+
+
+def test_a_body_that_no_other_process_could_validate_is_not_made():
+    router = APIRouter(route_class=BodyRoute)
+
+    async def take(caller: Caller, body: Annotated[dict[str, int] | None, Body()] = None) -> None:
+        """Takes what it gets."""
+
+    with pytest.raises(TypeError, match="no class"):
+        router.post("/any")(take)

@@ -1,0 +1,31 @@
+"""What every route asks for: who calls, for whom, and since when they may."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+from app.auth.tokens import ACT_AS
+from tests.service import Service
+
+
+async def test_who_acts_for_another_is_the_actor_and_the_other_the_owner(service: Service):
+    backend = await service.http(service.token("backend", scope=ACT_AS))
+    user = f"user-{uuid.uuid4()}"
+    run = {"agent": "a", "task": "water the plants", "outcome": "success"}
+    answer = await backend.post("/v1/retain", json=run, headers={"X-Casebank-User": user})
+    assert answer.status_code == 202
+    owner = await service.user(user)
+    ((source,),) = await owner.rows("SELECT source FROM cases WHERE user_sub = :user_sub")
+    assert source == "backend"
+
+
+async def test_a_caller_may_since_the_token_was_issued(service: Service):
+    user = f"user-{uuid.uuid4()}"
+    old = await service.http(service.token(user, age=timedelta(minutes=5)))
+    async with service.runtime.database.as_eraser(user) as connection:
+        await connection.exec_driver_sql(
+            "INSERT INTO erasures (user_sub, erased_at, receipt)"
+            " VALUES (encode(sha256(convert_to(current_setting('app.user_sub'), 'UTF8')), 'hex'), $1, '{}')",
+            (datetime.now(UTC) - timedelta(minutes=1),),
+        )
+    assert (await old.get("/v1/cases")).status_code == 410
+    assert (await (await service.http(service.token(user))).get("/v1/cases")).status_code == 200

@@ -1,0 +1,174 @@
+"""Jobs: done whenever they are due, tried again after any failure, and stopped at once."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from app.jobs.jobs import Backoff, Job, beside
+from app.jobs.records import JobRecords
+from app.postgres.pools import service_database
+
+SOON = Backoff(first_s=0.01, last_s=0.02)
+ENOUGH_S = 10.0
+
+
+@pytest.fixture(scope="module")
+async def records(database_url: str) -> AsyncIterator[JobRecords]:
+    async with service_database(database_url) as database:
+        yield JobRecords(database)
+
+
+@pytest.fixture
+def name() -> str:
+    return f"job-{uuid4()}"
+
+
+@dataclass
+class Work:
+    """Work that fails as often as it is told to."""
+
+    fails: int = 0
+    error: type[BaseException] = KeyError
+    done: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self) -> None:
+        self.changed.set()
+        if self.fails:
+            self.fails -= 1
+            raise self.error("what a user wrote")
+        self.done += 1
+
+    async def until(self, done: int) -> None:
+        async with asyncio.timeout(ENOUGH_S):
+            while self.done < done:
+                self.changed.clear()
+                await self.changed.wait()
+
+
+async def remembered(records: JobRecords, name: str, *, failures: int) -> None:
+    async with asyncio.timeout(ENOUGH_S):
+        while (await records.of(name)).failures != failures:  # noqa: ASYNC110 - the database tells nobody
+            await asyncio.sleep(0.01)
+
+
+def metric(metric_name: str, job: str) -> float | None:
+    return REGISTRY.get_sample_value(metric_name, {"job": job})
+
+
+async def test_work_is_done_again_and_again(name: str):
+    work = Work()
+    async with beside([Job(name, 0.01, work).run]):
+        await work.until(done=3)
+
+
+async def test_work_that_fails_is_tried_again_logged_without_its_words_and_counted(name: str):
+    work = Work(fails=3)
+    with capture_logs() as logged:
+        async with beside([Job(name, 0.01, work).run]):
+            await work.until(done=1)
+    failed = [event for event in logged if event["event"] == "job.failed"]
+    assert [(event["job"], event["error"], event["in_a_row"]) for event in failed] == [
+        (name, "KeyError", number) for number in (1, 2, 3)
+    ]
+    assert "what a user wrote" not in str(logged)
+    assert metric("casebank_job_failures_total", name) == 3
+
+
+async def test_a_cancellation_that_nobody_asked_the_job_for_is_a_failure_like_any_other(name: str):
+    work = Work(fails=2, error=asyncio.CancelledError)
+    with capture_logs() as logged:
+        async with beside([Job(name, 0.01, work).run]):
+            await work.until(done=1)
+    assert [event["error"] for event in logged if event["event"] == "job.failed"] == ["CancelledError"] * 2
+
+
+async def test_the_number_of_failures_is_known_before_the_first_and_the_last_success_after_it(name: str):
+    work = Work()
+    async with beside([Job(name, 0.05, work).run]):
+        await asyncio.sleep(0)
+        assert metric("casebank_job_failures_total", name) == 0
+        assert metric("casebank_job_last_success_timestamp_seconds", name) is None
+        await work.until(done=2)
+    assert metric("casebank_job_last_success_timestamp_seconds", name) > 1e9
+
+
+def test_the_wait_after_failures_doubles_up_to_a_limit():
+    waits = [Backoff(first_s=60, last_s=3600).after_s(failures) for failures in (1, 2, 3, 7, 8, 10_000)]
+    assert waits == [60, 120, 240, 3600, 3600, 3600]
+
+
+async def test_the_database_remembers_success_and_failure(records: JobRecords, name: str):
+    work = Work(fails=2)
+    async with beside([Job(name, 0.02, work, records, SOON).run]):
+        await work.until(done=1)
+        await remembered(records, name, failures=0)
+    record = await records.of(name)
+    assert record.since_success is not None
+    assert record.last_error is None
+
+
+async def test_the_type_of_the_last_error_is_remembered(records: JobRecords, name: str):
+    async with beside([Job(name, 30, Work(fails=99), records, SOON).run]):
+        pass  # never due: it has been known for no time
+    assert (await records.of(name)).last_error is None
+    async with beside([Job(name, 0.02, Work(fails=99), records, SOON).run]):
+        await remembered(records, name, failures=2)
+    assert (await records.of(name)).last_error == "KeyError"
+
+
+async def test_work_that_is_overdue_since_before_the_start_is_done_soon_and_other_work_is_not(
+    records: JobRecords, name: str
+):
+    await records.of(name)
+    await asyncio.sleep(1.1)
+    await records.of(f"{name}-new")
+    overdue, new = Work(), Work()
+    jobs = [Job(name, 1.0, overdue, records, SOON), Job(f"{name}-new", 60.0, new, records, SOON)]
+    async with asyncio.timeout(0.9), beside([job.run for job in jobs]):
+        await overdue.until(done=1)
+    assert new.done == 0
+
+
+async def test_a_database_that_is_away_ends_no_job(name: str):
+    work = Work()
+    async with (
+        service_database("postgresql://127.0.0.1:1/nowhere", timeout_s=0.5) as database,
+        asyncio.timeout(ENOUGH_S),
+        beside([Job(name, 0.01, work, JobRecords(database), SOON).run]),
+    ):
+        while metric("casebank_job_failures_total", name) != 2:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+    assert work.done == 0
+
+
+async def stuck() -> None:
+    """Turns its cancellation into an error, as some database drivers do."""
+    try:
+        await asyncio.sleep(ENOUGH_S * 10)
+    except asyncio.CancelledError:
+        raise RuntimeError("the connection was closed") from None
+
+
+async def failing() -> None:
+    raise KeyError
+
+
+@pytest.mark.parametrize("work", [stuck, failing, Work()])
+async def test_no_job_keeps_the_service_from_stopping(name: str, work: Callable[[], Awaitable[None]]):
+    async with asyncio.timeout(ENOUGH_S), beside([Job(name, 0.01, work).run]):
+        await asyncio.sleep(0.05)
+
+
+async def test_what_ended_beside_the_block_is_logged_when_the_block_ends(name: str):
+    with capture_logs() as logged, suppress(ValueError):
+        async with beside([failing]):
+            await asyncio.sleep(0.01)
+            raise ValueError(name)
+    assert [(event["event"], event["error"]) for event in logged] == [("job.ended", "KeyError")]

@@ -1,0 +1,105 @@
+"""What the service does by the clock: it keeps to the settings, and goes on after a failure."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from app.jobs.jobs import beside
+from app.jobs.records import JobRecords
+from app.jobs.schedule import POSTGRES, TRAINING, UPKEEP, jobs_of, periods, upkeep
+from app.runtime import Runtime, running
+from app.settings import Settings
+from app.training.processes import Trainings
+from writer.author import Author
+from writer.retain.retain import retain
+from writer.run import FinishedRun
+
+DEADLOCK = """
+CREATE FUNCTION deadlocked() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END $$;
+CREATE TRIGGER deadlocked BEFORE DELETE ON cases EXECUTE FUNCTION deadlocked();
+"""
+
+
+def settings(url: str | None, home: Path, **more: Any) -> Settings:
+    given = {"home": home, "database_url": url, "master_key": "5" * 64, **more}
+    return Settings(**given)
+
+
+@pytest.fixture
+async def owner(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    yield connection
+    await connection.close()
+
+
+async def prune_one_two_days_ago(runtime: Runtime, owner: asyncpg.Connection) -> str:
+    """Returns the user of a case that was pruned then."""
+    user = f"user-{uuid4()}"
+    run = FinishedRun(agent="agent", task="a task", outcome="success")
+    await retain(runtime.database, runtime.keyring, run, Author(user, "test", datetime.now(UTC)))
+    await owner.execute(
+        "UPDATE cases SET status = 'pruned', pruned_at = now() - interval '2 days' WHERE user_sub = $1", user
+    )
+    return user
+
+
+async def until(runtime: Runtime, job: str, enough: Callable[[int], bool]) -> None:
+    """Waits for as many failures in a row as are enough."""
+    async with asyncio.timeout(60):
+        while not enough((await JobRecords(runtime.database).of(job)).failures):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+
+
+async def cases_of(owner: asyncpg.Connection, user: str) -> int:
+    return await owner.fetchval("SELECT count(*) FROM cases WHERE user_sub = $1", user)
+
+
+@pytest.mark.parametrize(("kept_days", "left"), [(1, 0), (3, 1)])
+async def test_upkeep_keeps_pruned_cases_for_as_long_as_the_settings_say(
+    database_url: str, tmp_path: Path, owner: asyncpg.Connection, kept_days: int, left: int
+):
+    async with running(settings(database_url, tmp_path, pruned_kept_days=kept_days)) as runtime:
+        user = await prune_one_two_days_ago(runtime, owner)
+        await upkeep(runtime)
+    assert await cases_of(owner, user) == left
+
+
+async def test_upkeep_goes_on_after_a_deadlock(database_url: str, tmp_path: Path, owner: asyncpg.Connection):
+    often = settings(database_url, tmp_path, upkeep_every_s=0.05, pruned_kept_days=1)
+    async with running(often) as runtime:
+        user = await prune_one_two_days_ago(runtime, owner)
+        await owner.execute(DEADLOCK)
+        async with beside([job.run for job in jobs_of(runtime, Trainings(often))]):
+            await until(runtime, UPKEEP, lambda failures: failures >= 2)
+            await owner.execute("DROP FUNCTION deadlocked CASCADE")
+            await until(runtime, UPKEEP, lambda failures: failures == 0)
+    assert await cases_of(owner, user) == 0
+
+
+async def test_training_that_fails_is_a_failure_of_the_job(database_url: str, tmp_path: Path):
+    broken = settings(database_url, tmp_path, train_every_s=0.05, master_key=None)
+    async with running(settings(database_url, tmp_path)) as runtime:
+        (tmp_path / "secrets.json").write_text("not JSON, so no process can read its key")
+        jobs = jobs_of(replace(runtime, settings=broken), Trainings(broken))
+        async with beside([job.run for job in jobs if job.name == TRAINING]):
+            await until(runtime, TRAINING, lambda failures: failures > 0)
+        assert (await JobRecords(runtime.database).of(TRAINING)).last_error == "TrainingFailed"
+
+
+def test_training_that_is_switched_off_is_no_job(tmp_path: Path):
+    assert periods(settings(None, tmp_path, train_every_s=0, upkeep_every_s=60)) == {UPKEEP: timedelta(minutes=1)}
+
+
+async def test_only_its_own_postgres_is_watched(database_url: str, tmp_path: Path):
+    async with running(settings(database_url, tmp_path)) as runtime:
+        theirs = jobs_of(runtime, Trainings(runtime.settings))
+        own = jobs_of(replace(runtime, settings=settings(None, tmp_path)), Trainings(runtime.settings))
+    assert {job.name for job in own} - {job.name for job in theirs} == {POSTGRES}

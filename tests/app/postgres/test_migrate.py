@@ -1,0 +1,130 @@
+"""Migrations beside a living service: they get their tables soon, or give them up."""
+
+import asyncio
+import time
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from app.postgres import EmbeddedPostgres
+from app.postgres.migrate import MigrationRefused, SchemaInUse, migrate
+from app.postgres.pools import dsn
+from tests.conftest import new_database
+
+MIGRATION_LOCK = 0x6361736562616E6B  # as in alembic/env.py, which only alembic can import
+
+
+@pytest.fixture
+async def url(postgres: EmbeddedPostgres) -> str:
+    url = await new_database(postgres)
+    await migrate(url, "0003")
+    return url
+
+
+async def connected(url: str) -> asyncpg.Connection:
+    return await asyncpg.connect(dsn(url))
+
+
+async def revision(connection: asyncpg.Connection) -> str:
+    return await connection.fetchval("SELECT version_num FROM alembic_version")
+
+
+async def test_a_migration_beside_a_long_transaction_gives_up_with_one_line_and_lets_queries_through(url: str):
+    long, other = await connected(url), await connected(url)
+    transaction = long.transaction()
+    await transaction.start()
+    await long.fetch("SELECT * FROM cases")
+    migration = asyncio.create_task(migrate(url))
+    await asyncio.sleep(1)
+    began = time.perf_counter()
+    await other.fetch("SELECT * FROM cases")  # which waits behind the migration, and goes on when that gives up
+    assert time.perf_counter() - began < 10
+    with pytest.raises(SchemaInUse, match="another transaction holds") as caught:
+        await migration
+    assert "\n" not in str(caught.value)
+    assert await revision(other) == "0003"
+    await transaction.rollback()
+    await migrate(url)
+    assert await revision(other) != "0003"
+    for connection in (long, other):
+        await connection.close()
+
+
+async def test_one_that_comes_while_another_migrates_waits_for_it_however_long_that_takes(url: str):
+    first = await connected(url)
+    transaction = first.transaction()
+    await transaction.start()
+    await first.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+    second = asyncio.create_task(migrate(url))
+    await asyncio.sleep(6)
+    assert not second.done()
+    await transaction.rollback()
+    await second
+    assert await revision(first) != "0003"
+    await first.close()
+
+
+async def test_a_revision_below_the_current_one_is_gone_down_to(url: str):
+    await migrate(url, "0001")
+    connection = await connected(url)
+    assert await revision(connection) == "0001"
+    await migrate(url, "+1")
+    assert await revision(connection) == "0002"
+    await migrate(url, "-1")
+    assert await revision(connection) == "0001"
+    await connection.close()
+
+
+async def test_a_login_without_rights_a_missing_database_and_an_unknown_revision_are_one_line_each(
+    postgres: EmbeddedPostgres, url: str
+):
+    owner = await connected(url)
+    await owner.execute(f"CREATE ROLE weak_{(name := uuid4().hex)} LOGIN")
+    await owner.close()
+    weak = postgres.url((await database_of(url)), f"weak_{name}")
+    for place, revision, words in (
+        (weak, "head", "the login may not migrate"),
+        (postgres.url("nowhere"), "head", 'database "nowhere" does not exist'),
+        (url, "0999", "0999"),
+    ):
+        with pytest.raises(MigrationRefused, match=words) as caught:
+            await migrate(place, revision)
+        assert "\n" not in str(caught.value)
+
+
+async def test_a_login_that_is_no_superuser_is_told_all_that_it_lacks_and_migrates_once_it_has_it(
+    postgres: EmbeddedPostgres,
+):
+    name, login = f"t{uuid4().hex}", f"plain_{uuid4().hex}"
+    admin = await connected(postgres.url("postgres"))
+    await admin.execute(f"CREATE DATABASE {name}")
+    await admin.execute(f"CREATE ROLE {login} LOGIN")
+    await admin.close()
+    place, owner = postgres.url(name, login), await connected(postgres.url(name))
+    with pytest.raises(MigrationRefused) as caught:
+        await migrate(place)
+    _, _, lacking = str(caught.value).partition("the login may not migrate as it is: ")
+    statements = [each.partition(", in the database")[0] for each in lacking.split("; ")]
+    assert [each.split()[0] for each in statements] == ["GRANT", "GRANT", "CREATE"]
+    assert await owner.fetchval("SELECT count(*) FROM pg_class WHERE relname = 'alembic_version'") == 0
+    for statement in statements:
+        await owner.execute(statement)
+    await migrate(place, "0019")
+    with pytest.raises(MigrationRefused, match=f"log in as {login}"):
+        await migrate(postgres.url(name, await another(owner)))
+    await migrate(place)
+    assert await revision(owner) != "0019"
+    await owner.close()
+
+
+async def another(owner: asyncpg.Connection) -> str:
+    await owner.execute(f"CREATE ROLE {(name := f'plain_{uuid4().hex}')} LOGIN")
+    return name
+
+
+async def database_of(url: str) -> str:
+    connection = await connected(url)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.close()
+    return name

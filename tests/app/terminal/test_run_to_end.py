@@ -1,0 +1,54 @@
+"""What never ends by itself ends when it is told to, wherever the signal finds it."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from app.terminal.run_to_end import until_told_to_stop
+
+PATIENCE_S = 20.0
+
+
+class SignalledInTheCollector:
+    """Python forgets an exception that a signal's handler raises in here."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_a_signal_amid_a_callback_ends_the_work_after_its_clean_up(number: signal.Signals):
+    cleaned_up = []
+
+    async def work() -> None:
+        SignalledInTheCollector(number)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned_up.append(True)
+
+    async with asyncio.timeout(PATIENCE_S):
+        await until_told_to_stop(work())
+    assert cleaned_up
+
+
+async def test_an_error_of_the_work_is_raised():
+    async def work() -> None:
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        await until_told_to_stop(work())
+
+
+async def test_who_cancels_it_cancels_the_work():
+    cancelled = asyncio.ensure_future(until_told_to_stop(asyncio.sleep(3600)))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
