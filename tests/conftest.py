@@ -21,6 +21,11 @@ pytest_plugins = ["tests.service"]
 TEMPLATES: dict[tuple[EmbeddedPostgres, str], str] = {}
 """The migrated database that others are copied from, by server and setting of pgvector; nobody uses it itself."""
 
+WAITING = """
+SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database() AND NOT granted
+"""
+"""Counts the locks of the database that somebody waits for."""
+
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     # Each process that a test starts would compile all of casebank again, two seconds of it. What one compiled
     # is kept for the others, and not beside the sources, where it is not wanted.

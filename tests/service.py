@@ -22,7 +22,7 @@ from app.settings import Settings
 from tests.app.documented import errors_are_documented
 from writer.privacy.words import Words
 
-SETTLES_WITHIN_S = 30
+SETTLES_WITHIN_S = 60
 AGENT = "operator"
 
 

@@ -26,6 +26,9 @@ CASEBANK = str(Path(sys.executable).parent / "casebank")
 PATIENCE = 1200
 """How often `until` looks, twenty times a second, before it gives up."""
 
+ANSWER_S = 60.0
+"""Seconds that a client of a test waits for an answer: the machine may be busy with other things."""
+
 CERTIFICATES = ssl.create_default_context()
 """Read once: each client of httpx reads them for itself otherwise, which takes 50 ms of a processor."""
 
@@ -39,6 +42,11 @@ def until(found: Callable[[], T]) -> T:
             return result
         time.sleep(0.05)
     raise AssertionError("it never came")
+
+
+def get(url: str, **more: Any) -> httpx.Response:
+    """Sends one request and returns the answer."""
+    return httpx.get(url, timeout=ANSWER_S, verify=CERTIFICATES, **more)
 
 
 def surroundings(home: Path, **settings: str) -> dict[str, str]:
@@ -129,7 +137,7 @@ class Service:
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
         with suppress(httpx.TransportError):
-            return httpx.get(f"{self.url}/readyz", verify=CERTIFICATES).status_code == 200
+            return get(f"{self.url}/readyz").status_code == 200
         return False
 
     def end(self, number: signal.Signals) -> int:
@@ -157,7 +165,7 @@ class Service:
         return {"Authorization": f"Bearer {token}"}
 
     def client(self, user: str) -> httpx.Client:
-        return httpx.Client(base_url=self.url, headers=self.bearer(user), timeout=60, verify=CERTIFICATES)
+        return httpx.Client(base_url=self.url, headers=self.bearer(user), timeout=ANSWER_S, verify=CERTIFICATES)
 
 
 def retain(client: httpx.Client, task: str, **more: Any) -> str:

@@ -161,7 +161,7 @@ async def test_a_pause_ends_by_itself(process: MakeProcess):
     here = process(share=1.0)
     here.turns.clock = asyncio.get_running_loop().time
     await crowd(here)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
             await asyncio.sleep(0.01)
     assert "flood" in here.running()

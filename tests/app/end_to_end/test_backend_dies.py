@@ -1,8 +1,6 @@
 """A server that recovers, or has no connection left, is waited for: nobody starts it again, and nobody stops it."""
 
 import asyncio
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -13,7 +11,7 @@ import pytest
 
 from app import postgres
 from app.jobs.schedule import REVIVE_EVERY_S
-from tests.app.processes import Service, new_home, postgres_processes, postmaster_pid, retain, until, worked
+from tests.app.processes import Service, new_home, postgres_processes, postmaster_pid, until, worked
 
 KILLS = 4
 
@@ -34,20 +32,38 @@ def backends(service: Service) -> list[psutil.Process]:
     return found
 
 
-def answers(service: Service, client: httpx.Client) -> bool:
+def kill_backend(service: Service, number: int) -> None:
+    """Kills the backend of this number, counted anew from the first after the last; waits until there is one."""
+
+    def killed() -> bool:
+        with suppress(psutil.NoSuchProcess):
+            if here := backends(service):
+                here[number % len(here)].kill()
+                return True
+        return False
+
+    until(killed)
+
+
+def retained(client: httpx.Client, task: str) -> str | None:
+    """Returns the case's id, or None where the service does not take the run just now."""
     with suppress(httpx.TransportError):
-        body = {"agent": "a", "task": "is anybody there", "outcome": "success"}
-        return client.post("/v1/retain", json=body).status_code == 202
-    return False
+        answer = client.post("/v1/retain", json={"agent": "a", "task": task, "outcome": "success"})
+        return answer.json()["case_id"] if answer.status_code == 202 else None
+    return None
+
+
+def answers(client: httpx.Client) -> bool:
+    return retained(client, "is anybody there") is not None
 
 
 def test_kill_9_of_one_backend_is_survived_by_the_server_and_the_service_is_back_soon(service: Service):
     postmaster = postmaster_pid(service.home)
     with service.client("killed-backend") as client:
         for number in range(KILLS):
-            kept = retain(client, f"before kill {number}")
-            os.kill(backends(service)[number % len(backends(service))].pid, signal.SIGKILL)
-            until(lambda: answers(service, client))
+            kept = until(lambda: retained(client, f"before kill {number}"))  # noqa: B023 - called at once
+            kill_backend(service, number)
+            until(lambda: answers(client))
             worked(client, kept)
     assert postmaster_pid(service.home) == postmaster
 
@@ -74,10 +90,10 @@ async def much_to_recover(service: Service) -> None:
 async def test_a_server_that_recovers_for_seconds_is_neither_stopped_nor_started(service: Service):
     postmaster = postmaster_pid(service.home)
     with service.client("long-recovery") as client:
-        kept = retain(client, "before the long recovery")
+        kept = until(lambda: retained(client, "before the long recovery"))
         await much_to_recover(service)
-        os.kill(backends(service)[0].pid, signal.SIGKILL)
-        await asyncio.to_thread(until, lambda: answers(service, client))
+        kill_backend(service, 0)
+        await asyncio.to_thread(until, lambda: answers(client))
         worked(client, kept)
     assert postmaster_pid(service.home) == postmaster
     assert "shutdown request" not in (service.home / "postgres.log").read_text()
@@ -98,5 +114,5 @@ async def test_while_every_slot_is_taken_a_start_waits_and_the_service_says_come
             await connection.close()
         assert (await waiting).pid == postmaster
         await asyncio.to_thread(postgres.release, service.home)
-        await asyncio.to_thread(until, lambda: answers(service, client))
+        await asyncio.to_thread(until, lambda: answers(client))
     assert postmaster_pid(service.home) == postmaster

@@ -33,7 +33,7 @@ RUNS = 50
 """How many each client retains."""
 UNDER_WAY = 40
 """How many acknowledgements there are, of all the clients, before anything dies."""
-TRIES = 600
+TRIES = 1200
 LEASE_S = "3"
 """A case that a killed worker held waits for its lease to end: not for the usual minute here."""
 

@@ -17,7 +17,7 @@ from app.postgres.pools import dsn
 from app.processes.own_service import free_port
 from app.settings import Settings
 from tests.app.auth.test_tokens_published_keys import Issuer, issuer, rsa  # noqa: F401 - a fixture
-from tests.app.processes import CASEBANK, CERTIFICATES, new_home, surroundings, until, worked
+from tests.app.processes import CASEBANK, CERTIFICATES, get, new_home, surroundings, until, worked
 from tests.app.tokens import bearer
 from tests.pages import blocks, shell
 from tests.paths import ROOT
@@ -102,12 +102,12 @@ def test_two_replicas_and_a_worker_are_one_service(issuer: Issuer, tmp_path: Pat
         found = other.post("/v1/retrieve", json={"agent": "a", "query": "water the garden"}).json()
         assert [each["case_id"] for each in found["cases"]] == [case_id]
         strange = {"Authorization": bearer(key=rsa("stranger"), alg="RS256", kid="one", iss=ISSUER)}
-        assert httpx.get(f"{urls[0]}/v1/cases", headers=strange).status_code == 401
+        assert get(f"{urls[0]}/v1/cases", headers=strange).status_code == 401
 
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url, verify=CERTIFICATES).status_code == 200
+        return get(url).status_code == 200
     except httpx.TransportError:
         return False
 

@@ -89,7 +89,10 @@ def test_a_proxy_of_the_page_passes_on_what_fits_to_the_replica_that_is_up(
     upstreams = {"127.0.0.1:8700": f"127.0.0.1:{service.port}", "127.0.0.1:8701": f"127.0.0.1:{free_port()}"}
     command, url = proxy(tmp_path, free_port(), upstreams)
     trusted = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem")) if "https" in url else False
-    with running(command, tmp_path), httpx.Client(base_url=url, headers=service.bearer("alice"), verify=trusted) as api:
+    with (
+        running(command, tmp_path),
+        httpx.Client(base_url=url, headers=service.bearer("alice"), verify=trusted, timeout=60) as api,
+    ):
         until(partial(answers, api))
         body = {"agent": proxy.__name__, "task": "water the garden", "outcome": "success"}
         worked(api, api.post("/v1/retain", json=body).json()["case_id"])

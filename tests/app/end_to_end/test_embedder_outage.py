@@ -95,6 +95,18 @@ async def retrieve(client: httpx.AsyncClient, agent: str, query: str) -> dict[st
     return answer.json()
 
 
+async def retrieve_by_meaning(client: httpx.AsyncClient, agent: str, query: str) -> dict[str, Any]:
+    """Returns the first answer that has a vector behind it: the embedder may be slow on a busy machine."""
+    answer: dict[str, Any] = {}
+
+    async def has_meaning() -> bool:
+        answer.update(await retrieve(client, agent, query))
+        return answer["mode"] == "hybrid"
+
+    await until(has_meaning)
+    return answer
+
+
 async def status(client: httpx.AsyncClient, case_id: str) -> str:
     return (await client.get(f"/v1/cases/{case_id}")).json()["status"]
 
@@ -125,8 +137,8 @@ async def test_a_sick_embedder_loses_nothing_and_keywords_answer(
 
     embedder.fault = None
     await worked(client, waiting)
-    by_meaning = await retrieve(client, agent, "warehouse password")
-    assert (by_meaning["mode"], by_meaning["degraded"]) == ("hybrid", [])
+    by_meaning = await retrieve_by_meaning(client, agent, "warehouse password")
+    assert by_meaning["degraded"] == []
     assert by_meaning["cases"][0]["case_id"] == waiting
     assert by_meaning["cases"][0]["semantic_rank"] == 1
 
@@ -155,7 +167,7 @@ async def test_vectors_that_come_shuffled_end_up_with_their_own_cases(
         await worked(client, case_id)
     assert max(len(request.payload["input"]) for request in embedder.requests) > 1
     for task, case_id in cases.items():
-        found = (await retrieve(client, "shuffled", task))["cases"]
+        found = (await retrieve_by_meaning(client, "shuffled", task))["cases"]
         similarity = {case["case_id"]: case["similarity"] for case in found}
         assert similarity[case_id] == pytest.approx(1, abs=1e-3)
 
@@ -167,4 +179,4 @@ async def test_a_whole_stream_of_retains_outlives_an_outage(client: httpx.AsyncC
     embedder.fault = None
     for case_id in cases:
         await worked(client, case_id)
-    assert (await retrieve(client, "stream", "parcel number 7"))["mode"] == "hybrid"
+    await retrieve_by_meaning(client, "stream", "parcel number 7")

@@ -45,6 +45,6 @@ def test_the_commands_of_the_page_do_what_it_says(service: Service):
 
 
 def test_the_page_explains_every_reason(service: Service):
-    with httpx.Client(base_url=service.url) as client:
+    with httpx.Client(base_url=service.url, timeout=60) as client:
         schema = client.get("/openapi.json").json()["components"]["schemas"]["KnownOut"]["properties"]["why"]
     assert set(schema["enum"]) == set(re.findall(r"^\| `(\w+)` \| ", PAGE, re.MULTILINE)) - {"why"}

@@ -82,4 +82,4 @@ def test_the_commands_of_the_page_do_what_it_says(service: Service):
     assert shell(service.home, stdio) == ""  # there is nothing on its standard input but the end of it
     assert serve.startswith("casebank serve ")  # which is what is started here, on another port
     shown = {"Authorization": f"Bearer {shell(service.home, token).strip()}"}
-    assert httpx.get(f"{service.url}/v1/profiles", headers=shown).status_code == 200
+    assert httpx.get(f"{service.url}/v1/profiles", headers=shown, timeout=60).status_code == 200

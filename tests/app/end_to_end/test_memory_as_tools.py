@@ -53,7 +53,7 @@ def run_of_the_backend(model: OpenAI, service: Service, user: str) -> str:
     """One request of the user, as a backend serves it: the model acts by its tools, and the client keeps the run."""
     http = httpx.Client(base_url=service.url, headers=service.bearer(user), params={"agent": AGENT}, timeout=60)
     token = service.bearer(user)["Authorization"].removeprefix("Bearer ")
-    definitions = httpx.get(f"{service.url}/v1/memory-tools", headers=service.bearer(user)).json()["tools"]
+    definitions = httpx.get(f"{service.url}/v1/memory-tools", headers=service.bearer(user), timeout=60).json()["tools"]
     memory_tools = {each["function"]["name"] for each in definitions}
     messages: list[Any] = [{"role": "user", "content": ASKED}]
     with Casebank(service.url, token) as memory, memory.run(AGENT, ASKED, turns=messages) as run, http:

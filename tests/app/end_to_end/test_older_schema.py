@@ -47,7 +47,7 @@ async def test_what_is_noted_once_it_was_migrated_is_signed_without_a_restart(ol
     await migrate(str(older.settings.database_url))
     alice = await older.user("alice")
     run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (answer := await alice.http.post("/v1/retain", json=run)).status_code == 503:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
     assert answer.status_code == 202, answer.text

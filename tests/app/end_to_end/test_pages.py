@@ -60,7 +60,7 @@ def test_the_first_call_impact_the_console_and_execution_memory_as_their_pages_h
         assert json.loads(shell(home, _here(ask, here), **given))["cases"][0]["case_id"] == answer["case_id"]
         assert "cannot say yet" in shell(home, _here(impact, here), **given)
         opened = shell(home, open_it.replace("--user", f"--at {service.url} --user"), BROWSER="true")
-        page = httpx.get(opened.strip(), follow_redirects=True)
+        page = httpx.get(opened.strip(), follow_redirects=True, timeout=60)
         assert page.status_code == 200
         assert "Sign in" in page.text
         assert "RETRIES" in shell(home, _here(steps, here), **given)

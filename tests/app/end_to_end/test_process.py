@@ -15,7 +15,18 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.settings import Settings
-from tests.app.processes import ROOT, Service, new_home, postmaster_pid, retain, retrieve, surroundings, worked
+from tests.app.processes import (
+    ROOT,
+    Service,
+    get,
+    new_home,
+    postmaster_pid,
+    retain,
+    retrieve,
+    surroundings,
+    until,
+    worked,
+)
 
 LOOP = """
 import asyncio, json, sys
@@ -108,12 +119,8 @@ def test_every_stage_is_timed_and_the_queue_is_counted(service: Service):
     with service.client("counted") as client:
         worked(client, retain(client, "count the stages"))
         retrieve(client, "count the stages")
-        said = client.get("/metrics").text
-    samples = {
-        (sample.name, *sorted(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(said)
-        for sample in family.samples
-    }
+        until(lambda: ("casebank_stage_seconds_count", "work") in samples_of(client))  # a case is ready before that
+        samples = samples_of(client)
     stages = (
         "retain.redact retain.insert retrieve retrieve.embed retrieve.candidates retrieve.rank retrieve.log"
         " work work.embed work.finalise"
@@ -125,6 +132,15 @@ def test_every_stage_is_timed_and_the_queue_is_counted(service: Service):
         assert samples["casebank_queue_cases", status] == 0
     assert samples["casebank_retrievals_total", "hybrid"] >= 1
     assert samples["casebank_worker_cases_total", "ready"] >= 1
+
+
+def samples_of(client: httpx.Client) -> dict[tuple[str, ...], float]:
+    """Returns the value of each sample of the service, by its name and the values of its labels."""
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(client.get("/metrics").text)
+        for sample in family.samples
+    }
 
 
 def test_metrics_name_no_user_agent_or_task(service: Service):
@@ -169,7 +185,7 @@ def test_no_secret_reaches_the_log_even_at_its_most_talkative(home: Path):
 
 
 def test_the_log_is_one_json_object_a_line(service: Service):
-    httpx.get(f"{service.url}/nowhere")
+    get(f"{service.url}/nowhere")
     welcome, *lines = service.log.read_text().splitlines()
     assert service.url in welcome
     events = [json.loads(line) for line in lines]
@@ -194,5 +210,5 @@ def test_every_stage_is_logged_at_the_level_debug():
         with service.client("watched") as client:
             worked(client, retain(client, "watch the stages"))
             retrieve(client, "watch the stages")
-        events = {json.loads(line)["event"] for line in service.log.read_text().splitlines()[1:]}
-    assert {"retain.redact", "retain.insert", "work.embed", "work.finalise", "retrieve.rank", "retrieve.log"} <= events
+        wanted = {"retain.redact", "retain.insert", "work.embed", "work.finalise", "retrieve.rank", "retrieve.log"}
+        until(lambda: wanted <= {json.loads(line)["event"] for line in service.log.read_text().splitlines()[1:]})

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 from sqlalchemy import func, select
 
@@ -17,7 +16,7 @@ from app.postgres.pools import service_database
 from retrieval.database.database import Database
 from retrieval.tables.keys import master_keys
 from tests.app.end_to_end.test_master_key import refused
-from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
+from tests.app.processes import CASEBANK, ROOT, Service, casebank, get, new_home, retain, surroundings, worked
 from tests.conftest import new_database
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import agree
@@ -71,7 +70,7 @@ def test_the_operators_sequence_serves_every_user_all_along(url: str, home: Path
         assert (receipt["users_rewrapped"], receipt["users_left"]) == (3, 0)
         made |= fill(service, ["dave"])
         assert readable(service, made)
-        ready = httpx.get(f"{told_nothing.url}/readyz")
+        ready = get(f"{told_nothing.url}/readyz")
         assert ready.status_code == 503
         assert receipt["new_master_key"] in ready.json()["detail"]
         with told_nothing.client("erin") as client:
@@ -95,13 +94,14 @@ async def test_killed_again_and_again_it_loses_nobody_and_ends_with_the_whole_co
         async with database.as_worker() as connection:
             await agree(connection, old.masters)
         made = {user: await key_of(database, user, old) for user in users}
-        for killed in range(1, KILLS + 1):
-            command = (CASEBANK, *ROTATE)
-            process = await asyncio.create_subprocess_exec(*command, env=surroundings(home, **both), cwd=ROOT)
-            while await rewrapped(database) < USERS * killed // (KILLS + 1):  # noqa: ASYNC110 - it tells nobody
-                await asyncio.sleep(0.002)
-            process.kill()
-            await process.wait()
+        async with database.as_eraser(users[-1]):  # for whom it waits, so that it cannot end before it is killed
+            for killed in range(1, KILLS + 1):
+                command = (CASEBANK, *ROTATE)
+                process = await asyncio.create_subprocess_exec(*command, env=surroundings(home, **both), cwd=ROOT)
+                while await rewrapped(database) < USERS * killed // (KILLS + 1):  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(0.002)
+                process.kill()
+                await process.wait()
         assert await rewrapped(database) < USERS
         receipt = json.loads((await asyncio.to_thread(casebank, home, *ROTATE, **both)).stdout)
         assert (receipt["users_rewrapped"], receipt["users_left"]) == (USERS, 0)

@@ -19,6 +19,7 @@ from tests.app.processes import (
     alive,
     bank,
     casebank,
+    get,
     new_home,
     postgres_processes,
     postmaster_pid,
@@ -83,7 +84,7 @@ def test_a_token_from_the_command_line_is_accepted_by_both(pair: tuple[Service, 
     for service in pair:
         for bearer, status in ((token, 200), (f"{token[:-4]}AAAA", 401)):
             headers = {"Authorization": f"Bearer {bearer}"}
-            assert httpx.get(f"{service.url}/v1/cases", headers=headers, verify=CERTIFICATES).status_code == status
+            assert get(f"{service.url}/v1/cases", headers=headers).status_code == status
 
 
 def test_the_same_key_at_both_services_at_once_is_one_case(pair: tuple[Service, Service]):
@@ -122,7 +123,7 @@ def test_three_workers_work_each_case_exactly_once(pair: tuple[Service, Service]
 
 def worked_by(service: Service) -> float:
     """Returns how many cases the service's own worker took off the queue, however that ended."""
-    families = text_string_to_metric_families(httpx.get(f"{service.url}/metrics", verify=CERTIFICATES).text)
+    families = text_string_to_metric_families(get(f"{service.url}/metrics").text)
     samples = [sample for family in families for sample in family.samples]
     return sum(sample.value for sample in samples if sample.name == "casebank_worker_cases_total")
 

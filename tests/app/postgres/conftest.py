@@ -67,13 +67,13 @@ def server_pid(user: subprocess.Popen[str]) -> int:
 
 
 def leave(user: subprocess.Popen[str]) -> None:
-    user.communicate(timeout=20)
+    user.communicate(timeout=60)
     assert user.returncode == 0
 
 
 def kill(user: subprocess.Popen[str]) -> None:
     user.kill()
-    user.communicate(timeout=20)
+    user.communicate(timeout=60)
 
 
 def alive(pid: int) -> bool:

@@ -57,7 +57,7 @@ def test_a_signal_that_ends_the_last_user_ends_the_server(home: Path, number: si
     other = another_user(home)
     pid = server_pid(other)
     other.send_signal(number)
-    other.communicate(timeout=20)
+    other.communicate(timeout=60)
     assert other.returncode != 0
     assert not alive(pid)
 

@@ -38,7 +38,7 @@ def test_a_server_that_does_not_start_says_why_and_starts_when_that_is_mended(ho
     began = time.monotonic()
     with pytest.raises(EmbeddedPostgresFailed, match="no_such_setting"):
         start(home)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     configuration.write_text(good)
     start(home)
 

@@ -32,6 +32,7 @@ from retrieval.tables.procedures import procedure_reviews, procedures
 from retrieval.tables.profiles import llm_usage
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
+from tests.conftest import WAITING
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.memories import remember_fact
@@ -217,7 +218,8 @@ async def test_a_name_that_another_transaction_holds_is_waited_for(bank: Bank, u
     async with bank.database.as_user(other, datetime.now(UTC)) as connection:
         await connection.execute(select(cases.c.id).where(cases.c.user_sub == other).with_for_update())
         erasing = asyncio.create_task(erase(bank.database, user))
-        await asyncio.sleep(0.5)
+        named = "SELECT 1 FROM procedure_reviews WHERE actor = $1"
+        await until(lambda: as_owner(database_url, named, user), [])  # the names in cases are next, and the last
         assert not erasing.done()
     assert (await erasing).renamed["cases.source"] == 1
 
@@ -342,11 +344,11 @@ async def test_upkeep_that_listed_the_profile_before_the_erasure_is_refused(bank
     assert set((await bank.counts(user)).values()) == {0}
 
 
-async def test_an_erasure_waits_for_a_transaction_under_way(bank: Bank, user: str):
+async def test_an_erasure_waits_for_a_transaction_under_way(bank: Bank, user: str, database_url: str):
     await fill(bank, user)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         erasing = asyncio.create_task(erase(bank.database, user))
-        await asyncio.sleep(0.1)
+        await until(lambda: as_owner(database_url, WAITING), [(1,)])
         assert not erasing.done()
         await connection.execute(
             insert(audit).values(user_sub=user, id=uuids.uuid7(), actor="t", action="late", payload={}),
@@ -359,7 +361,7 @@ async def has(bank: Bank, user: str, status: str) -> bool:
 
 
 async def until(look: Any, expected: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (found := await look()) != expected:
             assert found is not None
             await asyncio.sleep(0.01)

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from sqlalchemy import select
 
@@ -94,11 +95,25 @@ async def test_a_case_deleted_while_the_worker_holds_it_stays_deleted(bank: Bank
     assert (counts["cases"], counts["case_embeddings"]) == (0, 0)
 
 
+class Awaited(asyncio.Event):
+    """An event that tells when it is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.awaited = asyncio.Event()
+
+    async def wait(self) -> Literal[True]:
+        self.awaited.set()
+        return await super().wait()
+
+
 async def test_a_worker_that_is_woken_as_it_is_stopped_stops(server: OpenAIServer, worker_on: MakeWorker):
     worker = worker_on(server, replace(PACE, poll_s=60))
+    worker._wake = wake = Awaited()  # noqa: SLF001 - a worker with nothing to do waits for it
     working = asyncio.create_task(worker.run())
-    await asyncio.sleep(0.5)  # it found nothing to do, and waits
+    async with asyncio.timeout(60):
+        await wake.awaited.wait()
     worker.wake()
     working.cancel()
-    await asyncio.wait({working}, timeout=5)
+    await asyncio.wait({working}, timeout=60)
     assert working.cancelled()

@@ -177,7 +177,7 @@ async def test_an_outage_leaves_the_running_worker_alive(
     running = asyncio.create_task(worker.run())
     await keep(bank, user)
     worker.wake()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await states(bank, user))[0].status != "ready":  # noqa: ASYNC110 - the worker tells nobody
             await asyncio.sleep(0.01)
     assert not running.done()
