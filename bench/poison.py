@@ -21,7 +21,8 @@ from bench.fill import tasks
 from bench.measure import Measurement
 from bench.poisoned_bank import AGENT, Case, put
 from retrieval.database.database import Database
-from retrieval.ranking.slate import Question, Retrieved
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.decisions import decision_slots

@@ -12,7 +12,7 @@ from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from bench.stages import StageTimes
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search, candidates
 from writer.author import Author
 

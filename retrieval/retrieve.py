@@ -23,7 +23,9 @@ from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
 from retrieval.ranking.pool import Pool, Query, pool
-from retrieval.ranking.slate import Question, Retrieved, SearchResult
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Retrieved
+from retrieval.ranking.search_result import SearchResult
 from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
 from retrieval.recall.memory import Large, Recalled, RecallQuestion
 from retrieval.recall.recall import Meaning, recall

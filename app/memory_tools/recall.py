@@ -6,7 +6,7 @@ from app.memory_tools.asking import Asking
 from app.memory_tools.known import facts_for
 from app.memory_tools.texts import FACTS, FOUND, GOALS, answer, framed, procedure_ids
 from app.schemas.memory_tools import GoalsIn, RecallIn
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.recall.memory import RecallQuestion
 from retrieval.recall.told import line_of
 from retrieval.search.candidates import Search

@@ -26,7 +26,8 @@ from app.schemas.loop import (
 )
 from retrieval.errors import NotFound
 from retrieval.procedures.lessons import lesson_of
-from retrieval.ranking.slate import Choice, Question, Retrieved
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Choice, Retrieved
 from retrieval.search.candidates import Candidate, Filters, Search
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS

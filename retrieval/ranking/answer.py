@@ -12,7 +12,9 @@ from retrieval.procedures.found import Procedure, compose
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
-from retrieval.ranking.slate import Choice, Mode, Question, Retrieved, SearchResult
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Choice, Mode, Retrieved
+from retrieval.ranking.search_result import SearchResult
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
 from retrieval.search.profile_settings import ProfileSettings

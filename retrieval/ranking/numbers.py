@@ -3,7 +3,7 @@
 from prometheus_client import Counter
 
 from retrieval.ranking.policies import number_of
-from retrieval.ranking.slate import Retrieved
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.telemetry import log
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])

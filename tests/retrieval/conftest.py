@@ -11,7 +11,8 @@ from sqlalchemy import select
 
 from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.slate import Question, Retrieved
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.decisions import decision_slots, decisions

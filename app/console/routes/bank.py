@@ -12,7 +12,7 @@ from app.routes.bank import Status, get_case, list_cases, patch_case, remove_cas
 from app.routes.loop import question_of
 from app.schemas.bank import CasePatch
 from app.schemas.loop import RetrieveIn
-from retrieval.ranking.slate import Retrieved
+from retrieval.ranking.retrieved import Retrieved
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 

@@ -24,7 +24,7 @@ from app.erasure.marks import Marks
 from app.erasure.scrub import ScrubRefused, scrub
 from app.runtime import running
 from app.settings import Settings
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES

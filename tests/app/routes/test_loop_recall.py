@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import asyncpg
 
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from retrieval.sections.context import count_tokens
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User

@@ -21,7 +21,7 @@ from app.postgres.migrate import migrate, with_alembic
 from app.postgres.pools import ERASER_ROLE, SERVICE_ROLE, WORKER_ROLE, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools

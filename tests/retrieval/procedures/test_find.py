@@ -19,7 +19,8 @@ from app.settings import Settings
 from retrieval.errors import EmbedderRefused
 from retrieval.ports import Embedder, Vectors
 from retrieval.procedures.threshold import Threshold, sentences
-from retrieval.ranking.slate import Question, Retrieved
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import ProcedureQuestion, Reader
 from retrieval.search.candidates import Filters, Search
 from retrieval.tables.decisions import decisions

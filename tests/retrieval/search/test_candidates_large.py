@@ -16,7 +16,8 @@ from sqlalchemy import delete, select, update
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.slate import Question, Retrieved
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import HALF, Filters, Search, candidates
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases

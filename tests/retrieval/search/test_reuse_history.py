@@ -7,7 +7,7 @@ from sqlalchemy import delete, update
 from sqlalchemy.dialects.postgresql import insert
 
 from policy.experience import NAMES as EXPERIENCE
-from retrieval.ranking.slate import Retrieved
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.search.reuse_history import reuse_history

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import insert, update
 
-from retrieval.ranking.slate import Retrieved
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
 from retrieval.tables.cases import case_embeddings
 from retrieval.tables.columns import ALL_AGENTS

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.pages.listing import procedure_of
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import cases

@@ -10,7 +10,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import cases

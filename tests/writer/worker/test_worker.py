@@ -8,7 +8,7 @@ from typing import Literal
 
 from sqlalchemy import select
 
-from retrieval.ranking.slate import Question
+from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_embeddings
