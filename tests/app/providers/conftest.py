@@ -12,7 +12,8 @@ from retrieval.ports import Embedder
 from tests.fakes.openai_server import OpenAIServer
 
 KEY = "sk-made-up"
-QUICK = Patience(timeout_s=0.2, budget_s=1.0, attempts=3, wait_initial_s=0.01, wait_max_s=0.02, cooldown_s=30)
+QUICK = Patience(timeout_s=2, budget_s=60, attempts=3, wait_initial_s=0.01, wait_max_s=0.02, cooldown_s=30)
+"""Tries again soon, and leaves a busy machine time to answer."""
 TEXTS = ["reset the user's password", "deploy the staging cluster", "write a haiku"]
 
 
