@@ -107,13 +107,8 @@ class Log:
     reward: Floats  # (n,), 0 or 1 as fed back, flips included
 
 
-NOTHING_LOGGED = Log(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-
 Scorer = Callable[[World, Questions, Pools, Log], Floats]
 """Orders candidates by what the log knows: (n, POOL) scores, higher is better."""
-
-Fit = Callable[[World, Log], Scorer]
-"""A trainer: it may read the log, the stream's texts, vectors and pools, and the bank; no intents of queries."""
 
 
 async def read(folder: Path, embedder: Embedder) -> Corpus:
@@ -239,21 +234,6 @@ def posterior(bank: Bank, log: Log, prior: float = PRIOR) -> Floats:
     total = np.bincount(log.case, log.reward, len(bank.answers))
     count = np.bincount(log.case, minlength=len(bank.answers))
     return np.asarray((total + prior) / (count + 2 * prior))
-
-
-def earlier_posterior(world: World, log: Log, prior: float = PRIOR) -> Floats:
-    """Returns what `posterior` was for each decision's candidates when it was taken, (n, POOL).
-
-    Leaving only the decision's own reward out would let later decisions tell it: the default stops serving what failed.
-    """
-    total, count = np.full(len(world.bank.answers), prior), np.full(len(world.bank.answers), 2 * prior)
-    found = np.empty((len(log.case), world.pools.case.shape[1]))
-    for now, (row, case) in enumerate(zip(log.row.tolist(), log.case.tolist(), strict=True)):
-        candidates = world.pools.case[row]
-        found[now] = total[candidates] / count[candidates]
-        total[case] += log.reward[now]
-        count[case] += 1
-    return found
 
 
 def earned(world: World, scores: Floats) -> Floats:

@@ -18,7 +18,6 @@ from rich.console import Console
 from app import logs
 from app.providers.wordllama import WordLlamaEmbedder
 from bench.learning import (
-    asked,
     banking,
     credit,
     fleet,
@@ -26,17 +25,11 @@ from bench.learning import (
     fleet_night,
     fleet_runs,
     gate,
-    inputs,
-    null,
-    oracle,
     poison,
     reuse,
     runs,
     speed,
-    start,
     tau,
-    tried,
-    use,
 )
 from bench.main import as_table
 from bench.measure import Measurement
@@ -65,38 +58,12 @@ async def _runs(domain: str, data: Path, say: Say) -> list[Measurement]:
     return runs.run(domain, await _domain(data, domain), say)
 
 
-async def _use(data: Path, _say: Say) -> list[Measurement]:
-    found = use.on_reuse(await _banking(data), banking.Scenario(), use.SEEDS)
-    for domain in (*DOMAINS, "telecom"):
-        found += use.on_runs(domain, await _domain(data, domain))
-    return found
-
-
-async def _start(data: Path, say: Say) -> list[Measurement]:
-    domains = {name: asked.of_runs(await _domain(data, name), start.SEEDS) for name in (*DOMAINS, "telecom")}
-    found = start.measured({**domains, "banking77": asked.of_banking(await _banking(data), use.SEEDS)})
-    return found + await start.closed_loops(WordLlamaEmbedder(), say)
-
-
-async def _inputs(data: Path, _say: Say) -> list[Measurement]:
-    domains = {name: await _domain(data, name) for name in (*DOMAINS, "telecom")}
-    return inputs.run({name: (each, tried.read(data / "tau" / name, each)) for name, each in domains.items()})
-
-
 async def _credit(data: Path, _say: Say) -> list[Measurement]:
     return credit.run(await _banking(data))
 
 
-async def _oracle(domain: str, data: Path, _say: Say) -> list[Measurement]:
-    return oracle.run(domain, await _domain(data, domain))
-
-
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
-
-
-async def _null(data: Path, _say: Say) -> list[Measurement]:
-    return [replace(row, name=f"null {row.name}") for row in null.run(await _banking(data))]
 
 
 async def _fleet(data: Path, say: Say) -> list[Measurement]:
@@ -129,13 +96,8 @@ PARTS: dict[str, Part] = {
     ALONE: _speed,
     **{f"runs {domain}": partial(_runs, domain) for domain in DOMAINS},
     "reuse": _reuse,
-    "null": _null,
-    "start": _start,
-    "use": _use,
     "credit": _credit,
     "poison": _poison,
-    "inputs": _inputs,
-    **{f"oracle {domain}": partial(_oracle, domain) for domain in DOMAINS},
     "fleet": _fleet,
     **{f"fleet {domain}": partial(_fleet_runs, domain) for domain in (*DOMAINS, "telecom")},
     "fleet gate": _fleet_gate,
@@ -219,7 +181,6 @@ def main(
     ] = BESIDE_THE_REPOSITORY,
     part: Annotated[list[str] | None, typer.Option(help=f"of {', '.join(PARTS)}: these parts alone")] = None,
     processes: Annotated[int, typer.Option(min=1, help="parts measured at once")] = os.cpu_count() or 1,
-    plot: Annotated[Path | None, typer.Option(help="draw what use alone does here (part use)")] = None,
 ) -> None:
     """Measure what the policy learns, what the gate lets through, what poison does, and how long it takes."""
     logs.quiet()
@@ -230,10 +191,6 @@ def main(
         done.append(ended)
         _keep(json_file, table(done, time.perf_counter() - started))  # kept if a later part is stopped
     rows = table(done, time.perf_counter() - started)
-    if plot is not None:
-        from bench.learning import use_plot  # noqa: PLC0415 (matplotlib is an extra)
-
-        use_plot.plot(rows, plot)
     Console(width=None if Console().is_terminal else WIDTH).print(as_table(rows))
 
 

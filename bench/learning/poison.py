@@ -12,10 +12,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from bench.learning.banking import Bank, Bools, Corpus, Questions, Search, stored_bank
+from bench.learning.claims import Claims
 from bench.learning.learner import UNTRAINED
 from bench.learning.memory import Memory, Scene
 from bench.learning.rules import interval
-from bench.learning.stock import Stock
 from bench.measure import Measurement
 from policy.decide import DEFAULT, SERVING, Budget, Policy, Trial, decide
 from policy.logged import Floats, Ints
@@ -69,7 +69,7 @@ class Attack:
 class Stream:
     """A bank with the poison in it, and the queries that meet it: one seed's are the same whatever the attack."""
 
-    stock: Stock
+    claims: Claims
     poison: Bools  # (cases,)
     asked: Questions
     scenes: list[Scene]
@@ -125,28 +125,28 @@ def stream(corpus: Corpus, attack: Attack | None, seed: int, queries: int = QUER
     kept, asked, rest = (corpus.train.take(rows) for rows in parts)
     bank = stored_bank(kept, WRONG, corpus.intents, rng)
     reward, given = (~bank.wrong).astype(np.float64), rng.random(CASES) < GIVEN
-    stock = Stock(bank, np.eye(corpus.intents)[bank.answers], reward, given, rng.integers(0, SOURCES, CASES))
+    claims = Claims(bank, np.eye(corpus.intents)[bank.answers], reward, given, rng.integers(0, SOURCES, CASES))
     if attack is not None:
-        stock = _poisoned(stock, attack, _forged(attack, rest, corpus.intents, rng))
-    scenes = stock.scenes(asked, Search.of(stock.bank).pools(asked, POOL))
-    return Stream(stock, np.arange(len(stock.reward)) >= CASES, asked, scenes)
+        claims = _poisoned(claims, attack, _forged(attack, rest, corpus.intents, rng))
+    scenes = claims.scenes(asked, Search.of(claims.bank).pools(asked, POOL))
+    return Stream(claims, np.arange(len(claims.reward)) >= CASES, asked, scenes)
 
 
-def _poisoned(stock: Stock, attack: Attack, forged: Bank) -> Stock:
-    """Returns the stock with the forged cases added last."""
-    n, bank = len(forged.texts), stock.bank
+def _poisoned(claims: Claims, attack: Attack, forged: Bank) -> Claims:
+    """Returns the bank with the forged cases added last."""
+    n, bank = len(forged.texts), claims.bank
     claimed = COPY_REWARD if attack.kind == "copies of failures" else 1.0
-    return Stock(
+    return Claims(
         Bank(
             bank.texts + forged.texts,
             np.vstack([bank.vectors, forged.vectors]),
             np.concatenate([bank.answers, forged.answers]),
             np.concatenate([bank.wrong, forged.wrong]),
         ),
-        effects=np.vstack([stock.effects, np.eye(stock.effects.shape[1])[forged.answers]]),
-        reward=np.concatenate([stock.reward, np.full(n, claimed)]),
-        proven=np.concatenate([stock.proven, np.full(n, attack.given)]),
-        source=np.concatenate([stock.source, SOURCES + np.arange(n) % attack.sources]),
+        effects=np.vstack([claims.effects, np.eye(claims.effects.shape[1])[forged.answers]]),
+        reward=np.concatenate([claims.reward, np.full(n, claimed)]),
+        proven=np.concatenate([claims.proven, np.full(n, attack.given)]),
+        source=np.concatenate([claims.source, SOURCES + np.arange(n) % attack.sources]),
     )
 
 
@@ -175,7 +175,7 @@ def serve(stream: Stream, arm: Arm, seed: int) -> Served:
     """Returns what the stream was served; every reward is known before the next query."""
     n, rng = len(stream.scenes), np.random.default_rng([seed, 1])
     flipped, draws, luck = rng.random(n) < FLIPPED, rng.integers(2**62, size=n), rng.random(n)
-    memory = Memory(stream.stock.effects)
+    memory = Memory(stream.claims.effects)
     met = np.array([stream.poison[scene.case].any() for scene in stream.scenes])
     served = Served(np.zeros(n), np.zeros(n), np.zeros(n), met)
     arms = {DEFAULT: None} | ({SERVING: arm.policy} if arm.policy else {})
@@ -185,7 +185,7 @@ def serve(stream: Stream, arm: Arm, seed: int) -> Served:
         slate = decide(seen, field, PLACES, Trial(arms, Budget(), int(draws[now]))).slate
         if not slate:
             continue
-        works = stream.stock.bank.answers[scene.case[list(slate)]] == stream.asked.intents[now]
+        works = stream.claims.bank.answers[scene.case[list(slate)]] == stream.asked.intents[now]
         chances = _chances(slate)
         place = int(np.searchsorted(chances.cumsum(), luck[now] * chances.sum(), side="right"))
         memory.learn(scene, (slate[place],), float(works[place] != flipped[now]))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.learning.banking import Corpus, Log, Scenario, World, earned, world
+from bench.learning.claims import Claims
 from bench.learning.learner import (
     PLAIN,
     PLAN,
@@ -22,9 +23,7 @@ from bench.learning.learner import (
     served,
 )
 from bench.learning.memory import Scene
-from bench.learning.raw import classify, raw_embeddings
-from bench.learning.rules import RULES, Judged, interval, rewards, split_gap
-from bench.learning.stock import Stock
+from bench.learning.rules import RULES, interval, rewards
 from bench.measure import Measurement
 from policy.decide import Policy
 from policy.logged import Floats
@@ -35,7 +34,6 @@ SEEDS, FRESH = (0, 1, 2, 3, 4), (10, 11, 12)
 """Worlds that were looked at while the policy was built, and worlds that were not."""
 FEW, MANY = 250, 3_000
 AIMS: Mapping[int, float] = {FEW: 0.62, MANY: 0.75}
-GAP_QUERIES = 200
 NAME = "reuse"
 POLICY = "THE POLICY (hidden 0, factory's start)"
 DEFAULT = "untrained default"
@@ -74,8 +72,8 @@ def stage(corpus: Corpus, scenario: Scenario, seed: int) -> Stage:
     drawn = world(corpus, scenario, np.random.default_rng(seed))
     cases = len(drawn.bank.answers)
     effects = np.eye(corpus.intents)[drawn.bank.answers]
-    stock = Stock(drawn.bank, effects, np.ones(cases), np.zeros(cases, np.bool_), np.arange(cases))
-    return Stage(drawn, effects, stock.scenes(drawn.asked, drawn.pools), stock.scenes(drawn.test, drawn.test_pools))
+    claims = Claims(drawn.bank, effects, np.ones(cases), np.zeros(cases, np.bool_), np.arange(cases))
+    return Stage(drawn, effects, claims.scenes(drawn.asked, drawn.pools), claims.scenes(drawn.test, drawn.test_pools))
 
 
 def run(corpus: Corpus, scenario: Scenario | None = None, say: Callable[[str], object] = print) -> list[Measurement]:
@@ -88,7 +86,7 @@ def run(corpus: Corpus, scenario: Scenario | None = None, say: Callable[[str], o
     for decisions in (FEW, MANY):
         rows += _rows(found[decisions], decisions, SEEDS)
         rows += _rows(fresh[decisions], decisions, FRESH)
-    return [*rows, *_gap(corpus, scenario)]
+    return rows
 
 
 def measured(corpus: Corpus, scenario: Scenario, seeds: Sequence[int], *, full: bool) -> dict[int, Earned]:
@@ -127,8 +125,7 @@ def _earned(
         scores = {DEFAULT: test.scores(None), FACTORY: test.scores(UNTRAINED), POLICY: test.scores(trained[number])}
         scores |= {name: test.scores(policies[number]) for name, policies in others.items()} | controls[number]
         got = {name: earned(each.world, score.astype(np.float64)) for name, score in scores.items()}
-        rules = rewards(each.world, as_log(log), {"raw-embedding MLP": raw_embeddings} if full else {})
-        for name, reward in (rules | got).items():
+        for name, reward in (rewards(each.world, as_log(log)) | got).items():
             found.setdefault(name, []).append(reward)
     return found
 
@@ -188,24 +185,6 @@ def _row(name: str, by_seed: Sequence[Floats], detail: str, aim: float | None) -
         interval=(bounds.low, bounds.high),
         proven=aim == 0,
     )
-
-
-def _gap(corpus: Corpus, scenario: Scenario) -> list[Measurement]:
-    """Returns how much a split by decision flatters a network over raw embeddings."""
-    drawn = world(corpus, scenario, np.random.default_rng(SEEDS[0]))
-    few = np.arange(GAP_QUERIES)
-    judged = Judged(
-        query=drawn.asked.vectors[few],
-        case=drawn.bank.vectors[drawn.pools.case[few]],
-        works=drawn.works()[few],
-        owner=few,
-    )
-    gap = split_gap(judged, classify, np.random.default_rng(SEEDS[0]))
-    detail = f"AUC, raw-embedding MLP, {GAP_QUERIES} queries, seed {SEEDS[0]}"
-    return [
-        Measurement(f"{NAME} control: split by decision", gap.by_decision, "", detail),
-        Measurement(f"{NAME} control: split by query", gap.by_group, "", detail),
-    ]
 
 
 def as_log(log: Sequence[Decision]) -> Log:

@@ -1,26 +1,17 @@
-"""Benchmark 1, what the learned policy is measured against: fixed rules, LinUCB, the oracle, and the gap of splits."""
+"""Benchmark 1, what the learned policy is measured against: fixed rules, and the oracle."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bench.learning.banking import (
-    Bools,
-    Fit,
-    Log,
-    Pools,
-    Questions,
-    Scorer,
-    World,
-    earlier_posterior,
-    earned,
-    posterior,
-)
-from bench.learning.linucb import LinUcb, Reals, context
+from bench.learning.banking import Log, Pools, Questions, Scorer, World, earned, posterior
 from policy.evaluate import Interval
-from policy.logged import Floats, Ints
+from policy.logged import Floats
+
+Reals = NDArray[np.floating[Any]]
 
 SHARPNESS = 8
 """Power of the similarity, relative to the pool's best, with which candidates vouch for one another."""
@@ -87,22 +78,6 @@ def _standard(values: Reals) -> Floats:
     return np.asarray((values - values.mean(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1))
 
 
-def lin_ucb(world: World, log: Log) -> Scorer:
-    """Returns LinUCB over ranks, similarities and the reuse record."""
-    seen = _context(world, world.pools.take(log.row), earlier_posterior(world, log))
-    learned = LinUcb.fit(seen[np.arange(len(log.row)), log.place], log.reward)
-
-    def score(world: World, _questions: Questions, pools: Pools, log: Log) -> Floats:
-        return learned.scores(_context(world, pools, posterior(world.bank, log)[pools.case]))
-
-    return score
-
-
-def _context(world: World, pools: Pools, record: Floats) -> Floats:
-    ranks = pools.semantic_rank, np.nan_to_num(pools.keyword_rank, nan=len(world.bank.answers))
-    return context(pools.similarity, pools.rrf, ranks, record)
-
-
 RULES: Mapping[str, Scorer] = {
     "random": random,
     "recency": recency,
@@ -121,11 +96,10 @@ def oracle(world: World) -> Floats:
     return np.asarray(world.test_works().any(axis=1), dtype=np.float64)
 
 
-def rewards(world: World, log: Log, learners: Mapping[str, Fit]) -> dict[str, Floats]:
-    """Returns by name what each policy earns on each test query, (test,)."""
-    scorers = {**RULES, "LinUCB": lin_ucb(world, log), **{name: fit(world, log) for name, fit in learners.items()}}
+def rewards(world: World, log: Log) -> dict[str, Floats]:
+    """Returns by name what each rule earns on each test query, (test,)."""
     found = {"none": np.zeros(len(world.test.texts)), "oracle": oracle(world)}
-    for name, scorer in scorers.items():
+    for name, scorer in RULES.items():
         found[name] = earned(world, scorer(world, world.test, world.test_pools, log))
     return found
 
@@ -145,52 +119,3 @@ def _drawn(count: int, seed: int) -> Floats:
     """Returns the share that each query has in each resample, (RESAMPLES, count): the same for every row."""
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
     return drawn / count
-
-
-Classifier = Callable[[Floats, Floats, Floats], Floats]
-"""Fits features (decisions, d) and labels (decisions,), and returns scores, (others,), for other features."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Judged:
-    """Questions with n candidates each, and which of them help."""
-
-    query: Reals  # (questions, dimension)
-    case: Reals  # (questions, n, dimension)
-    works: Bools  # (questions, n)
-    owner: Ints  # (questions,), whose they are: what a split by group keeps together
-
-
-@dataclass(frozen=True, slots=True)
-class SplitGap:
-    """How well one classifier seems to do when decisions are split at random, and when groups are."""
-
-    by_decision: float
-    by_group: float
-
-
-def split_gap(judged: Judged, classify: Classifier, rng: np.random.Generator) -> SplitGap:
-    """Returns the AUC of telling helpful pairs of raw query and case vectors, by either split in halves.
-
-    Queries come back, as they do in service: four decisions for each pair on average, drawn with replacement.
-    """
-    count, size = judged.works.shape
-    pair = rng.integers(0, count * size, 4 * count * size)
-    asked, place = pair // size, pair % size
-    seen = np.hstack([judged.query[asked], judged.case[asked, place]]).astype(np.float64)
-    works = judged.works[asked, place].astype(np.float64)
-
-    def measured(unit: Ints) -> float:
-        train = rng.permutation(int(unit.max()) + 1)[unit] % 2 == 0
-        return auc(classify(seen[train], works[train], seen[~train]), works[~train])
-
-    return SplitGap(measured(np.arange(len(pair))), measured(judged.owner[asked]))
-
-
-def auc(scores: Floats, labels: Floats) -> float:
-    """Returns the chance that a positive scores above a negative, ties counted half."""
-    _, place, count = np.unique(scores, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]
-    positives = float(labels.sum())
-    above = float(rank[labels > 0].sum()) - positives * (positives + 1) / 2
-    return above / (positives * (len(labels) - positives))

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from bench.learning import baselines, scores, tau, tau_folds
-from bench.learning.baselines import Labelled, Order, by
+from bench.learning.baselines import Order, by
 from bench.learning.learner import (
     PLAIN,
     UNTRAINED,
@@ -22,7 +22,7 @@ from bench.learning.learner import (
 )
 from bench.learning.memory import Memory, Scene
 from bench.learning.scores import FEW, MANY, Scores
-from bench.learning.worth import PLACES, Reading
+from bench.learning.worth import PLACES
 from bench.measure import Measurement
 from policy import evidence, features
 from policy.decide import Policy
@@ -65,7 +65,7 @@ class Asked:
         """Returns nDCG@4 of the slate that is served when this orders the candidates."""
         field = self.scene.field(self.seen)
         slate = choose(field, order(field, order_of(self.question, self.seen)), PLACES)
-        return self.question.worth[Reading.AGREEMENT].ndcg(np.array(slate, dtype=np.int64))
+        return self.question.worth.ndcg(np.array(slate, dtype=np.int64))
 
 
 def run(name: str, domain: tau.Domain, say: Callable[[str], object] = print) -> list[Measurement]:
@@ -78,15 +78,11 @@ def run(name: str, domain: tau.Domain, say: Callable[[str], object] = print) -> 
     rows = [row for mode in tau_folds.Mode for row in scores.label_rows(name, mode, labelled[mode, 0])]
     for decisions, mode in product((FEW, MANY), tau_folds.Mode):
         rows += scores.log_rows(name, mode, decisions, logged[mode, decisions])
-    return [*_with(rows, f"5 folds x seeds {SEEDS}"), *_control_rows(name, domain, folds, controls)]
+    return [*_with(rows, f"5 folds x seeds {SEEDS}"), *_control_rows(name, controls)]
 
 
-def _control_rows(name: str, domain: tau.Domain, folds: Sequence[tau_folds.Fold], controls: Table) -> list[Measurement]:
-    rows: list[Measurement] = []
-    for mode in tau_folds.Mode:
-        asked = [question for fold in folds if fold.seed == CONTROL_SEED for question in fold.test[mode]]
-        rows += scores.control_rows(name, mode, controls[mode, MANY])
-        rows += scores.gap_rows(name, mode, baselines.gap(domain, asked, CONTROL_SEED))
+def _control_rows(name: str, controls: Table) -> list[Measurement]:
+    rows = [row for mode in tau_folds.Mode for row in scores.control_rows(name, mode, controls[mode, MANY])]
     return _with(rows, f"5 folds x seed {CONTROL_SEED}")
 
 
@@ -133,18 +129,6 @@ def _sizes(asked: Sequence[Asked]) -> list[int]:
     return [min(LABEL_PLACES, len(each.question.utility)) for each in asked]
 
 
-def labelled(asked: Sequence[Asked]) -> Labelled:
-    """Returns the same labels as the baselines take them."""
-    rows = [(each, place) for each, size in zip(asked, _sizes(asked), strict=True) for place in range(size)]
-    return Labelled(
-        seen=[each.seen for each, _ in rows],
-        places=[(place,) for _, place in rows],
-        query=np.stack([each.scene.vector for each, _ in rows]),
-        cases=[each.question.candidates for each, _ in rows],
-        reward=np.array([each.question.utility[place] for each, place in rows]),
-    )
-
-
 def from_labels(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> Table:
     """Returns what the policy reaches that saw the utility of the training users' candidates, ridge chosen on them."""
     table: Table = {(mode, 0): Scores() for mode in tau_folds.Mode}
@@ -152,7 +136,7 @@ def from_labels(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> Table:
         asked = [Asked.of(domain, question) for question in asked_in_training(fold)]
         rows = labels(asked)
         learned = _learned(rows, _ridge(asked, rows, fold.seed), fold.seed)
-        arms = _arms(scores.LABELS, learned) | baselines.learners(domain, labelled(asked))
+        arms = _arms(scores.LABELS, learned)
         for mode, user, ndcg in tested(domain, fold, Memory(domain.effects), arms):
             table[mode, 0].add(user, ndcg)
     return table
@@ -196,7 +180,7 @@ def from_logs(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> tuple[Tabl
     for decisions, policies in served(services, Recipe(), (FEW, MANY)).items():
         for fold, stream, policy in zip(folds, services, policies, strict=True):
             log = stream.log[:decisions]
-            arms = _arms(scores.LOGGED, policy) | baselines.learners(domain, Labelled.of_log(log))
+            arms = _arms(scores.LOGGED, policy)
             for mode, user, ndcg in tested(domain, fold, remembered(domain.effects, log), arms):
                 table[mode, decisions].add(user, ndcg)
     first = [pair for pair in zip(folds, services, strict=True) if pair[0].seed == CONTROL_SEED]
@@ -256,5 +240,5 @@ def tested(
 def _ndcg(asked: Asked, arms: Mapping[str, Order]) -> dict[str, float]:
     question = asked.question
     best = np.argsort(-question.utility, kind="stable")[:PLACES]
-    known = {"none": 0.0, scores.ORACLE: question.worth[Reading.AGREEMENT].ndcg(best), **question.fixed}
+    known = {"none": 0.0, scores.ORACLE: question.worth.ndcg(best), **question.fixed}
     return known | {name: asked.reached(order_of) for name, order_of in arms.items()}

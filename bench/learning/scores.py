@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bench.learning import baselines, tau_folds
-from bench.learning.rules import SplitGap
 from bench.measure import Measurement
 from policy.logged import Floats
 
@@ -87,15 +86,6 @@ def control_rows(name: str, mode: tau_folds.Mode, scores: Scores) -> list[Measur
     what = f"{_cell(name, mode)}, {MANY:,} logged"
     only = Scores(scores.users, {arm: scores.by_arm[arm] for arm in (PERMUTED, PERMUTED_START, QUERY_ONLY)})
     return [*_rows(what, only, {}, []), *(_difference(what, scores, pair) for pair in pairs)]
-
-
-def gap_rows(name: str, mode: tau_folds.Mode, found: SplitGap) -> list[Measurement]:
-    """Returns how much a split by decision flatters a network over raw embeddings."""
-    detail, what = "AUC, raw-embedding MLP", f"runs {_cell(name, mode)}, control"
-    return [
-        Measurement(f"{what}: split by decision", found.by_decision, "", detail),
-        Measurement(f"{what}: split by user", found.by_group, "", detail),
-    ]
 
 
 def _cell(name: str, mode: tau_folds.Mode) -> str:

@@ -1,10 +1,10 @@
 """Benchmark 2, its questions: what reusing each run would be worth to another run's query, in folds by user.
 
-A query is a run's first user message; a candidate is another run, known by its text, tool calls and reward. What it is
-worth to the query is its reward times, by one reading, the F1 of its successful state-changing tools with the query's
-gold ones, and by the other, whether its task is the query's own. Gold and the query's own run serve only to compute
-that. All queries count, those among them whose right answer changes nothing; left out are only those of which no case
-of the bank is of any use. No test user's run is in a training bank, no test user's query is trained on.
+A query is a run's first user message; a candidate is another run, known by its text, tool calls and reward. Its worth
+to the query is its reward times the F1 of its successful state-changing tools with the query's gold ones. Gold and the
+query's own run serve only to compute that. All queries count, also those whose right answer changes nothing; left out
+are only queries for which no case of the bank is of any use. No test user's run is in a training bank, no test user's
+query is trained on.
 
 Cold: the bank has up to 4 runs a task, none of the query's user. Warm: up to 5 runs a task, the query's own user and
 task included, the run itself left out.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.learning import bm25, tau
-from bench.learning.worth import PLACES, Reading, Worth, agreement, ideal, ndcg
+from bench.learning.worth import PLACES, Worth, agreement, ideal, ndcg
 from policy import evidence, features
 from policy.logged import Floats, Ints
 from retrieval.search.candidates import POOL
@@ -60,7 +60,7 @@ class Question:
         candidates: (k,), runs of the bank.
         known: (k, len(features.NAMES)), the candidates' own features.
         evidence: (k, len(evidence.NAMES)), what the similar successes among them say of each.
-        worth: what each is worth, by every reading.
+        worth: the worth of each candidate.
     """
 
     run: int
@@ -68,22 +68,22 @@ class Question:
     candidates: Ints
     known: features.Features
     evidence: NDArray[np.float32]
-    worth: Mapping[Reading, Worth]
+    worth: Worth
 
     @property
     def utility(self) -> Floats:
-        """What each candidate is worth by the agreement of plans, (k,)."""
-        return self.worth[Reading.AGREEMENT].utility
+        """Returns the worth of each candidate by the agreement of plans, (k,)."""
+        return self.worth.utility
 
     @property
     def ideal(self) -> float:
-        """The best DCG@4 that the whole bank allows by that reading; 0: no case of it is of use."""
-        return self.worth[Reading.AGREEMENT].ideal
+        """Returns the best DCG@4 that the whole bank allows; 0: no case of it is of use."""
+        return self.worth.ideal
 
     @property
     def fixed(self) -> Mapping[str, float]:
-        """What each fixed rule reaches by that reading, nDCG@4."""
-        return self.worth[Reading.AGREEMENT].fixed
+        """Returns the nDCG@4 of each fixed rule."""
+        return self.worth.fixed
 
     @property
     def failed(self) -> Bools:
@@ -119,13 +119,6 @@ def folds(domain: tau.Domain, seeds: Iterable[int]) -> Iterator[Fold]:
     for dealt in _dealt(domain, seeds):
         train = {mode: _questions(domain, mode, dealt.train[mode], dealt.train[mode], dealt.random) for mode in Mode}
         yield Fold(dealt.seed, dealt.number, train, _tested(domain, dealt))
-
-
-def tested(domain: tau.Domain, seeds: Iterable[int]) -> Iterator[tuple[Mode, Question]]:
-    """Yields the test users' questions of those folds, for whoever trains on none of them."""
-    for dealt in _dealt(domain, seeds):
-        for mode, questions in _tested(domain, dealt).items():
-            yield from ((mode, question) for question in questions)
 
 
 def _tested(domain: tau.Domain, dealt: _Dealt) -> dict[Mode, list[Question]]:
@@ -176,12 +169,12 @@ class _Bank:
     """1-based, also for runs that share no word with the query: they come last."""
     matched: Bools
     rrf: Floats
-    utility: Mapping[Reading, Floats]
+    utility: Floats
 
 
 def _question(domain: tau.Domain, query: int, runs: Ints, relevance: Floats, random: Random) -> Question:
     similarity = domain.vectors[runs] @ domain.vectors[query]
-    reward, mine = domain.reward[runs], domain.task[runs] == domain.task[query]
+    reward = domain.reward[runs]
     semantic_rank, keyword_rank = _ranks(similarity, random), _ranks(relevance, random)
     bank = _Bank(
         runs=runs,
@@ -190,10 +183,7 @@ def _question(domain: tau.Domain, query: int, runs: Ints, relevance: Floats, ran
         keyword_rank=keyword_rank,
         matched=relevance > 0,
         rrf=1 / (RRF_K + semantic_rank) + 1 / (RRF_K + keyword_rank),
-        utility={
-            Reading.AGREEMENT: agreement(domain.gold[query], domain.effects[runs]) * reward,
-            Reading.SAME_TASK: mine * reward,
-        },
+        utility=agreement(domain.gold[query], domain.effects[runs]) * reward,
     )
     pool = _pool(bank.rrf, reward > 0)
     cases = _cases(domain, bank, pool)
@@ -204,7 +194,7 @@ def _question(domain: tau.Domain, query: int, runs: Ints, relevance: Floats, ran
         candidates=runs[pool],
         known=_known(domain, bank)[pool],
         evidence=evidence.features(cases, cases, _tools(domain, query)),
-        worth={reading: _worth(utility, pool, orders) for reading, utility in bank.utility.items()},
+        worth=_worth(bank.utility, pool, orders),
     )
 
 

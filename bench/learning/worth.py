@@ -1,12 +1,11 @@
-"""What reusing a run is worth to a query, by two readings that share no code with what ranks.
+"""What reusing a run is worth to a query, by a measure that shares no code with what ranks.
 
 Were the measure the feature that it judges, whoever orders by that feature would win by definition. So the plans are
-compared here anew, and whoever wins by agreement must hold under the other reading, which knows no plans.
+compared here anew.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
@@ -16,16 +15,9 @@ PLACES = 4
 DISCOUNT = 1 / np.log2(np.arange(2, PLACES + 2))  # (PLACES,)
 
 
-class Reading(Enum):
-    """What it means that a case helps; the value is what the tables call it."""
-
-    AGREEMENT = "agreement of plans"
-    SAME_TASK = "the same task, solved"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """By one reading, what the candidates are worth to a query.
+    """The worth of the candidates to a query.
 
     Attributes:
         utility: (k,), what each is worth, 0 to 1: never shown to a policy that learns from outcomes.

@@ -15,10 +15,10 @@ def test_an_attack_adds_wrong_answers_and_changes_nothing_else(corpus: banking.C
         assert attacked.poison.sum() == 75
         assert attacked.asked.texts == clean.asked.texts
         for name in ("reward", "proven", "source"):
-            assert np.array_equal(getattr(attacked.stock, name)[honest], getattr(clean.stock, name))
-        assert set(attacked.stock.source[attacked.poison]).isdisjoint(clean.stock.source)
-        assert attacked.stock.bank.wrong[attacked.poison].all()
-        assert attacked.stock.proven[attacked.poison].all() == attack.given
+            assert np.array_equal(getattr(attacked.claims, name)[honest], getattr(clean.claims, name))
+        assert set(attacked.claims.source[attacked.poison]).isdisjoint(clean.claims.source)
+        assert attacked.claims.bank.wrong[attacked.poison].all()
+        assert attacked.claims.proven[attacked.poison].all() == attack.given
 
 
 def test_the_rules_of_the_slate_leave_one_place_to_copies(corpus: banking.Corpus):

@@ -19,11 +19,10 @@ def test_a_logged_outcome_is_drawn_from_the_slates_mean_utility(airline: tau.Dom
 def test_every_baseline_is_tested_on_every_query_of_both_modes(airline: tau.Domain, fold: tau_folds.Fold):
     service = runs.service(airline, fold, 40)
     service.advance(40)
-    learned = baselines.learners(airline, baselines.Labelled.of_log(service.log))
     memory = remembered(airline.effects, service.log)
-    found = runs.tested(airline, fold, memory, {scores.DEFAULT: baselines.by(None), **baselines.FIXED, **learned})
+    found = runs.tested(airline, fold, memory, {scores.DEFAULT: baselines.by(None), **baselines.FIXED})
     asked = {mode: sum(question.ideal > 0 for question in questions) for mode, questions in fold.test.items()}
     assert {mode: sum(each is mode for each, _, _ in found) for mode in tau_folds.Mode} == asked
-    named = scores.FIXED | {scores.DEFAULT, scores.ORACLE, baselines.LINUCB, baselines.RAW}
+    named = scores.FIXED | {scores.DEFAULT, scores.ORACLE}
     assert all(set(ndcg) == named for _, _, ndcg in found)
-    assert all(ndcg[scores.ORACLE] >= ndcg[arm] - 1e-9 for _, _, ndcg in found for arm in (scores.DEFAULT, *learned))
+    assert all(ndcg[scores.ORACLE] >= ndcg[scores.DEFAULT] - 1e-9 for _, _, ndcg in found)

@@ -21,8 +21,8 @@ _NO_NAMES = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stock:
-    """A bank, and what is claimed of its cases; (cases,) each."""
+class Claims:
+    """A bank, and the claims of its cases; (cases,) each."""
 
     bank: Bank
     effects: Floats  # (cases, intents), how often the plan calls each tool
