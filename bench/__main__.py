@@ -1,6 +1,8 @@
-"""``python -m bench NAME``: speed, memory and what is lost, as ratios within one run."""
+"""``python -m bench NAME``: measures speed, memory, losses and learning."""
 
 import json
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -13,83 +15,146 @@ from app import logs
 from app.terminal.run_to_end import run_to_end as run
 from bench import cost
 from bench.faults.victims import VICTIMS
+from bench.learning.parts import Part
 from bench.main import (
     BENCHMARKS,
     COST,
     FAULTS,
     IMPACT,
     LEARNING,
+    LESSONS,
     RECALL,
     as_table,
     fails,
+    names_of_all,
     run_benchmarks,
     run_faults,
-    run_learning,
 )
+from bench.measure import Measurement
 
-out = Console()
+DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
+"""Folder of data beside the repository."""
+
+JsonFile = Annotated[Path | None, typer.Option("--json", help="also write the numbers to this file")]
+
+program = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
-def bench(  # noqa: PLR0913, PLR0917 - each is an option of the command line
-    name: Annotated[
-        str,
-        typer.Argument(
-            help=f"one of {', '.join(BENCHMARKS)}, all of them; or {LEARNING}, {FAULTS}, {RECALL} or {IMPACT}"
-        ),
-    ],
-    json_file: Annotated[Path | None, typer.Option("--json", help="write the numbers here, too")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="CASEBANK_DATA",
-            help=f"with {LEARNING}, lessons: the folder with banking77 and tau; with {RECALL}: that with conversations",
-        ),
-    ] = None,
-    kills: Annotated[int, typer.Option(min=1, help=f"with {FAULTS}: how many processes are killed")] = 200,
-    seed: Annotated[int, typer.Option(help=f"with {FAULTS}: the same seed kills in the same order")] = 1,
-    only: Annotated[
-        list[str] | None, typer.Option(help=f"with {FAULTS}: kill this alone, may be repeated; {', '.join(VICTIMS)}")
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option(min=0, help=f"with {COST}: percent by which a size may have grown since the last release")
-    ] = cost.TOLERANCE,
-    keep: Annotated[bool, typer.Option("--keep", help=f"with {COST}: make these the figures of the release")] = False,
-) -> None:
-    """Measure speed and memory, as ratios within one run.
-
-    What a case costs is compared with the last release: with `cost` alone the exit status is 1 if it costs more.
-
-    Not part of all, for they take minutes: what the policy learns, and what kill -9 of one process after another loses
-    and how long it takes to come back. That one exits with 1 if anything was lost, doubled, stuck or too slow; and so
-    does whether the answer to "did memory help?" is true, if it claims too much or its intervals miss too often.
-    """
+@program.callback()
+def bench() -> None:
+    """Measure casebank. Times are ratios within one run; missed aims are marked."""
     logs.quiet()
-    alone = (LEARNING, FAULTS, RECALL, IMPACT)
-    if name not in {"all", *alone, *BENCHMARKS}:
-        raise typer.BadParameter(f"no benchmark {name!r}; there are {', '.join((*BENCHMARKS, *alone))}, all")
-    if name == RECALL and (data is None or not (data / "conversations.jsonl").is_file()):
-        raise typer.BadParameter("recall needs --data: a folder with conversations.jsonl")
-    if name == LEARNING:
-        raise typer.Exit(run_learning(json_file, data))
-    if name == FAULTS:
-        measured = run(run_faults(kills, seed, _victims(only or [])))
-    else:
-        measured = run(run_benchmarks(list(BENCHMARKS) if name == "all" else [name], data))
-    if name == COST and keep:
+
+
+@program.command("all")
+def every(
+    json_file: JsonFile = None,
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau, for lessons")] = DATA,
+) -> None:
+    """Every benchmark down to lessons, one after the other."""
+    _show("all", run(run_benchmarks(names_of_all(), data)), json_file)
+
+
+def _command(name: str) -> Callable[[Path | None], None]:
+    def command(json_file: JsonFile = None) -> None:
+        _show(name, run(run_benchmarks([name])), json_file)
+
+    return command
+
+
+for _name, _benchmark in BENCHMARKS.items():
+    if _name != COST:
+        program.command(_name, help=_benchmark.summary)(_command(_name))
+
+
+@program.command(COST)
+def cost_of_a_case(
+    json_file: JsonFile = None,
+    tolerance: Annotated[float, typer.Option(min=0, help="percent by which a size may grow")] = cost.TOLERANCE,
+    keep: Annotated[bool, typer.Option("--keep", help="store these figures as those of the release")] = False,
+) -> None:
+    """Bytes and time of a case against the last release.
+
+    Exit status 1 if a figure grew by more than the tolerance.
+    """
+    measured = run(run_benchmarks([COST]))
+    if keep:
         cost.keep(measured, version("casebank"))
-    measured = cost.against(measured, cost.figures(), tolerance)
-    out.print(as_table(measured))
+    _show(COST, measured, json_file, tolerance)
+
+
+@program.command(LESSONS)
+def lessons(
+    json_file: JsonFile = None,
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
+) -> None:
+    """The failure analyst on real runs, and the experiment (minutes)."""
+    _show(LESSONS, run(run_benchmarks([LESSONS], data)), json_file)
+
+
+@program.command(RECALL)
+def recall(
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with conversations.jsonl")],
+    json_file: JsonFile = None,
+) -> None:
+    """Recall of long conversations: evidence found, speed (minutes)."""
+    if not (data / "conversations.jsonl").is_file():
+        raise typer.BadParameter("the folder has no conversations.jsonl", param_hint="--data")
+    _show(RECALL, run(run_benchmarks([RECALL], data)), json_file)
+
+
+@program.command(IMPACT)
+def impact(json_file: JsonFile = None) -> None:
+    """The answer to "did memory help?" where truth is known (minutes).
+
+    Exit status 1 if it claims too much, or if its intervals miss too often.
+    """
+    _show(IMPACT, run(run_benchmarks([IMPACT])), json_file)
+
+
+@program.command(FAULTS)
+def faults(
+    json_file: JsonFile = None,
+    kills: Annotated[int, typer.Option(min=1, help="processes to kill")] = 200,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same order of kills")] = 1,
+    only: Annotated[list[str] | None, typer.Option(help=f"kill only this; repeatable: {', '.join(VICTIMS)}")] = None,
+) -> None:
+    """Losses and time to recover under kill -9 (half an hour).
+
+    Exit status 1 if anything is lost, doubled, stuck or too slow.
+    """
+    if unknown := set(only or ()) - set(VICTIMS):
+        raise typer.BadParameter(f"no victim {', '.join(sorted(unknown))}", param_hint="--only")
+    _show(FAULTS, run(run_faults(kills, seed, only or [])), json_file)
+
+
+@program.command(LEARNING)
+def learning(
+    json_file: JsonFile = None,
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with banking77 and tau")] = DATA,
+    part: Annotated[list[Part] | None, typer.Option(help="measure only this part; repeatable")] = None,
+    processes: Annotated[int, typer.Option(min=1, help="parts measured at once")] = os.cpu_count() or 1,
+) -> None:
+    """The learned policy, its gate, and forged cases (minutes).
+
+    Parts whose data is missing are skipped.
+    """
+    from bench.learning.main import measure_parts  # noqa: PLC0415 - imports torch, which is an extra
+
+    measure_parts(part or list(Part), data, processes, json_file)
+
+
+def _show(
+    name: str, measured: Sequence[Measurement], json_file: Path | None, tolerance: float = cost.TOLERANCE
+) -> None:
+    """Prints the table and writes the file; ends with exit status 1 where the benchmark fails."""
+    compared = cost.against(measured, cost.figures(), tolerance)
+    Console().print(as_table(compared))
     if json_file is not None:
-        json_file.write_text(json.dumps([asdict(measurement) for measurement in measured], indent=2) + "\n")
-    if fails(name, measured):
+        json_file.write_text(json.dumps([asdict(measurement) for measurement in compared], indent=2) + "\n")
+    if fails(name, compared):
         raise typer.Exit(1)
 
 
-def _victims(named: list[str]) -> list[str]:
-    if unknown := set(named) - set(VICTIMS):
-        raise typer.BadParameter(f"nobody is called {', '.join(sorted(unknown))}", param_hint="--only")
-    return named
-
-
 if __name__ == "__main__":
-    typer.run(bench)
+    program(prog_name="python -m bench")

@@ -1,19 +1,18 @@
-"""The benchmarks by name, and the table of what they measured."""
+"""The benchmarks by name, and the table of their measurements."""
 
 import asyncio
 import gc
 import shutil
 import signal
-import subprocess
 import tempfile
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from app import postgres
-from app.processes.own_module import OWN_MODULE
 from bench.console import console
 from bench.cost import cost
 from bench.fairness import fairness
@@ -32,57 +31,54 @@ from bench.recall import recall
 from bench.secrets.main import secrets
 from bench.write import retain
 
-COST = "cost"
-"""Compares with the last release: its exit status says whether something became worse."""
-LESSONS = "lessons"
-"""Reads runs from a folder of data, as learning does."""
-IMPACT = "impact"
-"""Runs by its own name alone, for minutes: it asks whether what the service says of itself is true."""
-RECALL = "recall"
-"""Reads conversations from a folder of data, and runs by its own name alone."""
+COST, FAULTS, IMPACT, RECALL, LESSONS, LEARNING = "cost", "faults", "impact", "recall", "lessons", "learning"
 
-Benchmark = Callable[[Path], Awaitable[list[Measurement]]]
+Measure = Callable[[Path], Awaitable[list[Measurement]]]
+"""Measures on a bank of its own in an empty folder."""
+MeasureData = Callable[[Path, Path | None], Awaitable[list[Measurement]]]
+"""Measures likewise, and reads a folder of data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark of the service, with its line in the help."""
+
+    summary: str
+    measure: Measure
+
 
 BENCHMARKS: dict[str, Benchmark] = {
-    "retrieve": retrieve,
-    "http": http,
-    "retain": retain,
-    "growth": growth,
-    "process": process,
-    "secrets": secrets,
-    "flood": flood,
-    "fairness": fairness,
-    "poison": poison,
-    "findings": findings,
-    "mcp": mcp,
-    "console": console,
-    COST: cost,
-    LESSONS: lessons,
+    "retrieve": Benchmark("A retrieve in the process against its bare statement.", retrieve),
+    "http": Benchmark("A retrieve over HTTP with 16 clients at once, p95 against p50.", http),
+    "retain": Benchmark("A retain against a bare INSERT: time, and number a second.", retain),
+    "growth": Benchmark("A retrieve in 400,000 cases against one in 10,000.", growth),
+    "process": Benchmark("Memory of a serving process.", process),
+    "secrets": Benchmark("Redaction: secrets found, harmless texts left alone, time.", secrets),
+    "flood": Benchmark("Hostile bodies and stalled clients: harm to another user.", flood),
+    "fairness": Benchmark("Requests and cases of one user beside another's flood.", fairness),
+    "poison": Benchmark("Places that planted cases take on slates.", poison),
+    "findings": Benchmark("Findings of a coding agent: reads spared, stale answers.", findings),
+    "mcp": Benchmark("A retrieve by MCP against one over HTTP.", mcp),
+    "console": Benchmark("Pages of the console among 10,000 cases: time and bytes.", console),
+    COST: Benchmark("Bytes and time of a case against the last release.", cost),
 }
+"""Benchmarks that need nothing but an empty folder, all of them part of ``python -m bench all``."""
+
+WITH_DATA: dict[str, MeasureData] = {LESSONS: lessons, RECALL: recall}
+"""Benchmarks that read a folder of data."""
 
 
-LEARNING = "learning"
-"""Runs by itself, for minutes."""
-
-
-FAULTS = "faults"
-"""Runs by itself, for minutes: it kills what it measures."""
-
-
-def run_learning(json_file: Path | None, data: Path | None) -> int:
-    """Runs the benchmark of learning in a process of its own, for it needs torch; returns its exit status."""
-    options = [("--json", json_file), ("--data", data)]
-    given = [text for name, value in options if value is not None for text in (name, str(value))]
-    command = [*OWN_MODULE, "bench.learning.main", *given]
-    return subprocess.run(command, check=False).returncode  # noqa: S603
+def names_of_all() -> list[str]:
+    """Returns the names of the benchmarks of ``python -m bench all``."""
+    return [*BENCHMARKS, LESSONS]
 
 
 async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list[Measurement]:
-    """Runs each benchmark on a bank of its own that is thrown away, and returns what they measured.
+    """Runs each benchmark on a bank of its own that is then deleted, and returns their measurements.
 
     Args:
-        names: of the benchmarks.
-        data: where the runs are that some of them read.
+        names: names of benchmarks.
+        data: folder of data, for the benchmarks that read one.
     """
     measured: list[Measurement] = []
     gc.freeze()  # as the service does
@@ -91,21 +87,17 @@ async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list
         with tempfile.TemporaryDirectory(prefix="casebank-bench-", ignore_cleanup_errors=True) as folder:
             home = Path(folder)
             try:
-                measured += await _one(name, home, data)
+                if name in WITH_DATA:
+                    measured += await WITH_DATA[name](home, data)
+                else:
+                    measured += await (impact if name == IMPACT else BENCHMARKS[name].measure)(home)
             finally:
                 postgres.release(home)
     return measured
 
 
-def _one(name: str, home: Path, data: Path | None) -> Awaitable[list[Measurement]]:
-    if name == IMPACT:
-        return impact(home)
-    reads = {LESSONS: lessons, RECALL: recall}.get(name)
-    return BENCHMARKS[name](home) if reads is None else reads(home, data)
-
-
 async def run_faults(kills: int, seed: int, only: Collection[str]) -> list[Measurement]:
-    """Runs the benchmark of faults in a folder of its own, and returns what it found; on a fault the folder stays."""
+    """Runs the benchmark of faults in a folder of its own, which stays after a fault; returns its measurements."""
     if (running := asyncio.current_task()) is not None:  # or its programs would outlive it
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
     folder = Path(tempfile.mkdtemp(prefix="casebank-faults-"))
@@ -123,7 +115,7 @@ def missed(measured: Sequence[Measurement]) -> bool:
 
 
 def fails(name: str, measured: Sequence[Measurement]) -> bool:
-    """Returns whether the benchmark of that name ends with a status that says that something is wrong."""
+    """Returns whether the benchmark of that name ends with exit status 1 for these measurements."""
     return name in {FAULTS, COST, IMPACT} and missed(measured)
 
 
@@ -137,7 +129,7 @@ def as_table(measured: Sequence[Measurement]) -> Table:
 
 
 def _number(value: float, unit: str) -> str:
-    """A bare number lies between -1 and 1 and takes three digits; one with a unit takes two."""
+    # a bare number lies between -1 and 1 and takes three digits; one with a unit takes two
     return f"{value:.2f} {unit}" if unit else f"{value:.3f}"
 
 

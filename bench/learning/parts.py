@@ -1,0 +1,21 @@
+"""The parts of the benchmark of learning, by name."""
+
+from enum import StrEnum
+
+
+class Part(StrEnum):
+    """A part of the benchmark of learning; the longest come first, so that all end at about the same time."""
+
+    SPEED = "speed"
+    RUNS_RETAIL = "runs retail"
+    RUNS_AIRLINE = "runs airline"
+    REUSE = "reuse"
+    CREDIT = "credit"
+    POISON = "poison"
+    FLEET = "fleet"
+    FLEET_RETAIL = "fleet retail"
+    FLEET_AIRLINE = "fleet airline"
+    FLEET_TELECOM = "fleet telecom"
+    FLEET_GATE = "fleet gate"
+    FLEET_NIGHT = "fleet night"
+    GATE = "gate"
