@@ -1,10 +1,12 @@
-"""The table of measurements hides nothing."""
+"""The table of measurements hides nothing, and the help of the command lists every benchmark."""
 
 from io import StringIO
 
 from rich.console import Console
+from typer.main import get_command
 
-from bench.main import as_table
+from bench.__main__ import program
+from bench.main import FAULTS, IMPACT, LEARNING, RECALL, as_table, names_of_all
 from bench.measure import Measurement
 
 
@@ -24,3 +26,10 @@ def test_a_missed_aim_is_printed_as_missed():
         if name in line
     }
     assert marks == {"short": (True, False), "there": (False, True), "unproven": (True, False)}
+
+
+def test_every_benchmark_is_a_command_with_one_line_in_the_help():
+    commands = vars(get_command(program))["commands"]
+    assert set(commands) == {"all", *names_of_all(), FAULTS, IMPACT, RECALL, LEARNING}
+    for name, command in commands.items():
+        assert 10 < len(command.get_short_help_str(200)) <= 66, name
