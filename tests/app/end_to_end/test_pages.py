@@ -44,20 +44,27 @@ def test_five_minutes_by_python_and_by_fetch_end_in_a_case_each(home: Path):
         until(lambda: {each["task"] for each in json.loads(shell(home, look, service.url, **given))["cases"]} == tasks)
 
 
-def test_the_first_call_impact_the_console_and_execution_memory_as_their_pages_have_them(home: Path):
-    first = next(
-        block for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) if "/v1/retain" in block
-    )
-    token, retain_it, ask = first.split("\n\n")
+def test_the_readmes_loop_leaves_a_case_and_the_next_task_gets_the_text_it_shows(home: Path):
+    (loop,) = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    (text,) = re.findall(r"^```\n(<casebank_memory>.*?)^```", README, re.DOTALL | re.MULTILINE)
+    (query,) = re.findall(r"similar task, `([^`]+)`", README)
+    with Service(home) as service:
+        token = shell(home, "casebank token --user readme").strip()
+        python(home, loop, service.url, TOKEN=token)
+        with httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {token}"}) as client:
+            until(lambda: client.get("/v1/cases", params={"status": "ready"}).json()["cases"])
+            answer = client.post("/v1/retrieve", json={"agent": "db-operator", "query": query})
+        assert answer.json()["memory_context"] == text.rstrip()
+
+
+def test_impact_the_console_and_execution_memory_as_their_pages_have_them(home: Path):
     serve, open_it = blocks("console.md", "sh")[0].splitlines()
     (impact,), (steps, kinds) = blocks("impact.md", "sh"), blocks("execution-memory.md", "sh")
     assert serve.startswith("casebank serve ")
-    with Service(home) as service:
+    with Service(home) as service, service.client("alice") as client:
+        retain(client, "water the garden", agent="db-operator")
         here = {"localhost:8700": service.url.removeprefix("http://"), ".venv/bin/": ""}
-        given = {"TOKEN": shell(home, f"{_here(token, here)}\necho $TOKEN").strip()}
-        answer = json.loads(shell(home, _here(retain_it, here), **given))
-        until(lambda: _answers(home, f"curl -s {service.url}/v1/cases/{answer['case_id']}", given)["status"] == "ready")
-        assert json.loads(shell(home, _here(ask, here), **given))["cases"][0]["case_id"] == answer["case_id"]
+        given = {"TOKEN": shell(home, "casebank token --user alice").strip()}
         assert "cannot say yet" in shell(home, _here(impact, here), **given)
         opened = shell(home, open_it.replace("--user", f"--at {service.url} --user"), BROWSER="true")
         page = httpx.get(opened.strip(), follow_redirects=True, timeout=60)
