@@ -9,7 +9,7 @@ help:           ## list the commands
 setup: .venv/all ## make .venv and install casebank into it, with every extra
 
 # One environment, which grows: each stamp says what is in it, and a changed dependency makes all of them stale.
-# The first two skip compiling what they install, most of which a demo never imports.
+# Packages are compiled when they are first imported and not at installation: most modules never are.
 .venv/demo: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --no-compile -e '.[demo]'
 	touch $@
@@ -19,7 +19,7 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 	touch .venv/demo $@
 
 .venv/all: pyproject.toml clients/python/pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[demo,train,ray,scienceworld,mcp,dev]' -e clients/python
+	$(INSTALL) --no-compile -e '.[demo,train,ray,scienceworld,mcp,dev]' -e clients/python
 	touch .venv/demo .venv/train $@
 
 .venv/bin/python:
@@ -34,8 +34,9 @@ demo-learning: .venv/train ## the demo, and what is learned from it (installs to
 serve: .venv/train ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
+# Every process of the tests shares one cache of bytecode, also where the environment forbids to write any.
 test: setup check ## run every check and every test
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode $(BIN)/python -m pytest -n auto --dist loadfile
 
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
 	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
