@@ -36,17 +36,25 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the programs are of a fresh environment, with casebank from a wheel and the dependencies that are here."""
-    clone, wheels, home = [tmp_path_factory.mktemp(name) for name in ("clone", "wheels", "environment")]
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the files that git knows."""
+    clone, wheels = [tmp_path_factory.mktemp(name) for name in ("clone", "wheels")]
     for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
-        (clone / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, clone / name)
+        if (ROOT / name).is_file():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, clone / name)
     run(sys.executable, "-m", "pip", "wheel", "--wheel-dir", wheels, clone, cwd=clone, **OFFLINE)
     shutil.rmtree(clone)
+    (wheel,) = wheels.iterdir()
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a fresh environment, with casebank from the wheel and the dependencies that are here."""
+    home = tmp_path_factory.mktemp("environment")
     venv.create(home, with_pip=False, symlinks=True)
     python = home / "bin" / "python"
-    (wheel,) = wheels.iterdir()
     run(sys.executable, "-m", "pip", "--python", python, "install", wheel, cwd=home, **OFFLINE)
     libraries = sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)})
     # in an environment with an index pip brings the dependencies; no .pth of that folder is read, so no clone comes in

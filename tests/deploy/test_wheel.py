@@ -2,14 +2,36 @@
 
 import json
 import re
+import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
 
 from tests.app.processes import Service, new_home, retain, retrieve, surroundings, worked
 from tests.deploy.conftest import run
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.timeout(600)
+
+
+def test_it_has_every_file_of_the_four_packages_and_nothing_else(wheel: Path):
+    shipped = {"app", "policy", "retrieval", "writer"}
+    known = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines()
+    files = {name for name in known if name.split("/")[0] in shipped and (ROOT / name).is_file()}
+    files |= {
+        name.replace("alembic/", "app/migrations/", 1) for name in known if re.match(r"alembic/.*\.(py|mako)$", name)
+    }
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert inside == files
+
+
+def test_its_metadata_name_the_version_and_the_license(wheel: Path):
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+    metadata = Parser().parsestr(archive.read(name).decode())
+    assert (metadata["Name"], metadata["Version"], metadata["License-Expression"]) == ("casebank", "0.1.0", "MIT")
+    assert any(each.startswith("Development Status") for each in metadata.get_all("Classifier"))
 
 
 def test_it_is_the_wheel_that_runs(installed: Path, tmp_path: Path):
