@@ -1,4 +1,4 @@
-"""What answers at the root: what this is, and where to look."""
+"""The root path: name, version and links of the service."""
 
 from importlib.metadata import version
 
@@ -11,7 +11,7 @@ router = APIRouter(tags=["service"], route_class=BodyRoute)
 
 
 class About(BaseModel):
-    """What runs here."""
+    """The service, and where its documentation is."""
 
     name: str = "casebank"
     version: str
@@ -23,5 +23,5 @@ class About(BaseModel):
 
 @router.get("/")
 async def about() -> About:
-    """Returns what this is, and where to look."""
+    """Returns the name and version of the service, with links."""
     return About(version=version("casebank"))

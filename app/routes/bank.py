@@ -1,7 +1,7 @@
-"""The bank as its owner sees it: cases, profiles, audit."""
+"""Routes for the owner of a bank: cases, profiles and the audit."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
@@ -10,6 +10,7 @@ from sqlalchemy import Row, RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.routes.responses import next_cursor, without
 from app.schemas.bank import (
     AuditEntry,
     AuditOut,
@@ -21,7 +22,6 @@ from app.schemas.bank import (
     ProfilesOut,
     WholeCaseOut,
 )
-from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
@@ -38,9 +38,9 @@ from writer.run import AgentKey
 router = APIRouter(prefix="/v1", tags=["bank"], responses=DOCUMENTED, route_class=BodyRoute)
 
 Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[UUID | None, Query(description="next_cursor of the page before")]
+Cursor = Annotated[UUID | None, Query(description="next_cursor of the previous page")]
 Agent = Annotated[AgentKey | None, Query()]
-Parent = Annotated[UUID | None, Query(description="only subtasks and tool cases of this run")]
+Parent = Annotated[UUID | None, Query(description="return only subtasks and tool cases of this run")]
 AgentPath = Annotated[AgentKey, Path()]
 Status = CaseStatus | Literal["any"]
 
@@ -55,14 +55,14 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> CasesOut:
-    """Returns the newest cases, a page at a time."""
+    """Returns a page of cases, the newest first."""
     only = {"agent_key": agent, "status": None if status == "any" else status, "parent_case_id": parent}
     statement = listing.page_of_cases(caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
         key = await parts.keyring.find(connection, caller.user_sub) if rows else None
     shown = [CaseOut.model_validate(_shown(row, _words(caller, key))) for row in rows]
-    return CasesOut(cases=shown, next_cursor=_next(rows, limit))
+    return CasesOut(cases=shown, next_cursor=next_cursor(rows, limit))
 
 
 @router.get("/cases/{case_id}")
@@ -75,16 +75,12 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     if row is None or key is None:
         raise NotFound("no such case")
     sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)
-    procedure = _procedure(row, learned) or sealed.pop("procedure")
-    return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **sealed, "procedure": procedure})
-
-
-def _procedure(row: RowMapping, learned: AnyRow | None) -> dict[str, object] | None:
-    """Returns what the run taught in its wrapping; None where it was not looked at yet, or nobody knows any more."""
+    procedure: object = sealed.pop("procedure")
     if learned is not None:
-        return wrapped(learned.kind, learned.record)
-    looked_at = row["status"] in {"ready", "merged", "pruned"}
-    return dict(NO_FAILURE) if looked_at and not row["error_count"] else None
+        procedure = wrapped(learned.kind, learned.record)
+    elif row["status"] in {"ready", "merged", "pruned"} and not row["error_count"]:  # analysed, without a failed call
+        procedure = dict(NO_FAILURE)
+    return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **sealed, "procedure": procedure})
 
 
 @router.patch("/cases/{case_id}")
@@ -99,14 +95,14 @@ async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Call
 
 @router.delete("/cases/{case_id}", status_code=204)
 async def remove_case(case_id: UUID, parts: Parts, caller: Caller) -> None:
-    """Deletes a case for good."""
+    """Deletes a case permanently."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await delete_case(connection, caller, case_id)
 
 
 @router.get("/profiles")
 async def list_profiles(parts: Parts, caller: Caller) -> ProfilesOut:
-    """Returns the agents that the user has memories of, with their settings and numbers."""
+    """Returns the profiles of the user, with their settings and case counts."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(listing.every_profile(caller.user_sub))).mappings().all()
         counts = (await connection.execute(listing.cases_by_status(caller.user_sub))).all()
@@ -115,7 +111,7 @@ async def list_profiles(parts: Parts, caller: Caller) -> ProfilesOut:
 
 @router.get("/profiles/{agent:path}", responses=raises(NotFound))
 async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> ProfileOut:
-    """Returns a profile's settings and how many cases it has."""
+    """Returns the settings of a profile and its number of cases."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_profile(caller.user_sub, agent))).mappings().one_or_none()
         counts = (await connection.execute(listing.cases_by_status(caller.user_sub, agent))).all()
@@ -126,7 +122,7 @@ async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> Profile
 
 @router.put("/profiles/{agent:path}", responses=raises(SecretInName))
 async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, caller: Caller) -> ProfileOut:
-    """Sets what the body names; the rest stays, or takes its default in a new profile."""
+    """Changes the settings in the body; others keep their value, or their default in a new profile."""
     settings = patch.model_dump(exclude_unset=True)
     nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day", "contribute", "receive"}
     settings = {name: value for name, value in settings.items() if value is not None or name in nullable}
@@ -144,24 +140,29 @@ async def list_audit(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> AuditOut:
-    """Returns who changed what, the newest first, a page at a time."""
+    """Returns a page of the audit: changes and their authors, the newest first."""
     statement = listing.page_of_audit(caller.user_sub, agent, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
     entries = [
-        AuditEntry.model_validate({**_without(row, "user_sub", "agent_key"), "agent": row["agent_key"]}) for row in rows
+        AuditEntry.model_validate({**without(row, {"user_sub", "agent_key"}), "agent": row["agent_key"]})
+        for row in rows
     ]
-    return AuditOut(entries=entries, next_cursor=_next(rows, limit))
+    return AuditOut(entries=entries, next_cursor=next_cursor(rows, limit))
 
 
 def _profile(row: RowMapping, counts: Sequence[Row[str, str, int]]) -> ProfileOut:
     agent = row["agent_key"]
     numbers = {count.status: count.cases for count in counts if count.agent_key == agent}
-    return ProfileOut.model_validate({**_without(row, "user_sub", "agent_key"), "agent": agent, "cases": numbers})
+    return ProfileOut.model_validate({**without(row, {"user_sub", "agent_key"}), "agent": agent, "cases": numbers})
 
 
 def _words(caller: Author, key: UserKey | None) -> Words:
-    """Returns what opens the words of the caller's cases."""
+    """Returns the opener of the sealed words of the caller's cases.
+
+    Raises:
+        NotFound: the user has no key, and so no case.
+    """
     if key is None:
         raise NotFound("no such case")
     return Words(caller.user_sub, key)
@@ -169,13 +170,5 @@ def _words(caller: Author, key: UserKey | None) -> Words:
 
 def _shown(row: RowMapping, words: Words) -> dict[str, object]:
     """Returns the columns of a case under the names of the API, with its words opened."""
-    columns = _without(words.opened(row), "id", "agent_key", "payload")
+    columns = without(words.opened(row), {"id", "agent_key", "payload"})
     return {"case_id": row["id"], "agent": row["agent_key"], **columns}
-
-
-def _without(row: Mapping[Any, Any], *names: str) -> dict[str, object]:
-    return {name: value for name, value in row.items() if name not in names}
-
-
-def _next(rows: Sequence[RowMapping], limit: int) -> str | None:
-    return str(rows[-1]["id"]) if len(rows) == limit else None

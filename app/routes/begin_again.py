@@ -1,4 +1,4 @@
-"""Beginning again for a user who was erased."""
+"""Route that restarts the memory of an erased user."""
 
 from fastapi import APIRouter, Request
 
@@ -16,9 +16,9 @@ router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, rou
 
 @router.post("/begin-again", responses=raises(ErasureNotConfirmed, NotFound))
 async def begin_again(body: BeginAgainIn, request: Request, parts: Parts, caller: Caller) -> BeginAgainOut:
-    """Begins again for an erased user with a service token from before the purge, which is otherwise answered 410.
+    """Accepts a service token from before the purge for an erased user; until then such a token gets a 410.
 
-    The user's own token must be from after the purge. Every other replica follows within two seconds.
+    The user's own token must be newer than the purge. Other replicas follow within two seconds.
     """
     begun_at = await again.begin_again(parts.database, caller, body.erased_at)
     if caller.actor != caller.user_sub:

@@ -1,4 +1,4 @@
-"""Decisions, asked about later: which slates were served, why, and what came of them."""
+"""Routes over the log of decisions: served slates, reasons, runs and rewards."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -10,14 +10,13 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
+from app.routes.responses import next_cursor, response_of
 from app.schemas.decisions import (
     CandidateOut,
     CaseNow,
     DecisionOut,
     DecisionsOut,
-    RewardOut,
     RunOfDecision,
-    TermsOut,
     ToldVersionOut,
     WholeDecisionOut,
     WouldServe,
@@ -40,7 +39,7 @@ from writer.training.lifecycle import LIVE
 router = APIRouter(prefix="/v1/decisions", tags=["decisions"], responses=DOCUMENTED, route_class=BodyRoute)
 
 CHANGED = 1e-3
-"""By how much a reward must differ from the logged one, which has half a float's precision, to be another."""
+"""Least difference between a reward and its logged value that counts as a change; the log has half precision."""
 
 
 @router.get("")
@@ -50,27 +49,29 @@ async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     policy_version: Annotated[str | None, Query(max_length=40)] = None,
     arm: Annotated[Arm | None, Query()] = None,
-    rewarded: Annotated[bool | None, Query(description="only those with a reward, or only those without")] = None,
-    since: Annotated[Moment | None, Query(description="taken then or later")] = None,
-    until: Annotated[Moment | None, Query(description="taken before then")] = None,
+    rewarded: Annotated[
+        bool | None, Query(description="true: only decisions with a reward; false: only those without")
+    ] = None,
+    since: Annotated[Moment | None, Query(description="earliest time of a decision, inclusive")] = None,
+    until: Annotated[Moment | None, Query(description="latest time of a decision, exclusive")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> DecisionsOut:
-    """Returns the newest decisions that fit every filter, a page at a time."""
+    """Returns a page of the decisions that match every filter, the newest first."""
     page = logged.DecisionPage(cursor, limit, agent, policy_version, arm, rewarded, since, until)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(logged.page_of_decisions(caller.user_sub, page))).mappings().all()
         key = await parts.keyring.find(connection, caller.user_sub) if rows else None
     shown = [DecisionOut.model_validate(_shown(row, Words(caller.user_sub, key))) for row in rows if key is not None]
-    return DecisionsOut(decisions=shown, next_cursor=str(rows[-1]["id"]) if len(rows) == limit else None)
+    return DecisionsOut(decisions=shown, next_cursor=next_cursor(rows, limit))
 
 
 @router.get("/{retrieval_id}")
 async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> WholeDecisionOut:
-    """Returns one decision: every candidate with what was known of it, and why it was served or was not.
+    """Returns one decision: each candidate with its features, its score, and the reason it was served or not.
 
-    The scores are computed again from the log; `off_by` says how exactly that gives what was served. What was deleted
-    or pruned since is named in `missing`.
+    Scores are recomputed from the log; `off_by` is the largest difference to the logged ones. `missing` names data that
+    was deleted or pruned since.
     """
     user_sub = caller.user_sub
     async with parts.database.as_user(user_sub, caller.authorised_at) as connection:
@@ -86,7 +87,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
         key = await parts.keyring.find(connection, user_sub)
     if key is None:
         raise NotFound("no such decision")
-    words = Words(user_sub, key)
+    words, used = Words(user_sub, key), row.used_procedure_ids
     known = _known(policies)
     found = review(row, known)
     now = {case["id"]: words.opened(case) for case in left}
@@ -99,7 +100,10 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
         {
             **shown,
             "memory_context": None if row.told is None else words.open_told(retrieval_id, row.told),
-            "procedures": _procedures(row),
+            "procedures": [
+                ToldVersionOut(procedure_id=each, version=version, used=None if used is None else each in used)
+                for each, version in zip(row.procedure_ids, row.procedure_versions, strict=True)
+            ],
             "candidates": [_candidate(each, row, now.get(each.case_id)) for each in found.candidates],
             "off_by": found.off_by,
             "would_serve": [
@@ -108,7 +112,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
                 if version in live
             ],
             "runs": [RunOfDecision.model_validate({**run, "case_id": run["id"]}) for run in runs],
-            "rewards": [RewardOut.model_validate(dict(reward)) for reward in rewards],
+            "rewards": list(map(dict, rewards)),
             "missing": _missing(row, found, now),
         }
     )
@@ -122,7 +126,7 @@ def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
 
 
 def _known(rows: Sequence[AnyRow]) -> dict[str, Policy | None]:
-    """Returns the policies by version, the default among them; one that cannot be loaded is left out."""
+    """Returns the policies by version, including the default; one that cannot be loaded is left out."""
     known: dict[str, Policy | None] = {default.VERSION: None}
     for row in rows:
         try:
@@ -133,34 +137,21 @@ def _known(rows: Sequence[AnyRow]) -> dict[str, Policy | None]:
     return known
 
 
-def _procedures(row: AnyRow) -> list[ToldVersionOut]:
-    used = row.used_procedure_ids
-    return [
-        ToldVersionOut(procedure_id=each, version=version, used=None if used is None else each in used)
-        for each, version in zip(row.procedure_ids, row.procedure_versions, strict=True)
-    ]
-
-
 def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> CandidateOut:
     place = None if each.place is None else each.place - 1
-    return CandidateOut(
-        case_id=each.case_id,
-        place=each.place,
+    return response_of(
+        CandidateOut,
+        each,
         propensity=None if place is None else row.propensities[place],
         used=None if place is None else row.used[place],
         agreed=None if place is None else row.agreed[place],
-        reason=each.reason,
-        score=each.score,
-        terms=None if each.terms is None else TermsOut.model_validate(each.terms),
-        group=each.group,
-        source=each.source,
         features=dict(each.seen),
         case=None if now is None else CaseNow.model_validate({**now, "changed": _changed(each, now)}),
     )
 
 
 def _changed(then: Reviewed, now: Mapping[str, Any]) -> bool:
-    """Returns whether more is known by now of how the case went; False where nobody knows what was known."""
+    """Returns whether the reward or outcome of the case changed since; False where the features cannot be read."""
     if not then.seen:
         return False
     before, after = then.seen["reward"], now["reward"]
@@ -169,16 +160,16 @@ def _changed(then: Reviewed, now: Mapping[str, Any]) -> bool:
 
 
 def _missing(row: AnyRow, found: Review, now: Mapping[UUID, Mapping[str, Any]]) -> list[str]:
-    """Returns what is no longer there, a sentence each."""
+    """Returns a sentence for each kind of data that was deleted since the decision."""
     gone = sum(case_id not in now for case_id in row.candidate_ids)
     pruned = sum(case["status"] == "pruned" for case in now.values())
-    said = []
+    sentences = []
     if not all(each.seen for each in found.candidates):
-        said.append(f"features are of version {row.feature_version}, which nobody reads any more")
+        sentences.append(f"features are of version {row.feature_version}, which this version cannot read")
     elif found.off_by is None:
-        said.append(f"the policy {row.policy_version} is no longer there, so its scores stand as they were logged")
+        sentences.append(f"the policy {row.policy_version} was deleted, so scores are shown as logged")
     if gone:
-        said.append(f"cases deleted since: {gone}")
+        sentences.append(f"cases deleted since: {gone}")
     if pruned:
-        said.append(f"cases pruned since: {pruned}")
-    return said
+        sentences.append(f"cases pruned since: {pruned}")
+    return sentences

@@ -1,4 +1,4 @@
-"""Facts: what a user told of themselves, as it holds now or held then; written by hand, and deleted."""
+"""Routes for facts about the user: write, list, read and delete."""
 
 from typing import Annotated
 from uuid import UUID
@@ -9,6 +9,7 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.routes.responses import next_cursor, without
 from app.schemas.facts import FactOut, FactsOut
 from retrieval.errors import NotFound
 from retrieval.facts.listing import FactPage, one_fact, page_of_facts
@@ -25,7 +26,7 @@ router = APIRouter(prefix="/v1/facts", tags=["facts"], responses=DOCUMENTED, rou
 
 @router.post("", status_code=201, responses=raises(SecretInName))
 async def tell_fact(written: FactWritten, parts: Parts, caller: Caller) -> FactOut:
-    """Writes a fact down; the same again is counted, and a newer value closes the older one."""
+    """Stores a fact; a repeated fact is counted, and a newer value ends the older one."""
     await parts.admission.of_agent(caller, "writes", written.agent)
     return await get_fact(await write_fact(parts.database, parts.keyring, written, caller), parts, caller)
 
@@ -37,18 +38,18 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     kind: Annotated[FactKind | None, Query()] = None,
     category: Annotated[FactCategory | None, Query()] = None,
-    as_of: Annotated[Moment | None, Query(description="what held then; unset: what holds now")] = None,
-    history: Annotated[bool, Query(description="also what holds no more, whenever that was")] = False,  # noqa: FBT002
+    as_of: Annotated[Moment | None, Query(description="return facts that held at this time; null: now")] = None,
+    history: Annotated[bool, Query(description="true: also return facts that no longer hold")] = False,  # noqa: FBT002
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> FactsOut:
-    """Returns the facts that hold, or held at a time, the newest first, a page at a time."""
+    """Returns a page of the facts that hold now or held at a time, the newest first."""
     page = FactPage(agent, kind, category, as_of, history, cursor, limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(page_of_facts(caller.user_sub, page))).mappings().all()
         key = await parts.keyring.find(connection, caller.user_sub) if rows else None
     shown = [_shown(row, Words(caller.user_sub, key)) for row in rows if key is not None]
-    return FactsOut(facts=shown, next_cursor=str(rows[-1]["id"]) if len(rows) == limit else None)
+    return FactsOut(facts=shown, next_cursor=next_cursor(rows, limit))
 
 
 @router.get("/{fact_id}")
@@ -64,13 +65,12 @@ async def get_fact(fact_id: UUID, parts: Parts, caller: Caller) -> FactOut:
 
 @router.delete("/{fact_id}", status_code=204)
 async def remove_fact(fact_id: UUID, parts: Parts, caller: Caller) -> None:
-    """Deletes a fact for good; what it had closed holds again."""
+    """Deletes a fact permanently; the fact that it had replaced holds again."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await delete_fact(connection, caller, fact_id)
 
 
 def _shown(row: RowMapping, words: Words) -> FactOut:
     """Returns the columns of a fact under the names of the API, with its words opened."""
-    columns = {name: value for name, value in row.items() if name not in {"id", "agent_key", "words"}}
-    said = words.open_fact(row["id"], row["words"])
-    return FactOut.model_validate({"fact_id": row["id"], "agent": row["agent_key"], **columns, **said})
+    columns = without(row, {"id", "agent_key", "words"}) | words.open_fact(row["id"], row["words"])
+    return FactOut.model_validate({"fact_id": row["id"], "agent": row["agent_key"], **columns})

@@ -1,7 +1,7 @@
-"""Findings of a run: what its steps found out, so that an agent need not look the same thing up twice."""
+"""Routes for the findings of a run, which spare an agent a second look at the same file or question."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
+from app.routes.responses import response_of
 from app.routes.runs import RunId
 from app.runtime import Runtime
 from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut
@@ -18,7 +19,7 @@ from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import Finding, summary
 from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER
-from writer.findings.known import CallAsked, FindingTold, is_known
+from writer.findings.known import CallAsked, is_known
 from writer.findings.record import clear_findings
 from writer.privacy.words import Words
 
@@ -27,22 +28,15 @@ router = APIRouter(prefix="/v1/runs", tags=["findings"], responses=DOCUMENTED, r
 
 @router.post("/{run_id}/known")
 async def known(run_id: RunId, asked: KnownIn, parts: Parts, caller: Caller) -> KnownOut:
-    """Says whether a step of the run found out already what a call of this tool would.
+    """Returns the finding of an earlier step that makes this tool call unnecessary, if there is one.
 
-    What a later step changed, or what now has another hash, is never known; nor is what a later step may have changed,
-    unless the `hash` shows that it did not.
+    A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
+    always counts, and with another hash never.
     """
     call = CallAsked(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars)
     answer = await is_known(parts.database, parts.keyring, caller, run_id, call)
-    return KnownOut(
-        known=answer.known,
-        why=answer.why,
-        similarity=answer.similarity,
-        age_steps=answer.age_steps,
-        finding=None if answer.finding is None else _shown(answer.finding),
-        content=answer.content,
-        content_cut=answer.cut,
-    )
+    finding = None if answer.finding is None else response_of(FindingOut, answer.finding, **answer.finding.said)
+    return response_of(KnownOut, answer, finding=finding, content_cut=answer.cut)
 
 
 @router.get("/{run_id}/summary")
@@ -50,11 +44,11 @@ async def get_summary(
     run_id: RunId,
     parts: Parts,
     caller: Caller,
-    token_budget: Annotated[int, Query(ge=0, le=100_000, description="of the text")] = 1_000,
+    token_budget: Annotated[int, Query(ge=0, le=100_000, description="maximum tokens of the text")] = 1_000,
 ) -> SummaryOut:
-    """Returns what the run found out and still holds, as a block for the system prompt."""
+    """Returns the findings of the run that still hold, as text for the system prompt."""
     made = summary(await findings_in(run_id, parts, caller), token_budget)
-    return SummaryOut(run_id=run_id, text=made.text, tokens=made.tokens, findings=made.shown, left_out=made.left_out)
+    return response_of(SummaryOut, made, run_id=run_id, findings=made.shown)
 
 
 async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Finding]:
@@ -89,22 +83,9 @@ async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Find
 
 @router.delete("/{run_id}/summary", status_code=204)
 async def clear_summary(run_id: RunId, parts: Parts, caller: Caller) -> None:
-    """Deletes the findings of the run; its steps stay."""
+    """Deletes the findings of the run, but not its steps."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         agent_key = await connection.scalar(run_named(caller.user_sub, run_id))
         if agent_key is None:
             raise NotFound("no such run")
         await clear_findings(connection, caller, run_id, agent_key)
-
-
-def _shown(finding: FindingTold) -> FindingOut:
-    said: Mapping[str, Any] = finding.said
-    return FindingOut(
-        run_id=finding.run_id,
-        step=finding.step,
-        case_id=finding.case_id,
-        kind=finding.kind,
-        success=finding.success,
-        created_at=finding.created_at,
-        **said,
-    )

@@ -1,4 +1,4 @@
-"""Whether the process lives and can serve, for anybody; and its numbers, for the operator."""
+"""Health and readiness, open to everybody, and metrics for the operator."""
 
 from contextlib import suppress
 from dataclasses import asdict
@@ -11,10 +11,8 @@ from pydantic import JsonValue
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Operator, Parts, is_operator
 from app.edge.intake.route import BodyRoute
-from app.jobs.metrics import State, refresh, state
-from app.jobs.records import JobRecord
+from app.jobs.metrics import refresh, state
 from app.jobs.schedule import is_well, periods
-from app.runtime import Runtime
 from retrieval.errors import DatabaseUnavailable
 from writer.privacy.master_keys import MasterKeyMismatch, agree
 
@@ -25,16 +23,19 @@ _Said = dict[str, JsonValue]
 
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """Returns that the process lives."""
+    """Returns 200 while the process is alive."""
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses={200: {"model": _Said}, 503: {"model": _Said, "description": "why it cannot"}})
+@router.get(
+    "/readyz",
+    responses={200: {"model": _Said}, 503: {"model": _Said, "description": "reason why the service is not ready"}},
+)
 async def readyz(request: Request, parts: Parts) -> JSONResponse:
-    """Returns whether the service can serve; to the operator, with the queue, its bounds and how the jobs do.
+    """Returns 200 if the service is ready; the operator also gets the queue, its bounds and the state of the jobs.
 
-    It cannot without the database, with a master key that is not the database's, or while the issuer of its tokens has
-    never answered. A job that is late or failed last takes nothing from those who call: it is named in ``late``.
+    It is not ready without a database, with a master key other than the database's, or before the issuer of its tokens
+    has answered once. A late or failed job does not make it unready; ``late`` names it.
     """
     verifier: TokenVerifier = request.app.state.verifier
     try:
@@ -44,16 +45,28 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
     except (DatabaseUnavailable, MasterKeyMismatch) as error:
         return _unavailable(str(error))
     if not await verifier.keys.known():
-        return _unavailable("the issuer of the tokens has never answered at CASEBANK_JWKS_URL: nobody gets in")
-    numbers = _numbers(parts, seen) if await is_operator(request) else {}
-    return JSONResponse({"status": "ok", **numbers})
+        return _unavailable("the token issuer at CASEBANK_JWKS_URL has not answered yet, so no token can be checked")
+    if not await is_operator(request):
+        return JSONResponse({"status": "ok"})
+    wanted = periods(parts.settings)
+    jobs = {
+        job.name: {
+            "last_success_s_ago": None if job.since_success is None else round(job.since_success.total_seconds(), 1),
+            "failures_in_a_row": job.failures,
+            "last_error": job.last_error,
+        }
+        for job in seen.jobs
+    }
+    late = [job.name for job in seen.jobs if job.name in wanted and not is_well(job, wanted[job.name])]
+    bounds = asdict(parts.admission.backlog.bounds)
+    return JSONResponse({"status": "ok", "queue": seen.cases, "bounds": bounds, "jobs": jobs, "late": late})
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(parts: Parts, _operator: Operator) -> Response:
-    """Returns every metric in Prometheus' text format, to the operator.
+    """Returns all metrics in the Prometheus text format, for the operator.
 
-    Without the database, those that need none are of now.
+    Without a database, metrics that need one keep their last values.
     """
     with suppress(DatabaseUnavailable):
         await refresh(parts.database)
@@ -62,18 +75,3 @@ async def metrics(parts: Parts, _operator: Operator) -> Response:
 
 def _unavailable(why: str) -> JSONResponse:
     return JSONResponse({"status": "unavailable", "detail": why}, 503)
-
-
-def _numbers(parts: Runtime, seen: State) -> dict[str, object]:
-    wanted = periods(parts.settings)
-    return {
-        "queue": seen.cases,
-        "bounds": asdict(parts.admission.backlog.bounds),
-        "jobs": {job.name: _summary(job) for job in seen.jobs},
-        "late": [job.name for job in seen.jobs if job.name in wanted and not is_well(job, wanted[job.name])],
-    }
-
-
-def _summary(job: JobRecord) -> dict[str, float | str | None]:
-    seconds = None if job.since_success is None else round(job.since_success.total_seconds(), 1)
-    return {"last_success_s_ago": seconds, "failures_in_a_row": job.failures, "last_error": job.last_error}

@@ -1,4 +1,4 @@
-"""What memory changed for an agent: GET /v1/impact."""
+"""Route for the impact of memory on an agent's rewards."""
 
 from typing import Annotated
 
@@ -21,13 +21,13 @@ async def get_impact(
     agent: Annotated[AgentKey, Query()],
     parts: Parts,
     caller: Caller,
-    since: Annotated[Moment | None, Query(description="decisions taken then or later")] = None,
-    until: Annotated[Moment | None, Query(description="decisions taken before then")] = None,
+    since: Annotated[Moment | None, Query(description="earliest time of a decision, inclusive")] = None,
+    until: Annotated[Moment | None, Query(description="latest time of a decision, exclusive")] = None,
 ) -> ImpactOut:
-    """Returns what the served slates earned beside what an empty one, the default and the last policy would have.
+    """Compares the rewards of the served slates with an empty slate, the default policy and the last policy.
 
-    Each difference comes with its 95 % interval, clustered by query, or with how many decisions are missing; it holds
-    for one look. Beside it stand the weeks, the cases that never helped and the procedures that put things right.
+    Each difference has a 95 % interval, clustered by query, or the number of decisions still needed; the interval holds
+    for a single look. The response also has weekly numbers, cases that never helped, and procedures used with success.
     """
     await parts.admission.of_agent(caller, "reads", agent)
     return await impact_of(parts, Asked(caller.user_sub, caller.authorised_at, agent, since, until))

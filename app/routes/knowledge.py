@@ -1,4 +1,4 @@
-"""Knowledge: what a user keeps of a domain for an agent, by category and type; written, edited and deleted by hand."""
+"""Routes for knowledge: entries about a domain that a user writes for an agent, by category and type."""
 
 from typing import Annotated
 from uuid import UUID
@@ -10,6 +10,7 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.routes.responses import next_cursor
 from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowledge
@@ -24,7 +25,7 @@ router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMEN
 
 @router.post("", status_code=201, responses=raises(SecretInName))
 async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
-    """Writes an entry down; one of the same category, type and title is updated."""
+    """Stores an entry; an entry with the same category, type and title is updated."""
     await parts.admission.of_agent(caller, "writes", written.agent)
     (entry_id,) = await write_knowledge(parts.database, parts.keyring, written.agent, [written], caller)
     return await get_knowledge(entry_id, parts, caller)
@@ -39,23 +40,24 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
     type: Annotated[Tag | None, Query()] = None,  # noqa: A002 - its name in the API
     title: Annotated[
         EntryTitle | None,  # type: ignore[valid-type]
-        Query(description="the entry that this title would update; beside category and type"),
+        Query(description="return the entry with this title; needs category and type"),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> KnowledgePageOut:
-    """Returns the entries, the newest first, a page at a time."""
-    named = None if title is None else _named(category, type, title)
+    """Returns a page of entries, the newest first."""
+    if title is not None and (category is None or type is None):
+        wanted = "a title is looked up in a category and a type: name both"
+        raise RequestValidationError([{"loc": ("query", "title"), "msg": wanted, "type": "missing"}])
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         key = await parts.keyring.find(connection, caller.user_sub)
         if key is None:
             return KnowledgePageOut(knowledge=[], next_cursor=None)
         words = Words(caller.user_sub, key)
-        said = hash_of_titled(words, *named) if named else None
-        page = KnowledgePage(agent, category, type, cursor, limit, said)
+        title_hash = hash_of_titled(words, category, type, title) if title and category and type else None
+        page = KnowledgePage(agent, category, type, cursor, limit, title_hash)
         rows = (await connection.execute(page_of_knowledge(caller.user_sub, page))).mappings().all()
-    last = str(rows[-1]["id"]) if len(rows) == limit else None
-    return KnowledgePageOut(knowledge=[_shown(row, words) for row in rows], next_cursor=last)
+    return KnowledgePageOut(knowledge=[_shown(row, words) for row in rows], next_cursor=next_cursor(rows, limit))
 
 
 @router.get("/{knowledge_id}")
@@ -71,7 +73,7 @@ async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> Kno
 
 @router.put("/{knowledge_id}", responses=raises(KnowledgeExists, SecretInName))
 async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
-    """Puts this in the entry's place; its agent stays."""
+    """Replaces an entry, but not its agent."""
     await parts.admission.of_agent(caller, "writes", written.agent)
     await edit_knowledge(parts.database, parts.keyring, knowledge_id, written, caller)
     return await get_knowledge(knowledge_id, parts, caller)
@@ -79,26 +81,14 @@ async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts:
 
 @router.delete("/{knowledge_id}", status_code=204)
 async def remove_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> None:
-    """Deletes an entry for good."""
+    """Deletes an entry permanently."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await delete_knowledge(connection, caller, knowledge_id)
 
 
-def _named(category: str | None, entry_type: str | None, title: str) -> tuple[str, str, str]:
-    """Returns what names an entry.
-
-    Raises:
-        RequestValidationError: the category or the type is missing, without which a title names nothing.
-    """
-    if category is None or entry_type is None:
-        wanted = "a title is looked up in a category and a type: name both"
-        raise RequestValidationError([{"loc": ("query", "title"), "msg": wanted, "type": "missing"}])
-    return category, entry_type, title
-
-
 def _shown(row: RowMapping, words: Words) -> KnowledgeOut:
     """Returns the columns of an entry under the names of the API, with its words opened."""
-    said = words.open_knowledge(row["id"], row["words"])
+    opened = words.open_knowledge(row["id"], row["words"])
     names = {"knowledge_id": row["id"], "agent": row["agent_key"], "type": row["entry_type"]}
     columns = {name: row[name] for name in ("category", "created_at", "updated_at")}
-    return KnowledgeOut.model_validate({**names, **columns, **said})
+    return KnowledgeOut.model_validate({**names, **columns, **opened})

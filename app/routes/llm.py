@@ -1,4 +1,4 @@
-"""What language models do for a profile: rewrite a query on request, and what they were asked at its expense."""
+"""Routes for language models: rewrite a query, and read the tokens used by a profile."""
 
 from typing import Annotated
 
@@ -20,11 +20,11 @@ AgentPath = Annotated[AgentKey, Path()]
 
 
 @router.post("/rewrite", responses=raises(SecretInName))
-async def rewrite(asked: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
-    """Returns a query as it would be searched for, without searching; secrets are taken out in any case."""
-    await parts.admission.of_agent(caller, "reads", asked.agent)
-    asker = Asker(caller.user_sub, caller.authorised_at, nameable(asked.agent))
-    rewritten = await parts.rewriting.rewrite(asker, asked.query, asked.rewrite)
+async def rewrite(body: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
+    """Rewrites a query without searching; secrets are always removed."""
+    await parts.admission.of_agent(caller, "reads", body.agent)
+    asker = Asker(caller.user_sub, caller.authorised_at, nameable(body.agent))
+    rewritten = await parts.rewriting.rewrite(asker, body.query, body.rewrite)
     degraded = ["rewriter"] if rewritten.degraded else []
     return RewriteOut(query=rewritten.query, rewritten_by=rewritten.by, degraded=degraded)
 
@@ -33,7 +33,7 @@ async def rewrite(asked: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
 async def get_usage(
     agent: AgentPath, parts: Parts, caller: Caller, days: Annotated[int, Query(ge=1, le=366)] = 30
 ) -> UsagesOut:
-    """Returns what language models were asked for the profile, by day and purpose."""
+    """Returns the calls and tokens of language models for a profile, by day and purpose."""
     left = token_budget.left(caller.user_sub, agent, parts.settings.llm_tokens_per_day)
     by_day = token_budget.by_day(caller.user_sub, agent, days)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:

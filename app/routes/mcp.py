@@ -1,4 +1,4 @@
-"""The Model Context Protocol at `/mcp`, and the metadata that says to whoever was refused where tokens come from."""
+"""The Model Context Protocol at `/mcp`, and its OAuth metadata."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -23,25 +23,25 @@ from writer.run import AgentKey
 
 PATH, METADATA = "/mcp", "/.well-known/oauth-protected-resource"
 MAX_BYTES = 256 * 1024
-"""Of one message, which is parsed before the tool's own checks see it."""
+"""Maximum size of one message, which is parsed before the tool checks its arguments."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class McpRoute(BodyRoute):
-    """A route that no page from elsewhere may call, and that says with a 401 where its metadata is."""
+    """A route that refuses foreign web pages and adds the address of its metadata to a 401."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns what answers a request: the route's own handler, behind what it asks of the headers.
+        """Returns the handler of a request: the route's own, behind the checks of the headers.
 
         Raises:
-            NotAllowed: a page asks that is from elsewhere, as one does that has its own name resolve to this machine.
+            NotAllowed: the request comes from a page of another origin, as with DNS rebinding.
         """
         handle = super().get_route_handler()
 
         async def pointing(request: Request) -> Response:
             settings: Settings = request.app.state.settings
             if not may_call(request.headers.get("origin"), settings):
-                raise NotAllowed("a page from there may not call this; CASEBANK_MCP_ORIGINS lists those that may")
+                raise NotAllowed("pages of this origin may not call /mcp; CASEBANK_MCP_ORIGINS lists allowed origins")
             try:
                 return await handle(request)
             except NotAuthenticated as refused:
@@ -54,7 +54,7 @@ class McpRoute(BodyRoute):
 router = APIRouter(tags=["memory as tools"], responses=DOCUMENTED, route_class=McpRoute)
 metadata = APIRouter(tags=["memory as tools"], route_class=BodyRoute)
 
-Agent = Annotated[AgentKey | None, Query(description="whose memory; unset: as CASEBANK_MCP_AGENT says")]
+Agent = Annotated[AgentKey | None, Query(description="agent whose memory is used; default: CASEBANK_MCP_AGENT")]
 
 
 @router.post(
@@ -62,17 +62,17 @@ Agent = Annotated[AgentKey | None, Query(description="whose memory; unset: as CA
     response_class=Response,
     responses={
         **raises(McpNotInstalled, BodyTooLarge, BodyTooComplex, Busy),
-        202: {"description": "a notification, which has no answer"},
+        202: {"description": "a notification, which has no response"},
         400: {
             **raises(BodyIncomplete)[400],
-            "description": "the body is not whole; or, as an error of JSON-RPC, it is no message of the protocol",
+            "description": "the body is incomplete; or, as a JSON-RPC error, it is not a message of the protocol",
         },
     },
 )
 async def speak_mcp(
     request: Request, response: Response, parts: Parts, caller: Caller, agent: Agent = None
 ) -> Response:
-    """Answers one message of the Model Context Protocol, as JSON; there is no session to keep.
+    """Answers one message of the Model Context Protocol, as JSON and without a session.
 
     The body is a JSON-RPC message, at most 256 KiB. The tools are those of `/v1/memory-tools`.
     """
@@ -84,23 +84,23 @@ async def speak_mcp(
     async with bounded.body(request, caller.user_sub) as body:
         check_counts(body)
         answer = await served.answer(request, body, asking)
-    answer.headers.update(response.headers)  # where the caller stands
+    answer.headers.update(response.headers)  # rate limits of the caller
     return answer
 
 
 @metadata.get(METADATA, response_model_exclude_none=True, name="tell_resource")
 @metadata.get(METADATA + PATH, response_model_exclude_none=True, name="tell_mcp_resource")
 async def tell_resource(request: Request) -> ResourceMetadataOut:
-    """Returns what a client has to know of `/mcp` to get a token for it (RFC 9728)."""
+    """Returns the metadata with which a client gets a token for `/mcp` (RFC 9728)."""
     settings: Settings = request.app.state.settings
     issuers = [settings.jwt_issuer] if settings.jwks_url and urlsplit(settings.jwt_issuer).scheme == "https" else None
     return ResourceMetadataOut(resource=_base(request) + PATH, authorization_servers=issuers)
 
 
 def may_call(origin: str | None, settings: Settings) -> bool:
-    """Returns whether a request from a page of this origin is answered; a program sends none, and is.
+    """Returns whether a request with this Origin header is allowed; programs send no such header.
 
-    A page that reaches this machine by a name of its own (DNS rebinding) gives itself away by that name.
+    A page that reaches this machine under its own host name (DNS rebinding) has that name in its origin.
     """
     if origin is None or origin in settings.mcp_origins.split():
         return True
@@ -113,6 +113,6 @@ def may_call(origin: str | None, settings: Settings) -> bool:
 
 
 def _base(request: Request) -> str:
-    """Returns where the service is for the caller, without a slash at the end."""
+    """Returns the base URL of the service for the caller, without a trailing slash."""
     settings: Settings = request.app.state.settings
     return (settings.public_url or str(request.base_url)).rstrip("/")

@@ -1,4 +1,4 @@
-"""Memory as tools: their definitions, for a model's library, and a route for each, for whoever runs what it calls."""
+"""Memory as tools for a model: their definitions, and a route for each call."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -22,18 +22,20 @@ from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/memory-tools", tags=["memory as tools"], responses=DOCUMENTED, route_class=BodyRoute)
 
-Agent = Annotated[AgentKey, Query(description="whose memory: of the backend's choice, and never of a model's")]
-Style = Annotated[Format, Query(alias="format", description="of OpenAI's function calling, or of MCP")]
+Agent = Annotated[AgentKey, Query(description="agent whose memory is used; the backend chooses it, never the model")]
+Style = Annotated[
+    Format, Query(alias="format", description="format of the definitions: OpenAI function calling or MCP")
+]
 
 
 @router.get("")
 async def list_memory_tools(_caller: Caller, style: Style = "openai") -> ToolDefinitionsOut:
-    """Returns the definitions of the memory tools, to be handed to a model among its other tools."""
+    """Returns the definitions of the memory tools, to pass to a model with its other tools."""
     return ToolDefinitionsOut(tools=definitions(style))
 
 
 _OWN_ERRORS = {"remember": (UnknownReference, PayloadTooLarge, QueueFull)}
-"""What a tool raises besides what all of them may."""
+"""Errors of single tools, besides those of all tools."""
 
 
 def _route_of(tool: Definition) -> Callable[..., Awaitable[ToolTextOut]]:
@@ -42,7 +44,9 @@ def _route_of(tool: Definition) -> Callable[..., Awaitable[ToolTextOut]]:
     async def call(given: arguments, agent: Agent, parts: Parts, caller: Caller) -> ToolTextOut:  # type: ignore[valid-type]
         return ToolTextOut(text=await run_tool(tool.name, Asking(parts, caller, nameable(agent)), given))
 
-    call.__doc__ = f"{tool.description}\n\nThe body is what the model gave as arguments; the answer is text for it."
+    call.__doc__ = (
+        f"{tool.description}\n\nThe body has the arguments from the model; the response is text for the model."
+    )
     return call
 
 

@@ -1,4 +1,4 @@
-"""The learned policy: what was trained, with what verdict; start a training; take a policy out of service."""
+"""Routes for learned policies: list them with their verdicts, start a training, roll back."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.routes.responses import response_of
 from app.schemas.policy import (
     AgentIn,
     FleetPolicyOut,
@@ -36,7 +37,7 @@ router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED, r
 
 @router.get("")
 async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: Caller) -> PoliciesOut:
-    """Returns every version of the profile's policy with its metrics and its verdict, the newest first."""
+    """Returns every version of the profile's policy with its metrics and verdict, the newest first."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
@@ -60,7 +61,7 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
 
 
 def _serving(profile: AnyRow | None, own: int | None, fleet: Sequence[FleetPolicyOut]) -> str:
-    """Returns the name of what most decisions follow."""
+    """Returns the name of the policy that most decisions follow."""
     if own is not None and profile is not None and profile.learning:
         return name_of(profile.user_sub, own)
     shared = (name_of(SHARED, each.version) for each in fleet if each.status == "serving")
@@ -73,18 +74,15 @@ def _shown(row: AnyRow) -> PolicyOut:
     if trial is None:
         return shown
     looks = [
-        LookOut(difference=name, decisions=look.decisions, z=look.z, bound=look.bound, passed=look.passed)
-        for name, course in trial.courses.items()
-        for look in course.looks
+        response_of(LookOut, look, difference=name) for name, course in trial.courses.items() for look in course.looks
     ]
     days = trial.days(datetime.now(UTC) - row.created_at)
-    told = TrialOut(decisions=trial.decisions, more=trial.more, more_days=days, chance=trial.chance, looks=looks)
-    return shown.model_copy(update={"trial": told})
+    return shown.model_copy(update={"trial": response_of(TrialOut, trial, more_days=days, looks=looks)})
 
 
 @router.post("/train", status_code=202, responses=raises(NotFound))
 async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: Caller) -> TrainingOut:
-    """Starts a training of this profile in a process of its own; ``GET /v1/policy`` shows what became of it."""
+    """Starts a training of this profile in a separate process; ``GET /v1/policy`` shows its result."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         if (await connection.execute(listing.one_profile(caller.user_sub, wanted.agent))).one_or_none() is None:
             raise NotFound("no such profile")
@@ -94,7 +92,7 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
 
 @router.post("/rollback", responses=raises(NotFound))
 async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
-    """Takes the serving policy out of service, and any trial with it; the untrained default goes on."""
+    """Takes the serving policy out of service and ends a trial; the untrained default serves."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await lifecycle.roll_back(connection, caller.user_sub, wanted.agent, actor=caller.actor)
     return RollbackOut(version=version)

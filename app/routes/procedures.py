@@ -1,4 +1,4 @@
-"""The registry of procedures: search, look through, compare versions, pin one, take one out of use."""
+"""Routes for procedures: search, list, compare versions, pin, retire and review."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
+from app.routes.responses import response_of
 from app.schemas.fields import Milliseconds, Share
-from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from app.schemas.procedures import (
     DifferenceOut,
     PinIn,
@@ -24,8 +24,6 @@ from app.schemas.procedures import (
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.procedures.compare import difference
-from retrieval.procedures.found import Procedure
-from retrieval.procedures.threshold import Threshold
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
 from retrieval.tables.kinds import ProcedureKind, QueryKind
@@ -38,25 +36,21 @@ Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 
 
 @router.post("/search")
-async def search_procedures(asked: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
-    """Returns active procedures whose trigger is near enough, the best first; attributes narrow the choice."""
-    await parts.admission.of_agent(caller, "reads", asked.agent)
+async def search_procedures(body: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
+    """Returns active procedures with a similar trigger, the best first; attributes narrow the search."""
+    await parts.admission.of_agent(caller, "reads", body.agent)
     question = ProcedureQuestion(
-        agent_key=asked.agent,
-        text=asked.trigger,
-        task_type=asked.task_type,
-        domain=asked.domain,
-        measures=asked.measures,
-        filters=Filters(asked.tags),
-        least=asked.min_similarity,
-        limit=asked.limit,
+        agent_key=body.agent,
+        text=body.trigger,
+        task_type=body.task_type,
+        domain=body.domain,
+        measures=body.measures,
+        filters=Filters(body.tags),
+        least=body.min_similarity,
+        limit=body.limit,
     )
     found = await parts.reader.procedures(caller.user_sub, caller.authorised_at, question)
-    return ProcedureSearchOut(
-        procedures=[procedure_out(each) for each in found.procedures],
-        threshold=threshold_out(found.threshold),
-        degraded=found.degraded,
-    )
+    return response_of(ProcedureSearchOut, found)
 
 
 @router.get("")
@@ -70,9 +64,9 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     min_success_score: Annotated[Share | None, Query()] = None,
     max_duration_ms: Annotated[Milliseconds | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> ProceduresOut:
-    """Returns the newest procedures, a page at a time: the active version of each, or else the newest one."""
+    """Returns a page of procedures, the newest first: the active version of each, or else the newest version."""
     measures = listing.Measures(query_kind, min_success_score, max_duration_ms)
     wanted = listing.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
@@ -89,7 +83,7 @@ async def sample_procedures(
     n: Annotated[int, Query(ge=1, le=100)] = 10,
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> SampleOut:
-    """Returns n of the active procedures, drawn by the seed, to be reviewed."""
+    """Returns a random sample of n active procedures, for review."""
     drawn = listing.sample_of_procedures(caller.user_sub, agent, seed=seed, size=n)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(drawn)).mappings().all()
@@ -100,7 +94,7 @@ async def sample_procedures(
 async def get_procedure(
     procedure_id: UUID, parts: Parts, caller: Caller, version: Version | None = None
 ) -> ProcedureOut:
-    """Returns the active version of a procedure, or the one that is asked for."""
+    """Returns the active version of a procedure, or the given version."""
     found = (await _versions(procedure_id, parts, caller)).versions
     wanted = (each for each in found if (each.status == "active" if version is None else each.version == version))
     if (one := next(wanted, None)) is None:
@@ -122,7 +116,7 @@ async def diff_versions(
     before: Annotated[Version, Query(alias="from")],
     after: Annotated[Version, Query(alias="to")],
 ) -> DifferenceOut:
-    """Returns what one version changed of another: fields, and steps added, removed or changed."""
+    """Compares two versions: changed fields, and steps added, removed or changed."""
     found = {each.version: each for each in (await _versions(procedure_id, parts, caller)).versions}
     if before not in found or after not in found:
         raise NotFound("no such version")
@@ -132,7 +126,7 @@ async def diff_versions(
 
 @router.post("/{procedure_id}/pin")
 async def pin_procedure(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -> ProcedureOut:
-    """Makes a version the active one, to be replaced by no revision and no rollback; or lets go of it."""
+    """Pins a version, which then stays active through revisions and rollbacks, or unpins it."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await pinning.pin(connection, caller, procedure_id, wanted.version, pinned=wanted.pinned)
     return await get_procedure(procedure_id, parts, caller, wanted.version)
@@ -140,29 +134,19 @@ async def pin_procedure(procedure_id: UUID, wanted: PinIn, parts: Parts, caller:
 
 @router.post("/{procedure_id}/retire")
 async def retire_procedure(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureOut:
-    """Takes the active version out of use; pinning a version brings the procedure back."""
+    """Takes the active version out of use; pinning any version restores the procedure."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await pinning.retire(connection, caller, procedure_id)
     return await get_procedure(procedure_id, parts, caller, version)
 
 
 @router.post("/{procedure_id}/review")
-async def review_procedure(procedure_id: UUID, said: ReviewIn, parts: Parts, caller: Caller) -> ProcedureOut:
-    """Records what a person found a version to be, in place of an earlier review of it."""
-    found = review.Review(said.verdict, said.note, said.root_cause_right, said.steps_complete)
+async def review_procedure(procedure_id: UUID, body: ReviewIn, parts: Parts, caller: Caller) -> ProcedureOut:
+    """Stores a person's review of a version, in place of an earlier one."""
+    found = review.Review(body.verdict, body.note, body.root_cause_right, body.steps_complete)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        version = await review.review(connection, caller, procedure_id, said.version, found)
+        version = await review.review(connection, caller, procedure_id, body.version, found)
     return await get_procedure(procedure_id, parts, caller, version)
-
-
-def procedure_out(procedure: Procedure) -> ToldProcedureOut:
-    """Returns the procedure as retrieve and search answer it."""
-    return ToldProcedureOut.model_validate(procedure, from_attributes=True)
-
-
-def threshold_out(least: Threshold) -> ThresholdOut:
-    """Returns the threshold as retrieve and search answer it."""
-    return ThresholdOut.model_validate(least, from_attributes=True)
 
 
 async def _versions(procedure_id: UUID, parts: Parts, caller: Caller) -> VersionsOut:

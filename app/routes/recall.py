@@ -1,4 +1,4 @@
-"""Recall: what was said in any session of the user's with an agent, and what is known, by what a question is about."""
+"""Route for recall: search turns of all sessions, facts and knowledge of an agent by a question."""
 
 from dataclasses import asdict
 
@@ -7,8 +7,9 @@ from fastapi import APIRouter
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut, SessionFoundOut, SourceOut
-from retrieval.recall.memory import KnowledgeSource, Memory, Recalled, RecallQuestion, TurnSource
+from app.routes.responses import response_of
+from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut
+from retrieval.recall.memory import Recalled, RecallQuestion
 from writer.errors import SecretInName
 from writer.privacy.names import nameable
 
@@ -16,56 +17,31 @@ router = APIRouter(tags=["recall"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
 @router.post("/v1/recall", responses=raises(SecretInName))
-async def recall(asked: RecallIn, parts: Parts, caller: Caller) -> RecallOut:
-    """Finds turns, facts and knowledge by their words and their meaning, each with where it comes from."""
-    await parts.admission.of_agent(caller, "reads", asked.agent)
+async def recall(body: RecallIn, parts: Parts, caller: Caller) -> RecallOut:
+    """Searches turns, facts and knowledge by keywords and meaning; each result has its source."""
+    await parts.admission.of_agent(caller, "reads", body.agent)
     question = RecallQuestion(
-        agent_key=nameable(asked.agent),
-        query=asked.query,
-        top_k=asked.top_k,
-        kinds=asked.kinds,
-        session=asked.session_id,
-        as_of=asked.as_of,
-        token_budget=asked.token_budget,
+        agent_key=nameable(body.agent),
+        query=body.query,
+        top_k=body.top_k,
+        kinds=body.kinds,
+        session=body.session_id,
+        as_of=body.as_of,
+        token_budget=body.token_budget,
     )
     found = await parts.reader.recall(caller.user_sub, caller.authorised_at, question)
     return recalled_out(found)
 
 
 def recalled_out(found: Recalled) -> RecallOut:
-    """Returns what was found as recall answers it."""
-    return RecallOut(
-        memories=[_memory(each) for each in found.memories],
-        sessions=[SessionFoundOut(**asdict(each)) for each in found.sessions],
-        tokens=found.tokens,
-        left_out=found.left_out,
-        degraded=list(found.degraded),
-    )
-
-
-def _memory(memory: Memory) -> RecalledMemoryOut:
-    source = memory.source
-    if isinstance(source, TurnSource):
-        shown = SourceOut(
-            session_id=source.session_id, turn_number=source.number, role=source.role, said_at=source.said_at
+    """Returns the response for the memories of a recall."""
+    renamed = {"number": "turn_number", "kind": "fact_kind", "entry_type": "type"}
+    memories = [
+        response_of(
+            RecalledMemoryOut,
+            memory,
+            source={renamed.get(name, name): value for name, value in asdict(memory.source).items()},
         )
-    elif isinstance(source, KnowledgeSource):
-        shown = SourceOut(
-            knowledge_id=source.knowledge_id, category=source.category, type=source.entry_type, shared=source.shared
-        )
-    else:
-        shown = SourceOut(
-            fact_id=source.fact_id,
-            fact_kind=source.kind,
-            said_by=source.said_by,
-            valid_from=source.valid_from,
-            valid_to=source.valid_to,
-        )
-    return RecalledMemoryOut(
-        kind=memory.kind,
-        text=memory.text,
-        rank=memory.rank,
-        relevance=memory.relevance,
-        similarity=memory.similarity,
-        source=shown,
-    )
+        for memory in found.memories
+    ]
+    return response_of(RecallOut, found, memories=memories)

@@ -1,4 +1,4 @@
-"""Runs under way: an agent's steps as it takes them, so that a run that dies is not lost."""
+"""Routes for runs in progress: an agent's steps are stored one by one, so a run that dies is kept."""
 
 from typing import Annotated
 from uuid import UUID
@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.loop import RedactionOut
+from app.routes.responses import next_cursor, response_of, without
 from app.schemas.runs import AppendedOut, RunOut, RunsOut, WholeRunOut
 from retrieval.errors import NotFound
 from retrieval.pages import listing
@@ -23,7 +23,7 @@ from writer.run import AgentKey
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route_class=BodyRoute)
 
 RunId = Annotated[
-    UUID, Path(description="of the backend's choice, for the user; a UUID of version 7 keeps lists in order")
+    UUID, Path(description="id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order")
 ]
 
 
@@ -31,16 +31,15 @@ RunId = Annotated[
     "/{run_id}/steps", responses=raises(IdempotencyConflict, RunEnded, UnknownReference, SecretInName, PayloadTooLarge)
 )
 async def tell_steps(run_id: RunId, draft: StepsDraft, parts: Parts, caller: Caller) -> AppendedOut:
-    """Adds steps to a run and answers once they are on disk; the first call for an id begins the run.
+    """Adds steps to a run and answers once they are on disk; the first call for an id starts the run.
 
-    A step that is sent again, under its number, is the same step; another one under that number is a 409. A retain with
-    `run_id` ends the run. One that goes silent is ended as `aborted`, which teaches nothing and credits nobody; a
-    further step, or a retain, takes that back.
+    A repeated step with the same number is stored once; another step with that number gets a 409. A retain with
+    `run_id` ends the run. A run without new steps is ended as `aborted`: it teaches nothing and credits no case. A
+    further step or a retain revokes that.
     """
     await parts.admission.of_agent(caller, "writes", draft.agent_key)
     appended = await append_steps(parts.database, parts.keyring, run_id, draft, caller)
-    redactions = [RedactionOut(kind=each.kind, count=each.count) for each in appended.redactions]
-    return AppendedOut(run_id=run_id, status=appended.status, step_count=appended.step_count, redactions=redactions)
+    return response_of(AppendedOut, appended, run_id=run_id)
 
 
 @router.get("")
@@ -50,9 +49,9 @@ async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     status: Annotated[RunStatus | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the page before")] = None,
+    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> RunsOut:
-    """Returns the runs under way, and those that ended lately, a page at a time."""
+    """Returns a page of runs: those in progress, and those that ended recently."""
     statement = listing.page_of_runs(
         caller.user_sub, {"agent_key": agent, "status": status}, before=cursor, limit=limit
     )
@@ -60,7 +59,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
         rows = (await connection.execute(statement)).mappings().all()
         key = await parts.keyring.find(connection, caller.user_sub) if rows else None
     shown = [RunOut.model_validate(_shown(row, Words(caller.user_sub, key))) for row in rows if key is not None]
-    return RunsOut(runs=shown, next_cursor=str(rows[-1]["id"]) if len(rows) == limit else None)
+    return RunsOut(runs=shown, next_cursor=next_cursor(rows, limit))
 
 
 @router.get("/{run_id}")
@@ -79,5 +78,5 @@ async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
 
 def _shown(row: RowMapping, words: Words) -> dict[str, object]:
     """Returns the columns of a run under the names of the API, with its words opened."""
-    columns = {name: value for name, value in row.items() if name not in {"id", "agent_key", "words"}}
+    columns = without(row, {"id", "agent_key", "words"})
     return {"run_id": row["id"], "agent": row["agent_key"], "task": words.open_run(row["id"], row["words"]), **columns}

@@ -16,7 +16,9 @@ class CaseOut(BaseModel):
     case_id: UUID
     agent: str
     kind: CaseKind
-    parent_case_id: UUID | None = Field(description="of a subtask or a tool case: the run it belongs to")
+    parent_case_id: UUID | None = Field(
+        description="run that a subtask or tool case belongs to; null: the case is a run of its own"
+    )
     status: str
     task: str
     plan: list[str]
@@ -30,11 +32,11 @@ class CaseOut(BaseModel):
     occurrences: int
     merged_into: UUID | None
     retrieval_id: UUID | None
-    session_id: str | None = Field(description="the session that the run was a part of; null: none, or it is gone")
+    session_id: str | None = Field(description="session of the run; null: no session, or a deleted one")
     reference_case_ids: list[UUID] = Field(
-        description="the cases that the run referred to: those that it used, or, where it did not say, all of its slate"
+        description="cases the run used; all cases of its slate where the run did not report which"
     )
-    used_procedure_ids: list[UUID] | None = Field(description="the procedures that were used; null: nobody said")
+    used_procedure_ids: list[UUID] | None = Field(description="procedures the run used; null: not reported")
     reuse_count: Real
     reuse_reward: Real
     attempts: int
@@ -43,14 +45,14 @@ class CaseOut(BaseModel):
 
 
 class WholeCaseOut(CaseOut):
-    """A case with what was sealed."""
+    """A case with its sealed content: prompt, tool calls, turns and learned procedure."""
 
     prompt_snapshot: JsonValue
     tool_traces: list[dict[str, JsonValue]]
     turns: list[dict[str, JsonValue]]
     procedure: dict[str, JsonValue] | None = Field(
         description="`status`: `procedure_learned` or `failure_lesson` with the record as `data`, or "
-        "`no_failure_detected`; null: not analysed yet, or what was learned is gone"
+        "`no_failure_detected`; null: not analysed yet, or the procedure was deleted"
     )
 
 
@@ -62,7 +64,7 @@ class CasesOut(BaseModel):
 
 
 class CasePatch(Strict):
-    """What may be changed of a case by hand."""
+    """Fields of a case that a user may change."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"tags": ["ddl", "checked"]}]})
 
@@ -70,7 +72,7 @@ class CasePatch(Strict):
 
 
 class ProfilePatch(Strict):
-    """The settings of a profile; what is left out stays as it is."""
+    """Settings of a profile; fields that the body leaves out keep their value."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"window_size": 500, "k": 3}]})
 
@@ -121,7 +123,7 @@ class ProfilePatch(Strict):
 
 
 class ProfileOut(BaseModel):
-    """A profile: its settings and its numbers."""
+    """A profile: its settings and case counts."""
 
     agent: str
     enabled: bool
@@ -137,7 +139,8 @@ class ProfileOut(BaseModel):
     contribute: bool | None
     receive: bool | None
     fleet_left_at: datetime | None = Field(
-        description="since when its fleet's policy does not serve it, for it did worse here; null: it did not"
+        description="time at which the fleet's policy stopped serving this profile, because it did worse; null: it "
+        "may serve"
     )
     rewrite: Rewrite
     analyst: AnalystChoice
@@ -152,14 +155,14 @@ class ProfileOut(BaseModel):
     session_share: Real
     facts_share: Real
     procedures_share: Real
-    approximate: bool = Field(description="whether vectors are searched through the HNSW index")
+    approximate: bool = Field(description="true: vector search uses the HNSW index; false: it compares all vectors")
     embedding_model: str | None
-    cases: dict[str, int] = Field(description="how many cases there are of each status")
+    cases: dict[str, int] = Field(description="number of cases by status")
     created_at: datetime
 
 
 class ProfilesOut(BaseModel):
-    """The agents that the user has memories of, by name."""
+    """The profiles of a user, sorted by agent name."""
 
     profiles: list[ProfileOut]
 

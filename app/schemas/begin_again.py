@@ -1,4 +1,4 @@
-"""The bodies about beginning again for a user who was erased."""
+"""Request and response for restarting the memory of an erased user."""
 
 from datetime import datetime
 
@@ -8,17 +8,19 @@ from writer.moment import Moment
 
 
 class BeginAgainIn(BaseModel):
-    """Which erasure the caller knows of."""
+    """The erasure that the caller confirms."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"erased_at": "2026-11-22T08:00:00.123456+00:00"}]}
     )
 
-    erased_at: Moment = Field(description="as the 410 told it: the caller knows that the memory is gone")
+    erased_at: Moment = Field(
+        description="time of the erasure as the 410 response gave it; it confirms that the caller knows of the erasure"
+    )
 
 
 class BeginAgainOut(BaseModel):
-    """Since when the caller's tokens are good for this user again."""
+    """The confirmed erasure, and the time from which tokens are accepted for this user again."""
 
     erased_at: datetime
     begun_at: datetime

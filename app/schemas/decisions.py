@@ -1,4 +1,4 @@
-"""The bodies about decisions: what was asked, what could have been told, what was, and what came of it."""
+"""Responses about decisions: query, candidates, served slate, and the rewards that followed."""
 
 from datetime import datetime
 from uuid import UUID
@@ -16,15 +16,15 @@ class DecisionOut(BaseModel):
     retrieval_id: UUID
     agent: str
     query: str
-    rewritten: str | None = Field(description="what was searched for in its place; null: the query itself")
+    rewritten: str | None = Field(description="rewritten query that was searched for; null: the query itself")
     mode: str
     degraded: list[str]
     policy_version: str
-    arm: Arm = Field(description="whose order it followed: the default's, the serving policy's, or the one's on trial")
+    arm: Arm = Field(description="policy that ordered the cases: default, serving, or candidate (on trial)")
     k: int
-    case_ids: list[UUID] = Field(description="of the slate, by place")
-    slate_propensity: Real = Field(description="chance of this very slate, over every arm and draw")
-    tokens: int = Field(description="of `memory_context`")
+    case_ids: list[UUID] = Field(description="cases of the slate, in the order of their places")
+    slate_propensity: Real = Field(description="probability of this exact slate, over all arms and random draws")
+    tokens: int = Field(description="length of `memory_context` in tokens")
     reward: Real | None
     reward_source: RewardSource | None
     created_at: datetime
@@ -38,54 +38,58 @@ class DecisionsOut(BaseModel):
 
 
 class TermsOut(BaseModel):
-    """What a score is the sum of: `found` + `record` + `plan` + `returned` + `learned`.
+    """Terms of a score, in log odds up to a constant per query.
 
-    Log odds up to a constant of the query.
+    The score is `found` + `record` + `plan` + `returned` + `learned`.
     """
 
     model_config = ConfigDict(from_attributes=True)
 
-    found: float = Field(description="by the fused rank over the best one's")
-    record: float = Field(description="by the reward to be expected of the case by its record")
-    plan: float = Field(description="by how well its plan agrees with what the query is expected to need")
-    returned: float = Field(description="by how near it is, where its task seems to have come back")
-    learned: float = Field(description="what the policy adds; 0 of the default")
-    spread: float = Field(description="how far the members of the policy differ, as a standard deviation")
-    expected: float | None = Field(description="reward expected of a slate of this case alone; null of the default")
+    found: float = Field(description="fused search rank of the case, relative to the best candidate")
+    record: float = Field(description="reward expected of the case from its past rewards")
+    plan: float = Field(description="agreement of its plan with the plan that the query is expected to need")
+    returned: float = Field(description="similarity, counted where the task appears to be a repeat")
+    learned: float = Field(description="term added by the learned policy; 0 for the default")
+    spread: float = Field(description="standard deviation between the members of the policy")
+    expected: float | None = Field(description="reward expected of a slate with this case alone; null for the default")
 
 
 class CaseNow(BaseModel):
-    """What is left of a candidate."""
+    """A candidate as it is stored now."""
 
     task: str
     plan: list[str]
     status: CaseStatus
     outcome: RunOutcome
     reward: Real | None
-    changed: bool = Field(description="whether its reward, or whether it failed, is another than it was when decided")
+    changed: bool = Field(description="true: its reward or outcome has changed since the decision")
 
 
 class CandidateOut(BaseModel):
-    """A case that was found, whether it was served or not."""
+    """A case that the search returned, served or not."""
 
     case_id: UUID
-    place: int | None = Field(description="on the slate, from 1 on; null: it was not served")
-    propensity: Real | None = Field(description="chance of this case in this place")
-    used: bool | None = Field(description="whether the backend said that it used it; null: it did not say")
+    place: int | None = Field(description="1-based place on the slate; null: not served")
+    propensity: Real | None = Field(description="probability of this case at this place")
+    used: bool | None = Field(description="true or false: used or not, as the backend reported; null: not reported")
     agreed: Real | None = Field(
-        description="how well the plan of the run that was shown it agrees with its own, 0 to 1; null: no run did"
+        description="agreement of the later run's plan with the plan of this case, 0 to 1; null: no run reported yet"
     )
-    reason: Reason | None = Field(description="why it stands or does not; null: nobody can tell any more")
+    reason: Reason | None = Field(
+        description="reason why the case was served or not; null: it can no longer be computed"
+    )
     score: Real
-    terms: TermsOut | None = Field(description="null: the policy, or its features, are no longer there")
-    group: int = Field(description="candidates of one group say the same")
-    source: int = Field(description="candidates of one number come from one source")
-    features: dict[str, float | None] = Field(description="what the policy saw of it, by name")
-    case: CaseNow | None = Field(description="null: it was deleted since")
+    terms: TermsOut | None = Field(
+        description="terms of the score; null: the policy or its feature version no longer exists"
+    )
+    group: int = Field(description="number shared by candidates with the same content")
+    source: int = Field(description="number shared by candidates from the same source")
+    features: dict[str, float | None] = Field(description="inputs of the policy, by name")
+    case: CaseNow | None = Field(description="the case as it is now; null: deleted since")
 
 
 class ToldVersionOut(BaseModel):
-    """A version of a procedure that was told with the slate."""
+    """A version of a procedure that was served with the slate."""
 
     procedure_id: UUID
     version: int
@@ -93,7 +97,7 @@ class ToldVersionOut(BaseModel):
 
 
 class RunOfDecision(BaseModel):
-    """A run that was told what the decision served."""
+    """A run that received the slate of the decision."""
 
     case_id: UUID
     status: CaseStatus
@@ -104,9 +108,9 @@ class RunOfDecision(BaseModel):
 
 
 class RewardOut(BaseModel):
-    """A reward that was given to the decision, or to one of its runs."""
+    """A reward for the decision or for one of its runs."""
 
-    case_id: UUID | None = Field(description="of the run; null: it was given to the decision")
+    case_id: UUID | None = Field(description="run that was rewarded; null: the decision itself")
     reward: Real
     source: RewardSource
     actor: str
@@ -114,26 +118,26 @@ class RewardOut(BaseModel):
 
 
 class WouldServe(BaseModel):
-    """What a policy that is live now would serve by its order and the rules, without a lot."""
+    """The slate that a live policy would serve now, without exploration."""
 
     policy_version: str
     case_ids: list[UUID]
 
 
 class WholeDecisionOut(DecisionOut):
-    """One decision with everything that went into it, and what came of it."""
+    """One decision with its inputs, candidates, runs and rewards."""
 
     memory_context: str | None = Field(
-        description="what was told; null: it was not kept, or something was deleted since"
+        description="context text that was served; null: not kept, or a part of it was deleted since"
     )
     procedures: list[ToldVersionOut]
     seed: int
     min_similarity: Real | None
-    candidates: list[CandidateOut] = Field(description="in the order in which the search found them")
+    candidates: list[CandidateOut] = Field(description="all candidates, in the order of the search")
     off_by: float | None = Field(
-        description="largest difference between a logged score and the same one computed again; null: it cannot be"
+        description="largest difference between a logged score and its recomputation; null: scores cannot be recomputed"
     )
     would_serve: list[WouldServe]
     runs: list[RunOfDecision]
     rewards: list[RewardOut]
-    missing: list[str] = Field(description="what is no longer there, and so is not told")
+    missing: list[str] = Field(description="data deleted since the decision, one sentence each")

@@ -1,4 +1,4 @@
-"""The bodies about facts: one with where it comes from and when it held, and pages of them."""
+"""Responses about facts: one fact with its source and validity, and a page of facts."""
 
 from datetime import date, datetime
 from uuid import UUID
@@ -9,29 +9,31 @@ from retrieval.tables.kinds import FactCategory, FactKind, FactOrigin, Speaker
 
 
 class FactOut(BaseModel):
-    """What is known of the user."""
+    """A fact about the user, with its source and the time it held."""
 
     fact_id: UUID
     agent: str
     kind: FactKind
     category: FactCategory
-    text: str = Field(description="as it was said")
-    subject: str = Field(description="whom or what it is about; `user`: who said it")
-    attribute: str = Field(description="what of it; of a goal the metric; empty: nothing that could be read off")
+    text: str = Field(description="the fact in the words of its source")
+    subject: str = Field(description="person or thing the fact is about; `user`: the user")
+    attribute: str = Field(description="attribute of the subject; for a goal, its metric; empty: not recognised")
     value: str
     unit: str
-    about_from: date | None = Field(description="first day that it speaks of; null: none that was named")
+    about_from: date | None = Field(description="first day the fact refers to; null: no date given")
     about_to: date | None
     origin: FactOrigin
-    said_by: Speaker = Field(description="only what the user says is the user's word")
-    session_id: str | None = Field(description="where it was first told; null: elsewhere, or it is gone")
+    said_by: Speaker = Field(description="speaker of the fact; only `user` counts as the user's own statement")
+    session_id: str | None = Field(
+        description="session in which it was first stated; null: no session, or a deleted one"
+    )
     turn_number: int | None
-    case_id: UUID | None = Field(description="the run in whose turns it was first told")
-    told: int = Field(description="how often it was told")
+    case_id: UUID | None = Field(description="run whose turns first stated it")
+    told: int = Field(description="number of times it was stated")
     last_told_at: datetime
     valid_from: datetime
-    valid_to: datetime | None = Field(description="null: it holds")
-    superseded_by: UUID | None = Field(description="the newer fact that contradicts it")
+    valid_to: datetime | None = Field(description="time at which it stopped holding; null: it still holds")
+    superseded_by: UUID | None = Field(description="newer fact that replaced it")
     created_at: datetime
 
 

@@ -1,4 +1,4 @@
-"""Types of fields that several bodies share."""
+"""Field types that several request and response bodies share."""
 
 from typing import Annotated, Any
 
@@ -17,8 +17,10 @@ def _without_secrets(text: str) -> str:
 
 
 SearchText = Annotated[TaskText, AfterValidator(_without_secrets)]
-"""What is searched for: neither the embedder nor a log sees a secret. Redacted where it is validated, for a long one
-takes long, and is validated aside."""
+"""A search query, redacted so that no secret reaches the embedder or a log.
+
+Redaction is part of validation, because long texts are validated in a worker thread.
+"""
 CleanTag = Annotated[Tag, AfterValidator(_without_secrets)]
 CleanToolName = Annotated[ToolName, AfterValidator(_without_secrets)]
 CleanNote = Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(_without_secrets)]
@@ -29,7 +31,7 @@ def _json_without_secrets(value: Any) -> Any:
 
 
 RedactedJson = Annotated[Payload, AfterValidator(_json_without_secrets)]
-"""Any JSON, compared with what was stored, which has no secrets either."""
+"""Any JSON, redacted: it is compared with stored values, which are redacted too."""
 
 K = Annotated[int, Field(ge=1, le=50), fits(profiles.c.k)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), fits(profiles.c.full_text_weight)]
@@ -41,9 +43,9 @@ Tokens = Annotated[int, Field(ge=0), fits(profiles.c.llm_tokens_per_day)]
 
 
 def _as_stored(number: float) -> float:
-    """Returns the shortest decimal that a ``real`` column holds as this: 0.05, and not 0.05000000074505806."""
+    """Returns the shortest decimal with the same ``real`` value: 0.05 instead of 0.05000000074505806."""
     return float(str(np.float32(number)))
 
 
 Real = Annotated[float, AfterValidator(_as_stored)]
-"""A number from a column of four bytes, on its way out."""
+"""A number from a four-byte column, rounded for a response."""

@@ -1,4 +1,4 @@
-"""The bodies about the findings of a run: what is known of a call, and the block for the prompt."""
+"""Bodies about the findings of a run: a lookup for one call, and a summary for the prompt."""
 
 import json
 from datetime import datetime
@@ -33,65 +33,74 @@ class KnownIn(Strict):
 
     tool: ToolName
     query: Annotated[RedactedJson, AfterValidator(_short_enough)] = Field(
-        description="the path, pattern, question or command line; or all of the tool's input, which tells more"
+        description="path, pattern, question or command line of the call; or, more exact, the whole input of the tool"
     )
     hash: Sha256 | None = Field(
         default=None,
-        description="of the file as it is now, or of just the lines that are asked for: sha256 in hex of that text in "
-        "UTF-8. What was read counts as known only if it is the same, and then even where a step since may have "
-        "changed it",
+        description="sha256 (hex) of the UTF-8 text of the file, or of the requested lines, as they are now. An "
+        "earlier reading counts only if its hash is the same, and then even if a later step may have changed the file",
     )
     across_runs: bool = Field(
         default=False,
-        description="whether earlier runs of the agent are asked as well: a file is known by its `hash`, an answer by "
-        "its question; of a search they say what it found then, and nobody knows whether it still holds",
+        description="true: also look in earlier runs of the agent: for a file by its `hash`, for an answer by its "
+        "question; results of a search may be out of date",
     )
-    content_chars: int = Field(default=20_000, ge=0, le=1_000_000, description="of the content, at most; 0: none")
+    content_chars: int = Field(
+        default=20_000, ge=0, le=1_000_000, description="maximum length of `content` in characters; 0: no content"
+    )
 
 
 class FindingOut(BaseModel):
-    """What a step found out."""
+    """One finding of a step."""
 
     run_id: UUID
     step: int
-    case_id: UUID | None = Field(description="the case that its run became, whose tool traces have the content")
+    case_id: UUID | None = Field(description="case of the run, whose tool traces hold the content; null: no case yet")
     kind: FindingKind
     success: bool
     tool: str
     query: str
     fact: str
     path: str | None = None
-    lines: list[int | None] | None = Field(default=None, description="first and last; null as last: to the end")
+    lines: list[int | None] | None = Field(
+        default=None, description="first and last line; null as last: to the end of the file"
+    )
     line_count: int | None = None
-    hash: str | None = Field(default=None, description="sha256 in hex of what was read, without a tool's line numbers")
-    names: list[str] = Field(default=[], description="that the file exports")
+    hash: str | None = Field(
+        default=None, description="sha256 (hex) of the text that was read, without the tool's line numbers"
+    )
+    names: list[str] = Field(default=[], description="names that the file exports")
     interfaces: list[str] = []
     classes: list[str] = []
-    count: int | None = Field(default=None, description="of what a search found")
-    samples: list[str] = Field(default=[], description="paths among it")
-    redacted: bool = Field(default=False, description="whether what is kept of the answer is without its secrets")
+    count: int | None = Field(default=None, description="number of search results")
+    samples: list[str] = Field(default=[], description="some paths of the search results")
+    redacted: bool = Field(default=False, description="true: secrets were removed from the stored answer")
     created_at: datetime
 
 
 class KnownOut(BaseModel):
-    """Whether the call need not be made, and what was found by the one before."""
+    """The answer to a lookup: the finding of an earlier equal call, if there is one."""
 
     known: bool
     why: Knowledge
-    similarity: float = Field(description="of the queries, 0 to 1")
-    age_steps: int | None = Field(description="how many steps of this run ago; null: never, or in an earlier run")
+    similarity: float = Field(description="similarity of the two queries, 0 to 1")
+    age_steps: int | None = Field(
+        description="number of steps since the finding; null: not found, or found in an earlier run"
+    )
     finding: FindingOut | None
     content: str | None = Field(
-        description="what the call answered; null: it is not known, or was not asked for, or is in the case of its run"
+        description="answer of the earlier call; null: not known, not requested, or stored in the case of its run"
     )
     content_cut: bool
 
 
 class SummaryOut(BaseModel):
-    """What the run found out, for the system prompt."""
+    """The findings of a run, as text for the system prompt."""
 
     run_id: UUID
-    text: str = Field(description="empty: nothing was found out that still holds, or nothing fits")
+    text: str = Field(description="text for the prompt; empty: no finding still holds, or none fits the budget")
     tokens: int
-    findings: int = Field(description="how many are in the text")
-    left_out: dict[str, int] = Field(description="files, searches and others that found no room")
+    findings: int = Field(description="number of findings in the text")
+    left_out: dict[str, int] = Field(
+        description="number of files, searches and other findings that did not fit the budget"
+    )

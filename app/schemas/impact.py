@@ -1,4 +1,4 @@
-"""The body about what memory changed: differences with their intervals, the weeks, and what helped and what did not."""
+"""Response about the impact of memory: differences with intervals, weekly numbers, cases and procedures."""
 
 from datetime import datetime
 from typing import Literal
@@ -14,7 +14,7 @@ Says = Literal["helped", "did harm", "cannot say"]
 
 
 class RangeOut(BaseModel):
-    """An estimate with its 95 % interval, for one look."""
+    """An estimate with its 95 % interval, which holds for a single look at the data."""
 
     estimate: float
     low: float
@@ -22,50 +22,59 @@ class RangeOut(BaseModel):
 
 
 class DifferenceOut(BaseModel):
-    """What the served slates earned less what something else would have, over the same decisions."""
+    """Mean reward of the served slates minus that of an alternative, over the same decisions."""
 
     less: Other
-    policy_version: str | None = Field(description="of the policy in its place; null of an empty slate")
-    says: Says = Field(description="`helped` where the whole interval lies above 0, `did harm` where it lies below")
+    policy_version: str | None = Field(description="policy of the alternative; null: the alternative is an empty slate")
+    says: Says = Field(
+        description="`helped`: the whole interval is above 0; `did harm`: it is below 0; `cannot say`: it contains 0 "
+        "or data is missing"
+    )
     sentence: str
-    reward: RangeOut | None = Field(description="reward per decision; null: too few slates of its kind were served")
-    decisions: int = Field(description="rewarded ones that were looked at, the newest")
-    slates: int = Field(description="of them, those that got its slate")
-    effective: float = Field(description="queries with its slate, each counted by its weight")
+    reward: RangeOut | None = Field(
+        description="difference in reward per decision; null: too few slates of the alternative were served"
+    )
+    decisions: int = Field(description="number of rewarded decisions used, the newest first")
+    slates: int = Field(description="decisions among them that were served the alternative's slate")
+    effective: float = Field(description="effective number of queries with the alternative's slate, by their weights")
     more: int | None = Field(
-        description="rewarded decisions until it can be said, if all stays as it is; 0: it can; null: nobody knows"
+        description="rewarded decisions still needed at the present rate; 0: enough; null: unknown"
     )
 
 
 class RunsOut(BaseModel):
-    """What runs came to; a comparison of two of them proves nothing, for easy tasks may be those that find a case."""
+    """Means over runs. A comparison of two groups is no proof: easy tasks may find a case more often."""
 
     runs: int
     steps: float
     errors: float
-    reward: float | None = Field(description="mean of those that have one")
+    reward: float | None = Field(description="mean reward of the rewarded runs")
 
 
 class ImpactWeekOut(BaseModel):
-    """One week, from Monday on in UTC."""
+    """One week, beginning on Monday in UTC."""
 
     starts: datetime
     decisions: int
-    hit_rate: float | None = Field(description="with a case, of those with memory")
-    reuse_rate: float | None = Field(description="that used a case, of those whose backend said what it used")
-    mean_tokens: float | None = Field(description="that the context added")
-    with_memory: RunsOut | None = Field(description="runs that were shown a case")
-    without_memory: RunsOut | None = Field(description="runs that were not")
-    so_far: RangeOut | None = Field(description="over an empty slate, by all decisions looked at up to its end")
+    hit_rate: float | None = Field(description="share of decisions with at least one case, among those with memory on")
+    reuse_rate: float | None = Field(
+        description="share of decisions that used a case, among those whose backend reported use"
+    )
+    mean_tokens: float | None = Field(description="mean length of the context in tokens")
+    with_memory: RunsOut | None = Field(description="runs that were served a case")
+    without_memory: RunsOut | None = Field(description="runs that were served no case")
+    so_far: RangeOut | None = Field(
+        description="difference to an empty slate, over all decisions up to the end of this week"
+    )
 
 
 class NeverHelped(BaseModel):
-    """A case that was shown often and never helped."""
+    """A case that was served often and never helped."""
 
     case_id: UUID
     task: str
     outcome: RunOutcome
-    judged: int = Field(description="rewarded decisions that showed it, none of them a success that may have used it")
+    judged: int = Field(description="rewarded decisions that served it; none was a success that may have used it")
 
 
 class PutRight(BaseModel):
@@ -75,23 +84,23 @@ class PutRight(BaseModel):
     version: int
     name: str
     kind: ProcedureKind
-    uses: Real = Field(description="rewarded ones, in shares of their outcomes")
-    use_reward: Real = Field(description="sum of the rewards over them")
+    uses: Real = Field(description="number of rewarded uses; a use shared with other procedures counts in part")
+    use_reward: Real = Field(description="sum of the rewards over these uses")
 
 
 class LookedAt(BaseModel):
-    """What the numbers were computed over."""
+    """The decisions that the numbers were computed from."""
 
-    decisions: int = Field(description="that had something to tell, rewarded or not")
+    decisions: int = Field(description="decisions that had candidates, rewarded or not")
     rewarded: int
     first_at: datetime | None
     last_at: datetime | None
-    most: int = Field(description="at most so many of the newest are looked at")
-    most_for_policies: int = Field(description="the same where a policy is asked what it would have served")
+    most: int = Field(description="maximum number of decisions used, the newest first")
+    most_for_policies: int = Field(description="maximum number of decisions for which a policy's slate is recomputed")
 
 
 class ImpactOut(BaseModel):
-    """What memory changed for an agent."""
+    """The impact of memory on the rewards of an agent."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -128,8 +137,8 @@ class ImpactOut(BaseModel):
 
     agent: str
     looked_at: LookedAt
-    mean_reward: float | None = Field(description="of the rewarded decisions that were looked at")
+    mean_reward: float | None = Field(description="mean reward of the rewarded decisions used")
     differences: list[DifferenceOut]
-    weeks: list[ImpactWeekOut] = Field(description="the last 26 without those in which nothing was asked or run")
-    never_helped: list[NeverHelped] = Field(description="the most often judged first; judged at least 5 times")
-    put_right: list[PutRight] = Field(description="the most reward first")
+    weeks: list[ImpactWeekOut] = Field(description="the last 26 weeks, without weeks that had no decision and no run")
+    never_helped: list[NeverHelped] = Field(description="cases judged at least 5 times, the most often judged first")
+    put_right: list[PutRight] = Field(description="procedures by falling sum of rewards")

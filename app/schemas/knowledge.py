@@ -1,4 +1,4 @@
-"""The bodies about knowledge: an entry, and pages of them."""
+"""Responses about knowledge: one entry, and a page of entries."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,13 +7,13 @@ from pydantic import BaseModel, Field
 
 
 class KnowledgeOut(BaseModel):
-    """What is known of a domain."""
+    """An entry of domain knowledge."""
 
     knowledge_id: UUID
     agent: str
     category: str
     type: str
-    title: str = Field(description="empty: it has none")
+    title: str = Field(description="title of the entry; empty: no title")
     text: str
     created_at: datetime
     updated_at: datetime

@@ -1,4 +1,4 @@
-"""The bodies about language models: rewriting, and what was asked of them."""
+"""Bodies about language models: query rewriting and token use."""
 
 from datetime import date
 
@@ -10,7 +10,7 @@ from writer.run import AgentKey, Strict
 
 
 class RewriteIn(Strict):
-    """What a user said, to be turned into a search."""
+    """A user's message that is to be rewritten as a search query."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -23,19 +23,21 @@ class RewriteIn(Strict):
 
     agent: AgentKey
     query: SearchText
-    rewrite: Rewrite | None = Field(default=None, description="who rewrites it; null: as the profile has it")
+    rewrite: Rewrite | None = Field(default=None, description="rewriter; null: the one set in the profile")
 
 
 class RewriteOut(BaseModel):
-    """What to search for, and who wrote it."""
+    """The rewritten query, and the rewriter that produced it."""
 
     query: str
-    rewritten_by: Rewrite = Field(description="off: nobody; it is the query, without secrets")
-    degraded: list[str] = Field(description="rewriter: it was to be rewritten, and nobody could")
+    rewritten_by: Rewrite = Field(
+        description="rewriter that was used; off: the query is unchanged but for removed secrets"
+    )
+    degraded: list[str] = Field(description="`rewriter`: the rewriter failed and the query was left as it is")
 
 
 class UsageOut(BaseModel):
-    """What one day's calls of a language model came to, of one purpose."""
+    """Calls and tokens of a language model on one day for one purpose."""
 
     day: date
     purpose: LlmPurpose
@@ -46,7 +48,9 @@ class UsageOut(BaseModel):
 
 
 class UsagesOut(BaseModel):
-    """What language models were asked at the profile's expense, today's first."""
+    """The profile's use of language models by day and purpose, the newest day first."""
 
-    tokens_left_today: int = Field(description="until midnight UTC; negative when the last calls took more")
+    tokens_left_today: int = Field(
+        description="tokens left until midnight UTC; negative: the last calls exceeded the budget"
+    )
     usage: list[UsageOut]

@@ -14,7 +14,7 @@ from writer.run import AgentKey, Reward, SessionName, Strict, Tag
 
 
 class RedactionOut(BaseModel):
-    """How many pieces of one kind were taken out."""
+    """The number of secrets of one kind that were removed."""
 
     kind: str
     count: int
@@ -40,23 +40,23 @@ class RetainOut(BaseModel):
     status: str
     redactions: list[RedactionOut]
     retrieval_id: UUID | None = Field(
-        description="the retrieval that the run is joined to; null: it named none, or one that is not known"
+        description="retrieval the run is joined to; null: the body named none, or an unknown one"
     )
 
 
 class FiltersIn(Strict):
-    """Which cases may be on the slate: those that pass every list; an empty one lets everything through."""
+    """Filters on the cases of a slate. A case must pass every list; an empty list filters nothing."""
 
-    tags: list[Tag] = Field(default_factory=list, max_length=50, description="the case has all of these")
-    kinds: list[CaseKind] = Field(default_factory=list, description="the case is of one of these")
+    tags: list[Tag] = Field(default_factory=list, max_length=50, description="the case must have all of these tags")
+    kinds: list[CaseKind] = Field(default_factory=list, description="the case must be of one of these kinds")
     outcomes: list[RunOutcome] = Field(
         default_factory=list,
-        description="the run ended in one of these; runs that were aborted are found only where this names them",
+        description="the run must have one of these outcomes; aborted runs are returned only if listed here",
     )
 
 
 class RetrieveIn(Strict):
-    """What a backend asks before it acts."""
+    """A query for memories before the agent acts."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -65,37 +65,39 @@ class RetrieveIn(Strict):
 
     agent: AgentKey
     query: SearchText
-    k: K | None = Field(default=None, description="places on the slate; unset: the profile's (4)")
+    k: K | None = Field(
+        default=None, description="maximum number of cases on the slate; null: the profile's setting (default 4)"
+    )
     token_budget: int = Field(default=1500, ge=0, le=100_000)
     filters: FiltersIn = Field(default_factory=FiltersIn)
     min_similarity: Similarity | None = None
     explain: bool = False
     memory: bool = Field(
         default=True,
-        description="false: answer without memory. No case, procedure or text is told; the decision is logged with "
-        "mode `off`, so that its reward can be compared with those of answers with memory",
+        description="false: answer without memory. The response has no case, procedure or text; the decision is logged "
+        "with mode `off`, so that its reward can be compared with rewards of answers with memory",
     )
-    tool_memory: bool = Field(default=False, description="tell in the context which tools fail, and what puts it right")
+    tool_memory: bool = Field(
+        default=False, description="true: add to the context which tools fail and what fixed the failures"
+    )
     others: bool = Field(
         default=True,
-        description="tell in the context, where the budget has room, runs beside the slate: at most one that failed "
-        "near the task, and up to three (no more than places) that did it in other ways",
+        description="true: add to the context, as far as the budget allows, runs beside the slate: at most one failed "
+        "run of a similar task, and up to three (at most k) that solved it in other ways",
     )
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None
     rrf_k: RrfK | None = None
     session_id: SessionName | None = Field(
         default=None,
-        description="the agent's session, with which `memory_context` begins; one that is not there yet is no fault",
+        description="session of the agent that `memory_context` begins with; an unknown session is not an error",
     )
     recall: bool = Field(
         default=False,
-        description="also find turns, facts and knowledge, as `POST /v1/recall` does, for what is searched for; "
-        "`recalled` has them, and `memory_context` tells them within the session's and the user's share",
+        description="true: also search turns, facts and knowledge, as `POST /v1/recall` does. They are in `recalled`, "
+        "and in `memory_context` within the shares of session and facts",
     )
-    rewrite: Rewrite | None = Field(
-        default=None, description="who rewrites the query first; null: as the profile has it"
-    )
+    rewrite: Rewrite | None = Field(default=None, description="rewriter of the query; null: the one set in the profile")
 
 
 class SlotOut(BaseModel):
@@ -112,10 +114,12 @@ class SlotOut(BaseModel):
     semantic_rank: int | None
     keyword_rank: int | None
     rrf: float
-    q_value: float | None = Field(description="null until a trained policy serves")
+    q_value: float | None = Field(description="predicted reward of using this case; null until a trained policy serves")
     propensity: float
     why: str
-    explain: dict[str, float | None] | None = Field(default=None, description="every term of the order, on request")
+    explain: dict[str, float | None] | None = Field(
+        default=None, description="terms of the order by name, if `explain` was set"
+    )
 
 
 class ToldProcedureOut(BaseModel):
@@ -128,20 +132,20 @@ class ToldProcedureOut(BaseModel):
     trigger: str
     task_type: str
     domain: str
-    query_kind: QueryKind | None = Field(description="what kind of thing its run was asked for; null: not known")
-    success_score: Real | None = Field(description="of its run, 0 to 1; null: not known")
-    duration_ms: Real | None = Field(description="of the calls of its run together; null: not known")
+    query_kind: QueryKind | None = Field(description="kind of request its run answered; null: unknown")
+    success_score: Real | None = Field(description="success of its run, 0 to 1; null: unknown")
+    duration_ms: Real | None = Field(description="total duration of its run's calls; null: unknown")
     steps: list[str]
-    similarity: float | None = Field(description="cosine of trigger and task; null where words alone found it")
+    similarity: float | None = Field(description="cosine similarity of trigger and task; null: found by keywords alone")
     why: str
     uses: Real
-    use_reward: Real = Field(description="sum over uses")
-    occurrences: int = Field(description="how many runs say the same")
-    alternative_to: UUID | None = Field(description="the better procedure of this answer that has the same trigger")
+    use_reward: Real = Field(description="sum of the rewards over its uses")
+    occurrences: int = Field(description="number of runs that taught the same procedure")
+    alternative_to: UUID | None = Field(description="better procedure of this response with the same trigger")
 
 
 class OtherOut(BaseModel):
-    """A run that ``memory_context`` tells beside the slate; it has no place there, and earns no credit."""
+    """A run in ``memory_context`` outside the slate; it has no place and earns no credit."""
 
     case_id: UUID
     task: str
@@ -151,55 +155,62 @@ class OtherOut(BaseModel):
 
 
 class ThresholdOut(BaseModel):
-    """From which similarity on a procedure is told."""
+    """The least similarity at which a procedure is returned."""
 
     similarity: float
     origin: Literal["measured", "profile", "request", "source"] = Field(
-        description="measured for the embedding model, set by the profile or the request, or the default for a model "
-        "that could not be measured"
+        description="origin of the threshold: measured for the embedding model, set by the profile or the request, or "
+        "the default for a model that could not be measured"
     )
-    right: float | None = Field(description="share of the calibration's pairs that it tells right; null: not measured")
+    right: float | None = Field(
+        description="share of calibration pairs that the threshold classifies correctly; null: not measured"
+    )
 
 
 class PartOut(BaseModel):
-    """What one kind of memory took of the token budget."""
+    """Tokens of one part of ``memory_context``."""
 
     part: PartName
-    tokens: int = Field(description="of its own lines; the frame around all of them counts in `tokens` of the answer")
-    shown: int = Field(description="turns, facts and knowledge, procedures, cases, or others beside them")
-    left_out: int = Field(description="those of them that there was no room for")
+    tokens: int = Field(
+        description="tokens of its own lines; the frame around all parts counts only in `tokens` of the response"
+    )
+    shown: int = Field(
+        description="number of items shown: turns, facts and knowledge, procedures, cases, or other runs"
+    )
+    left_out: int = Field(description="number of items that did not fit the budget")
 
 
 class RetrieveOut(BaseModel):
-    """The slate, the text for the prompt, and what is needed to judge both later."""
+    """The slate, the text for the prompt, and the id for the later reward."""
 
     retrieval_id: UUID
     cases: list[SlotOut]
     procedures: list[ToldProcedureOut]
-    others: list[OtherOut] = Field(description="runs beside the slate, as far as `memory_context` tells them")
-    procedure_threshold: ThresholdOut | None = Field(description="null where the profile has no procedures to tell")
+    others: list[OtherOut] = Field(description="runs outside the slate that `memory_context` contains")
+    procedure_threshold: ThresholdOut | None = Field(
+        description="least similarity of a procedure; null: the profile has no procedures"
+    )
     memory_context: str = Field(
-        description="session, what is known of the user, procedures, cases, others, in this order"
+        description="text for the prompt: session, facts about the user, procedures, cases, other runs, in this order"
     )
     tokens: int
-    parts: list[PartOut] = Field(description="what `memory_context` is made of, in its order; without what is empty")
+    parts: list[PartOut] = Field(description="non-empty parts of `memory_context`, in their order")
     policy_version: str
     mode: Literal["hybrid", "keyword", "off", "empty"]
     degraded: list[str]
     recalled: RecallOut | None = Field(
-        description="turns, facts and knowledge, where the request asked for `recall`; null: it did not, "
-        "or memory is off",
+        description="turns, facts and knowledge, if the request set `recall`; null: it did not, or memory is off",
     )
-    rewritten: str | None = Field(description="what was searched for in place of the query; null: the query itself")
+    rewritten: str | None = Field(description="rewritten query that was searched for; null: the query itself")
     why_empty: str | None = Field(
-        description="why there is no case: memory is off, for the agent or for this request; there is none; none is "
-        "related to the query (its similarity is below what the embedding model calls unrelated, and it shares no rare "
-        "word); or none is expected to help. null where there is one"
+        description="reason for an empty slate: memory is off for the agent or the request; the bank has no case; no "
+        "case is related to the query (similarity below the embedding model's level for unrelated texts, and no rare "
+        "word in common); or no case is expected to help. null: the slate has a case"
     )
 
 
 class FeedbackIn(Strict):
-    """A reward for one loop, at any later time: name its retrieval, the case of its run, or both."""
+    """A reward for one pass of the loop: name its retrieval, the case of its run, or both."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -214,8 +225,8 @@ class FeedbackIn(Strict):
     thumb: Literal["up", "down"] | None = None
     source: RewardSource = Field(
         default="user",
-        description="judge and metric are for services: a user's own token is refused. A heuristic does not count "
-        "where one of the others was given",
+        description="source of the reward. Only services may send `judge` or `metric`; a user's own token is refused. "
+        "A `heuristic` reward does not count beside one of another source",
     )
 
     @model_validator(mode="after")
@@ -233,13 +244,17 @@ class FeedbackIn(Strict):
 
 
 class FeedbackOut(BaseModel):
-    """The reward that now counts for what was named (the run, if both were), and what else it reached."""
+    """The reward that now counts for the named run or retrieval, and the rows it changed."""
 
     reward: Real
     source: RewardSource
-    case_ids: list[UUID] = Field(description="the runs that it judges: that of the case, or all of the retrieval")
-    retrieval_id: UUID | None = Field(description="whose slate and procedures it credits; null: the run had none")
-    withdrawn_procedure_ids: list[UUID] = Field(description="learned from these runs alone, and no longer in use")
+    case_ids: list[UUID] = Field(
+        description="runs that were rewarded: the run of the case, or all runs of the retrieval"
+    )
+    retrieval_id: UUID | None = Field(
+        description="retrieval whose cases and procedures were credited; null: the run had no retrieval"
+    )
+    withdrawn_procedure_ids: list[UUID] = Field(description="procedures learned from these runs alone, now out of use")
 
 
 class HybridSearchIn(Strict):
@@ -251,26 +266,28 @@ class HybridSearchIn(Strict):
     )
 
     query: SearchText
-    agent: AgentKey | None = Field(default=None, description="null or left out: all of the user's agents")
-    match_count: K | None = Field(default=None, description="unset: as many as the agent's profile says, or 4")
+    agent: AgentKey | None = Field(default=None, description="agent to search; null: all agents of the user")
+    match_count: K | None = Field(
+        default=None, description="maximum number of memories; null: the profile's setting (default 4)"
+    )
 
 
 class LessonOut(BaseModel):
-    """What a run taught, in the wrapping of the learned-procedure record."""
+    """The lesson of a run, in the wrapping of the learned-procedure record."""
 
     status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"] | None = Field(
-        description="failure_lesson: a failure that was never put right; null: calls failed, and nobody knows why, or "
-        "what was learned is out of use"
+        description="failure_lesson: a failure that was never fixed; null: calls failed for an unknown reason, or the "
+        "lesson is out of use"
     )
-    data: dict[str, JsonValue] | None = Field(description="the record; null where there is none")
+    data: dict[str, JsonValue] | None = Field(description="learned-procedure record; null: no record")
 
 
 class Memory(BaseModel):
-    """One memory, without vectors and internal fields."""
+    """One memory in the format of the hosted flow, without vectors and internal fields."""
 
     id: UUID
     content: str
-    metadata: LessonOut = Field(description="what the run taught: the learned-procedure record in its wrapping")
+    metadata: LessonOut = Field(description="lesson of the run: the learned-procedure record in its wrapping")
     created_dt: datetime
     agent: str
     plan: list[str]

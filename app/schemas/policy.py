@@ -1,4 +1,4 @@
-"""The bodies about learned policies."""
+"""Requests and responses about learned policies."""
 
 from datetime import datetime
 from typing import Literal
@@ -14,37 +14,41 @@ class LookOut(BaseModel):
     """One look at a difference in a trial."""
 
     difference: str = Field(
-        description="of which two: `candidate - default`, `candidate - serving`, `default - serving`"
+        description="compared policies: `candidate - default`, `candidate - serving` or `default - serving`"
     )
-    decisions: int = Field(description="rewarded ones, the first of the trial, that it was at")
-    z: float = Field(description="how many standard errors above zero the difference was")
-    bound: float = Field(description="how many were asked for")
+    decisions: int = Field(description="number of rewarded decisions since the start of the trial, at this look")
+    z: float = Field(description="difference in standard errors above zero")
+    bound: float = Field(description="value of z that was required")
     passed: bool
 
 
 class TrialOut(BaseModel):
-    """What the gate's looks have said of a policy, as of the last night, and what is still to come."""
+    """The state of a trial after the gate's last look."""
 
-    decisions: int = Field(description="rewarded ones since it began")
+    decisions: int = Field(description="rewarded decisions since the trial began")
     more: int | None = Field(
-        description="rewarded decisions that it still takes if all stays as it is; null: not to be won"
+        description="rewarded decisions still needed at the present rate; null: out of reach, or not known yet"
     )
-    more_days: float | None = Field(description="the same in days, at the rate of this trial so far")
-    chance: float | None = Field(description="that it is promoted before the trial ends; null: nobody can say yet")
+    more_days: float | None = Field(description="days still needed, at the rate of this trial so far")
+    chance: float | None = Field(
+        description="probability of promotion before the trial ends; null: cannot be estimated yet"
+    )
     looks: list[LookOut]
 
 
 class PolicyOut(BaseModel):
-    """One version of a profile's learned policy, and why it has its status."""
+    """One version of a profile's learned policy, with its metrics and verdict."""
 
     version: int
     status: PolicyStatus
     feature_version: int
     blend: Real = Field(description="weight of the learned part in the order: n / (n + n0)")
-    decisions: int = Field(description="rewarded decisions that it was trained on")
+    decisions: int = Field(description="number of rewarded decisions it was trained on")
     metrics: dict[str, JsonValue]
-    verdict: dict[str, JsonValue] | None = Field(description="of the gate: every number and every reason")
-    trial: TrialOut | None = Field(default=None, description="null before the first night of its trial")
+    verdict: dict[str, JsonValue] | None = Field(description="verdict of the gate, with every number and reason")
+    trial: TrialOut | None = Field(
+        default=None, description="state of its trial; null: the gate has not looked at it yet"
+    )
     prior_version: int | None
     created_at: datetime
     promoted_at: datetime | None
@@ -56,20 +60,22 @@ class FleetPolicyOut(BaseModel):
 
     version: int
     status: PolicyStatus
-    decisions: int = Field(description="rewarded ones that it was trained on, of all users")
-    users: int = Field(description="who contributed to it")
+    decisions: int = Field(description="number of rewarded decisions it was trained on, over all users")
+    users: int = Field(description="number of users who contributed to it")
     created_at: datetime
     promoted_at: datetime | None
 
 
 class PoliciesOut(BaseModel):
-    """The policies of a profile, the newest first; ``serving`` is what most decisions follow."""
+    """The policies of a profile, the newest first; ``serving`` names the one that most decisions follow."""
 
     serving: str
-    rewarded_decisions: int = Field(description="what there is to learn from; a first candidate is trained at 100")
+    rewarded_decisions: int = Field(
+        description="number of rewarded decisions in the log; the first policy is trained at 100"
+    )
     policies: list[PolicyOut]
     fleet: list[FleetPolicyOut] = Field(
-        description="those of its fleet that it follows: where it receives, and none of its own serves"
+        description="policies of the fleet that this profile follows, if it receives them and no own policy serves"
     )
 
 
@@ -82,12 +88,12 @@ class AgentIn(Strict):
 
 
 class TrainingOut(BaseModel):
-    """Whether a training was started, or one of this user's waits or runs already."""
+    """The status of a training: started by this request, or already waiting or running."""
 
     status: Literal["started", "running"]
 
 
 class RollbackOut(BaseModel):
-    """The version that serves no more; the untrained default goes on."""
+    """The version that was taken out of service; the untrained default replaces it."""
 
     version: int

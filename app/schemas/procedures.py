@@ -1,4 +1,4 @@
-"""The bodies of the registry of procedures."""
+"""Requests and responses of the procedure registry."""
 
 from datetime import datetime
 from typing import Literal, Self
@@ -22,7 +22,7 @@ from writer.run import AgentKey, Strict, Tag
 
 
 class ProcedureSearchIn(Strict):
-    """Which procedures to look for; a trigger, or attributes, or both."""
+    """A search for procedures by trigger, by attributes, or by both."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -30,14 +30,18 @@ class ProcedureSearchIn(Strict):
     )
 
     agent: AgentKey
-    trigger: SearchText | None = Field(default=None, description="the task, or when the procedure should be used")
+    trigger: SearchText | None = Field(
+        default=None, description="the task, or the situation in which the procedure should be used"
+    )
     task_type: Tag | None = None
     domain: Tag | None = None
-    tags: list[Tag] = Field(default_factory=list, max_length=50, description="of a run that says so")
-    query_kind: QueryKind | None = Field(default=None, description="what kind of thing its run was asked for")
-    min_success_score: Share | None = Field(default=None, description="of its run")
-    max_duration_ms: Milliseconds | None = Field(default=None, description="of the calls of its run together")
-    min_similarity: Similarity | None = Field(default=None, description="in place of the threshold")
+    tags: list[Tag] = Field(default_factory=list, max_length=50, description="tags that one of its runs must have")
+    query_kind: QueryKind | None = Field(default=None, description="kind of request its run answered")
+    min_success_score: Share | None = Field(default=None, description="least success of its run, 0 to 1")
+    max_duration_ms: Milliseconds | None = Field(default=None, description="maximum total duration of its run's calls")
+    min_similarity: Similarity | None = Field(
+        default=None, description="least similarity of trigger and query, in place of the threshold"
+    )
     limit: K = 10
 
     @model_validator(mode="after")
@@ -48,12 +52,12 @@ class ProcedureSearchIn(Strict):
 
     @property
     def measures(self) -> Measures:
-        """What its run must have been like."""
+        """Limits on the run that a procedure was learned from."""
         return Measures(self.query_kind, self.min_success_score, self.max_duration_ms)
 
 
 class ProcedureSearchOut(BaseModel):
-    """The procedures found, the best first."""
+    """Matching procedures, the best first."""
 
     procedures: list[ToldProcedureOut]
     threshold: ThresholdOut
@@ -61,18 +65,18 @@ class ProcedureSearchOut(BaseModel):
 
 
 class ReviewIn(Strict):
-    """What a person found a version of a procedure to be."""
+    """A person's review of a version of a procedure."""
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"verdict": "incomplete", "steps_complete": False, "note": "Drain it first."}]},
     )
 
-    verdict: ReviewVerdict = Field(description="right and whole, right but not whole, or wrong")
+    verdict: ReviewVerdict = Field(description="correct and complete, correct but incomplete, or wrong")
     note: CleanNote = ""
     root_cause_right: bool | None = None
     steps_complete: bool | None = None
-    version: int | None = Field(default=None, ge=1, le=2**31 - 1, description="null: the active one")
+    version: int | None = Field(default=None, ge=1, le=2**31 - 1, description="version to review; null: the active one")
 
 
 class ReviewOut(BaseModel):
@@ -94,29 +98,29 @@ class ProcedureOut(BaseModel):
     agent: str
     kind: ProcedureKind
     origin: ProcedureOrigin
-    level: AbstractionLevel | None = Field(description="null: learned from a failure")
+    level: AbstractionLevel | None = Field(description="abstraction level; null: learned from a failure")
     status: ProcedureStatus
     pinned: bool
     parent_version: int | None
     task_type: str
     trigger: str
     domain: str
-    query_kind: QueryKind | None = Field(description="what kind of thing its run was asked for; null: not known")
-    success_score: Real | None = Field(description="of its run, 0 to 1; null: not known")
-    duration_ms: Real | None = Field(description="of the calls of its run together; null: not known")
+    query_kind: QueryKind | None = Field(description="kind of request its run answered; null: unknown")
+    success_score: Real | None = Field(description="success of its run, 0 to 1; null: unknown")
+    duration_ms: Real | None = Field(description="total duration of its run's calls; null: unknown")
     record: dict[str, JsonValue] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")
-    case_id: UUID | None = Field(description="the run whose words it is made of; null once that was pruned")
+    case_id: UUID | None = Field(description="run it was learned from; null: that run was pruned")
     source_case_ids: list[UUID]
     occurrences: int
     uses: Real
     use_reward: Real
     last_used_at: datetime | None
     created_at: datetime
-    review: ReviewOut | None = Field(description="what a person found it to be; null: nobody said")
+    review: ReviewOut | None = Field(description="newest review by a person; null: not reviewed")
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
-        """Returns the version in a row of the registry."""
+        """Builds the response from a row of the registry."""
         shown = {"agent" if name == "agent_key" else name: value for name, value in row.items()}
         review = {name: row[f"review_{name}"] for name in REVIEW} if row["review_verdict"] else None
         return cls.model_validate({**shown, "review": review})
@@ -130,10 +134,10 @@ class ProceduresOut(BaseModel):
 
 
 class SampleOut(BaseModel):
-    """A sample of the active procedures, to be reviewed."""
+    """A random sample of the active procedures, for review."""
 
     procedures: list[ProcedureOut]
-    seed: int = Field(description="draws the same again, while the procedures are the same")
+    seed: int = Field(description="seed of the sample; the same seed and procedures give the same sample")
 
 
 class VersionsOut(BaseModel):
@@ -151,7 +155,7 @@ class FieldChangeOut(BaseModel):
 
 
 class StepChangeOut(BaseModel):
-    """A run of steps that differs; ``place`` is 1-based, in the earlier version."""
+    """A sequence of steps that differs; ``place`` is its 1-based position in the earlier version."""
 
     change: Literal["added", "removed", "changed"]
     place: int
@@ -160,14 +164,14 @@ class StepChangeOut(BaseModel):
 
 
 class ChangesOut(BaseModel):
-    """Everything in which two versions differ."""
+    """All differences between two versions."""
 
     fields: list[FieldChangeOut]
     steps: list[StepChangeOut]
 
 
 class DifferenceOut(BaseModel):
-    """What the later of two versions changed of the earlier one."""
+    """The changes from one version of a procedure to another."""
 
     before: int
     after: int
@@ -175,7 +179,7 @@ class DifferenceOut(BaseModel):
 
 
 class PinIn(Strict):
-    """Which version to pin, or to let go of."""
+    """The version to pin or unpin."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1, "pinned": True}]})
 

@@ -1,4 +1,4 @@
-"""The bodies of recall: a question, and the memories that it is about, each with its source."""
+"""Bodies of recall: a question, and the matching memories with their sources."""
 
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +13,7 @@ from writer.run import AgentKey, SessionName, Strict
 
 
 class RecallIn(Strict):
-    """What to look for in what was said and what is known."""
+    """A search over turns, facts and knowledge."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -24,36 +24,40 @@ class RecallIn(Strict):
     query: SearchText
     top_k: int = Field(default=10, ge=1, le=MOST)
     kinds: list[MemoryKind] = Field(default=list(KINDS), min_length=1, max_length=len(KINDS))
-    session_id: SessionName | None = Field(default=None, description="of turns those of this session alone")
+    session_id: SessionName | None = Field(
+        default=None, description="session to search for turns; null: all sessions of the agent"
+    )
     as_of: Moment | None = Field(
         default=None,
-        description="turns said until then, and facts that held then; unset: what holds now",
+        description="time of the search: turns until then, and facts that held then; null: now",
     )
-    token_budget: int = Field(default=2_000, ge=0, le=100_000, description="for the texts of all memories together")
+    token_budget: int = Field(default=2_000, ge=0, le=100_000, description="maximum tokens of all texts together")
 
 
 class SourceOut(BaseModel):
-    """Where a memory comes from: its id; of a turn session, place and time; of a fact also when it held."""
+    """The source of a memory: session, number and time of a turn; id and validity of a fact; id of knowledge."""
 
     session_id: str | None = None
-    turn_number: int | None = Field(default=None, description="1-based place in the session")
+    turn_number: int | None = Field(default=None, description="1-based number of the turn in the session")
     role: str | None = None
     said_at: datetime | None = None
     fact_id: UUID | None = None
     fact_kind: FactKind | None = None
-    said_by: Speaker | None = Field(default=None, description="only what the user says is the user's word")
+    said_by: Speaker | None = Field(
+        default=None, description="speaker of the fact; only `user` counts as the user's own statement"
+    )
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     knowledge_id: UUID | None = None
-    category: str | None = Field(default=None, description="of knowledge")
-    type: str | None = Field(default=None, description="of knowledge")
+    category: str | None = Field(default=None, description="category of a knowledge entry")
+    type: str | None = Field(default=None, description="type of a knowledge entry")
     shared: bool | None = Field(
-        default=None, description="of knowledge: whether an operator wrote it, for all users of the agent"
+        default=None, description="true: knowledge that an operator wrote for all users of the agent"
     )
 
 
 class RecalledMemoryOut(BaseModel):
-    """One memory, as it was said."""
+    """One memory, in its original words."""
 
     kind: MemoryKind
     text: str
@@ -64,17 +68,17 @@ class RecalledMemoryOut(BaseModel):
 
 
 class SessionFoundOut(BaseModel):
-    """A session that the question is about."""
+    """A session that matches the question."""
 
     session_id: str
     relevance: float
 
 
 class RecallOut(BaseModel):
-    """The memories found, the best first."""
+    """Matching memories, the best first."""
 
     memories: list[RecalledMemoryOut]
-    sessions: list[SessionFoundOut] = Field(description="the best five, the best first")
-    tokens: int = Field(description="of all texts, as estimated")
-    left_out: int = Field(description="memories that the budget had no room for")
+    sessions: list[SessionFoundOut] = Field(description="up to five matching sessions, the best first")
+    tokens: int = Field(description="estimated tokens of all texts")
+    left_out: int = Field(description="number of memories that did not fit the budget")
     degraded: list[str]

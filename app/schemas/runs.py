@@ -1,4 +1,4 @@
-"""The bodies about a run under way: what an append is answered with, and the run as it stands."""
+"""Responses about runs in progress: the acknowledgement of new steps, and the state of a run."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,12 +14,12 @@ class AppendedOut(BaseModel):
 
     run_id: UUID
     status: RunStatus
-    step_count: int = Field(description="of the run, those of this call included")
+    step_count: int = Field(description="number of steps of the run, including those of this call")
     redactions: list[RedactionOut]
 
 
 class RunOut(BaseModel):
-    """A run whose steps are told while it is under way, or one that has ended since."""
+    """A run whose steps are sent one by one, in progress or ended."""
 
     run_id: UUID
     agent: str
@@ -29,12 +29,12 @@ class RunOut(BaseModel):
     step_count: int
     last_step_at: datetime
     ended_at: datetime | None
-    case_id: UUID | None = Field(description="the case that it became; null: it is under way, or its case is gone")
+    case_id: UUID | None = Field(description="case of the run; null: the run is in progress, or its case was deleted")
     created_at: datetime
 
 
 class WholeRunOut(RunOut):
-    """A run with its steps, in their order; those of one that was retained are in its case."""
+    """A run with its steps in order; the steps of a retained run are in its case."""
 
     steps: list[dict[str, JsonValue]]
 

@@ -1,4 +1,4 @@
-"""The bodies about sessions: what an append is answered with, a session as a budget shows it, and pages of them."""
+"""Responses about sessions: the acknowledgement of new turns, one session within a token budget, and a page."""
 
 from datetime import datetime
 
@@ -13,14 +13,14 @@ class TurnsAppendedOut(BaseModel):
     """The acknowledgement: the turns are on disk."""
 
     session_id: str
-    first: int = Field(description="number of the first turn of this call in the session, 1-based")
+    first: int = Field(description="1-based number of the first turn of this call in the session")
     last: int
-    turn_count: int = Field(description="of the session")
+    turn_count: int = Field(description="number of turns in the session")
     redactions: list[RedactionOut]
 
 
 class TurnOut(BaseModel):
-    """A turn as it was told, without its secrets."""
+    """A turn of a session, without secrets."""
 
     number: int
     time: datetime
@@ -33,13 +33,13 @@ class TurnOut(BaseModel):
 
 
 class SummaryItemOut(BaseModel):
-    """Something that was said in a turn that is not shown: as it was said, or in a language model's words."""
+    """A summary line about a turn that is not shown: a quotation, or a language model's words."""
 
     turn: int
     kind: ItemKind
     role: str
     text: str
-    by: SummaryChoice = Field(description="rules: as it was said; llm: as a model tells it")
+    by: SummaryChoice = Field(description="rules: a quotation; llm: a language model's words")
 
 
 class SessionOut(BaseModel):
@@ -53,18 +53,18 @@ class SessionOut(BaseModel):
 
 
 class WholeSessionOut(SessionOut):
-    """A session as far as the budget shows it."""
+    """A session as far as it fits the token budget."""
 
-    turns: list[TurnOut] = Field(description="the newest ones that fit the budget, oldest first")
+    turns: list[TurnOut] = Field(description="newest turns that fit the budget, in order of time")
     summary: list[SummaryItemOut] = Field(
-        description="of the turns before those: what was asked, decided and named, commands and values; at most a "
-        "quarter of the budget, and what the turns leave of it"
+        description="summary of the earlier turns: requests, decisions, names, commands and values; at most a quarter "
+        "of the budget, and at most what the turns leave of it"
     )
     summary_by: SummaryChoice = Field(
-        description="llm: where the profile asks for it, a model told of some of those turns; rules: nobody but them"
+        description="llm: a language model summarised some of those turns, as the profile asks; rules: quotations only"
     )
-    left_out: int = Field(description="how many turns are not among `turns`")
-    tokens: int = Field(description="of turns and summary together, as estimated")
+    left_out: int = Field(description="number of turns that are not in `turns`")
+    tokens: int = Field(description="estimated tokens of turns and summary together")
 
 
 class SessionsOut(BaseModel):

@@ -1,4 +1,4 @@
-"""The statistics of a profile, as the API tells them."""
+"""Response with the statistics of a profile."""
 
 from datetime import datetime
 
@@ -6,25 +6,25 @@ from pydantic import BaseModel, Field
 
 
 class CaseNumbers(BaseModel):
-    """What the bank holds, cases out of it that can still be seen included."""
+    """Numbers of the cases, including those that are no longer in the bank but still stored."""
 
     by_status: dict[str, int]
-    by_outcome: dict[str, int] = Field(description="of the ready cases")
-    runs: int = Field(description="of the ready cases, repeats counted")
-    rewarded: int = Field(description="ready cases with a reward")
-    trusted: int = Field(description="of these, rewarded by a user, a judge or a metric")
-    mean_reward: float | None = Field(description="of the rewarded ready cases; null: there is none")
+    by_outcome: dict[str, int] = Field(description="number of ready cases by outcome")
+    runs: int = Field(description="number of runs behind the ready cases, with repeats")
+    rewarded: int = Field(description="number of ready cases with a reward")
+    trusted: int = Field(description="number of ready cases rewarded by a user, a judge or a metric")
+    mean_reward: float | None = Field(description="mean reward of the rewarded ready cases; null: no such case")
     last_retained_at: datetime | None
 
 
 class RetrievalNumbers(BaseModel):
-    """What was asked, as far as the log goes back (180 days)."""
+    """Numbers of the decisions in the log, which keeps 180 days."""
 
     decisions: int
-    without_memory: int = Field(description="of these, while memory was off, for the agent or the request")
+    without_memory: int = Field(description="decisions with memory off, for the agent or the request")
     with_cases: int
-    hit_rate: float | None = Field(description="with_cases, of the decisions with memory; null: there is none")
-    mean_tokens: float | None = Field(description="that memory_context added, over all decisions")
+    hit_rate: float | None = Field(description="with_cases / decisions with memory on; null: no such decision")
+    mean_tokens: float | None = Field(description="mean length of memory_context in tokens, over all decisions")
     rewarded_with_cases: int
     mean_reward_with_cases: float | None
     rewarded_without_memory: int
@@ -33,20 +33,20 @@ class RetrievalNumbers(BaseModel):
 
 
 class ReuseNumbers(BaseModel):
-    """What came of the cases that were shown, each place of a slate counted."""
+    """Numbers of the reuse of cases; each place of a slate counts."""
 
     shown: int
-    used: int = Field(description="as backends said")
-    judged: int = Field(description="shown by a decision that was rewarded")
-    helped: int = Field(description="of these, not said to be unused, with a reward of 0.5 or more")
-    precision_at_k: float | None = Field(description="helped / judged; null: none was judged")
+    used: int = Field(description="number of served cases that backends reported as used")
+    judged: int = Field(description="number of served cases whose decision has a reward")
+    helped: int = Field(description="judged cases with a reward of at least 0.5, not reported as unused")
+    precision_at_k: float | None = Field(description="helped / judged; null: no case was judged")
 
 
 class ProcedureNumbers(BaseModel):
-    """The active procedures."""
+    """Numbers of the active procedures."""
 
     by_kind: dict[str, int]
-    uses: float = Field(description="rewarded ones, in shares of their outcomes")
+    uses: float = Field(description="number of rewarded uses; a use shared with other procedures counts in part")
     mean_use_reward: float | None
 
 

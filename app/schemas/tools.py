@@ -1,4 +1,4 @@
-"""The bodies that tell what tools did."""
+"""Responses with statistics of tools."""
 
 from datetime import datetime
 
@@ -6,42 +6,42 @@ from pydantic import BaseModel, Field
 
 
 class ToolOut(BaseModel):
-    """What a tool did in all runs of an agent."""
+    """Statistics of a tool over all runs of an agent."""
 
     tool: str
     calls: int
-    errors: int = Field(description="calls that failed, by their status or by what they answered")
+    errors: int = Field(description="failed calls, by their status or their output")
     error_rate: float
-    error_rate_interval: tuple[float, float] = Field(description="95 %, Wilson's; calls are taken for independent")
-    cases: int = Field(description="runs that called it")
-    mean_duration_ms: float | None = Field(description="over the runs that told how long every call took")
+    error_rate_interval: tuple[float, float] = Field(description="95 % Wilson interval; assumes independent calls")
+    cases: int = Field(description="number of runs that called the tool")
+    mean_duration_ms: float | None = Field(description="mean over the runs that reported the duration of every call")
     last_used_at: datetime
 
 
 class ToolsOut(BaseModel):
-    """The tools of an agent, the one with most calls first."""
+    """The tools of an agent, by falling number of calls."""
 
     tools: list[ToolOut]
 
 
 class FormOut(BaseModel):
-    """Arguments that worked, with placeholders for values, and in how many runs."""
+    """Arguments that worked, with placeholders for values, and the number of runs."""
 
     form: str
     runs: int
 
 
 class FixOut(BaseModel):
-    """What put a failure right, and how often."""
+    """A fix of a failure, and how often it worked."""
 
     fix: str
     count: int
 
 
 class ToolFailureOut(BaseModel):
-    """One cause of failures: how often it came, what put it right, and how often nothing did.
+    """One cause of failures: its count, the fixes that worked, and the number of failures left unresolved.
 
-    An empty answer counts where the same question in another spelling then found something.
+    An empty answer counts as a failure if the same question in another spelling then returned something.
     """
 
     cause: str
@@ -51,7 +51,7 @@ class ToolFailureOut(BaseModel):
 
 
 class ToolMemoryOut(ToolOut):
-    """All that is known of a tool; nothing of it holds a value of an argument or a word of an answer."""
+    """Statistics of a tool with its failures; without any argument value or word of an answer."""
 
-    arguments: list[FormOut] = Field(description="that worked, the most frequent first")
-    failures: list[ToolFailureOut] = Field(description="the most frequent first")
+    arguments: list[FormOut] = Field(description="arguments that worked, the most frequent first")
+    failures: list[ToolFailureOut] = Field(description="causes of failure, the most frequent first")

@@ -45,24 +45,24 @@ def cases_by_status_and_outcome(user_sub: str, agent_key: str) -> Rows:
 def retrievals(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for one row about the decisions that are still in the log.
 
-    Columns: ``asked``, ``off`` (without memory), ``hits`` (with a case), ``tokens`` (told, their sum), ``last_at``,
-    and the rewarded ones with their mean reward, apart: ``rewarded_hits``, ``reward_with_cases``, ``rewarded_off``,
-    ``reward_without_memory``.
+    Columns: ``decisions``, ``without_memory``, ``with_cases``, ``tokens`` (their sum), ``last_retrieved_at``,
+    and the rewarded ones with their mean reward: ``rewarded_with_cases``, ``mean_reward_with_cases``,
+    ``rewarded_without_memory``, ``mean_reward_without_memory``.
     """
     slates = _slates(user_sub)
     shown, off = slates.c.decision_id.is_not(None), decisions.c.mode == OFF
     rewarded = decisions.c.reward.is_not(None)
     return (
         select(
-            func.count().label("asked"),
-            func.count().filter(off).label("off"),
-            func.count().filter(shown).label("hits"),
+            func.count().label("decisions"),
+            func.count().filter(off).label("without_memory"),
+            func.count().filter(shown).label("with_cases"),
             func.coalesce(func.sum(decisions.c.tokens), 0).label("tokens"),
-            func.max(decisions.c.created_at).label("last_at"),
-            func.count().filter(and_(shown, rewarded)).label("rewarded_hits"),
-            func.avg(decisions.c.reward).filter(shown).label("reward_with_cases"),
-            func.count().filter(and_(off, rewarded)).label("rewarded_off"),
-            func.avg(decisions.c.reward).filter(off).label("reward_without_memory"),
+            func.max(decisions.c.created_at).label("last_retrieved_at"),
+            func.count().filter(and_(shown, rewarded)).label("rewarded_with_cases"),
+            func.avg(decisions.c.reward).filter(shown).label("mean_reward_with_cases"),
+            func.count().filter(and_(off, rewarded)).label("rewarded_without_memory"),
+            func.avg(decisions.c.reward).filter(off).label("mean_reward_without_memory"),
         )
         .select_from(decisions)
         .outerjoin(slates, slates.c.decision_id == decisions.c.id)

@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Retrieve
-         * @description Returns up to k earlier runs that may help, with the text for the prompt, and logs the decision.
+         * @description Returns up to k earlier runs that may help, with a text for the prompt, and logs the decision.
          */
         post: operations["retrieve"];
         delete?: never;
@@ -35,9 +35,9 @@ export interface paths {
         put?: never;
         /**
          * Retain
-         * @description Stores one finished run and answers once it is on disk; the worker makes it ready to be found.
+         * @description Stores one finished run and answers once it is on disk; the worker then makes it searchable.
          *
-         *     A `reward_source` of `judge` or `metric` is a service's to claim: a user's own token is refused with 403.
+         *     Only a service may send the `reward_source` `judge` or `metric`: a user's own token gets a 403.
          */
         post: operations["retain"];
         delete?: never;
@@ -57,10 +57,11 @@ export interface paths {
         put?: never;
         /**
          * Feedback
-         * @description Judges a loop, by its retrieval or its run: both, what was shown and used, and what was learned follow.
+         * @description Rewards a retrieval or its run, and with it the cases and procedures that were used.
          *
-         *     The newest trusted reward counts, and the history stays. A reward under 0.5 takes the procedures that the run taught
-         *     out of use. A `source` of `judge` or `metric` is a service's to claim: a user's own token is refused with 403.
+         *     The newest reward of the most trusted source counts; earlier rewards stay in the log. A reward under 0.5 takes the
+         *     procedures learned from the run out of use. Only a service may send the `source` `judge` or `metric`: a user's own
+         *     token gets a 403.
          */
         post: operations["feedback"];
         delete?: never;
@@ -78,16 +79,16 @@ export interface paths {
         };
         /**
          * Get Session
-         * @description Returns the newest turns that fit the budget, and what was said before them, by rule or by a model.
+         * @description Returns the newest turns that fit the budget, and a summary of the earlier ones, by rules or by a model.
          */
         get: operations["get_session"];
         put?: never;
         post?: never;
         /**
          * Remove Session
-         * @description Deletes a session for good, with its turns and the facts that were first told there.
+         * @description Deletes a session permanently, with its turns and the facts first stated in it.
          *
-         *     The runs that were a part of it stay, with the turns they took.
+         *     Runs of the session stay, with the turns they contain.
          */
         delete: operations["remove_session"];
         options?: never;
@@ -106,9 +107,9 @@ export interface paths {
         put?: never;
         /**
          * Tell Turns
-         * @description Adds turns to a session and answers once they are on disk; the first call for a name begins the session.
+         * @description Adds turns to a session and answers once they are on disk; the first call for an id starts the session.
          *
-         *     A turn that is earlier than the one before it, or in future, is a 409, and nothing of that call is kept.
+         *     A turn that is earlier than the previous one, or in the future, gets a 409, and no turn of that call is stored.
          */
         post: operations["tell_turns"];
         delete?: never;
@@ -123,7 +124,7 @@ export interface components {
     schemas: {
         /**
          * FeedbackIn
-         * @description A reward for one loop, at any later time: name its retrieval, the case of its run, or both.
+         * @description A reward for one pass of the loop: name its retrieval, the case of its run, or both.
          * @example {
          *       "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
          *       "source": "user",
@@ -141,7 +142,7 @@ export interface components {
             thumb?: ("up" | "down") | null;
             /**
              * Source
-             * @description judge and metric are for services: a user's own token is refused. A heuristic does not count where one of the others was given
+             * @description source of the reward. Only services may send `judge` or `metric`; a user's own token is refused. A `heuristic` reward does not count beside one of another source
              * @default user
              * @enum {string}
              */
@@ -149,7 +150,7 @@ export interface components {
         };
         /**
          * FeedbackOut
-         * @description The reward that now counts for what was named (the run, if both were), and what else it reached.
+         * @description The reward that now counts for the named run or retrieval, and the rows it changed.
          */
         FeedbackOut: {
             /** Reward */
@@ -161,38 +162,38 @@ export interface components {
             source: "heuristic" | "user" | "judge" | "metric";
             /**
              * Case Ids
-             * @description the runs that it judges: that of the case, or all of the retrieval
+             * @description runs that were rewarded: the run of the case, or all runs of the retrieval
              */
             case_ids: string[];
             /**
              * Retrieval Id
-             * @description whose slate and procedures it credits; null: the run had none
+             * @description retrieval whose cases and procedures were credited; null: the run had no retrieval
              */
             retrieval_id: string | null;
             /**
              * Withdrawn Procedure Ids
-             * @description learned from these runs alone, and no longer in use
+             * @description procedures learned from these runs alone, now out of use
              */
             withdrawn_procedure_ids: string[];
         };
         /**
          * FiltersIn
-         * @description Which cases may be on the slate: those that pass every list; an empty one lets everything through.
+         * @description Filters on the cases of a slate. A case must pass every list; an empty list filters nothing.
          */
         FiltersIn: {
             /**
              * Tags
-             * @description the case has all of these
+             * @description the case must have all of these tags
              */
             tags?: string[];
             /**
              * Kinds
-             * @description the case is of one of these
+             * @description the case must be of one of these kinds
              */
             kinds?: ("task" | "subtask" | "tool")[];
             /**
              * Outcomes
-             * @description the run ended in one of these; runs that were aborted are found only where this names them
+             * @description the run must have one of these outcomes; aborted runs are returned only if listed here
              */
             outcomes?: ("success" | "failure" | "partial" | "aborted" | "unknown")[];
         };
@@ -329,7 +330,7 @@ export interface components {
         };
         /**
          * OtherOut
-         * @description A run that ``memory_context`` tells beside the slate; it has no place there, and earns no credit.
+         * @description A run in ``memory_context`` outside the slate; it has no place and earns no credit.
          */
         OtherOut: {
             /**
@@ -348,7 +349,7 @@ export interface components {
         };
         /**
          * PartOut
-         * @description What one kind of memory took of the token budget.
+         * @description Tokens of one part of ``memory_context``.
          */
         PartOut: {
             /**
@@ -358,17 +359,17 @@ export interface components {
             part: "session" | "user" | "procedures" | "cases" | "others";
             /**
              * Tokens
-             * @description of its own lines; the frame around all of them counts in `tokens` of the answer
+             * @description tokens of its own lines; the frame around all parts counts only in `tokens` of the response
              */
             tokens: number;
             /**
              * Shown
-             * @description turns, facts and knowledge, procedures, cases, or others beside them
+             * @description number of items shown: turns, facts and knowledge, procedures, cases, or other runs
              */
             shown: number;
             /**
              * Left Out
-             * @description those of them that there was no room for
+             * @description number of items that did not fit the budget
              */
             left_out: number;
         };
@@ -436,24 +437,24 @@ export interface components {
         };
         /**
          * RecallOut
-         * @description The memories found, the best first.
+         * @description Matching memories, the best first.
          */
         RecallOut: {
             /** Memories */
             memories: components["schemas"]["RecalledMemoryOut"][];
             /**
              * Sessions
-             * @description the best five, the best first
+             * @description up to five matching sessions, the best first
              */
             sessions: components["schemas"]["SessionFoundOut"][];
             /**
              * Tokens
-             * @description of all texts, as estimated
+             * @description estimated tokens of all texts
              */
             tokens: number;
             /**
              * Left Out
-             * @description memories that the budget had no room for
+             * @description number of memories that did not fit the budget
              */
             left_out: number;
             /** Degraded */
@@ -461,7 +462,7 @@ export interface components {
         };
         /**
          * RecalledMemoryOut
-         * @description One memory, as it was said.
+         * @description One memory, in its original words.
          */
         RecalledMemoryOut: {
             /**
@@ -487,7 +488,7 @@ export interface components {
         };
         /**
          * RedactionOut
-         * @description How many pieces of one kind were taken out.
+         * @description The number of secrets of one kind that were removed.
          */
         RedactionOut: {
             /** Kind */
@@ -522,13 +523,13 @@ export interface components {
             redactions: components["schemas"]["RedactionOut"][];
             /**
              * Retrieval Id
-             * @description the retrieval that the run is joined to; null: it named none, or one that is not known
+             * @description retrieval the run is joined to; null: the body named none, or an unknown one
              */
             retrieval_id: string | null;
         };
         /**
          * RetrieveIn
-         * @description What a backend asks before it acts.
+         * @description A query for memories before the agent acts.
          * @example {
          *       "agent": "db-operator",
          *       "query": "Add an age column to the profiles table"
@@ -541,7 +542,7 @@ export interface components {
             query: string;
             /**
              * K
-             * @description places on the slate; unset: the profile's (4)
+             * @description maximum number of cases on the slate; null: the profile's setting (default 4)
              */
             k?: number | null;
             /**
@@ -559,19 +560,19 @@ export interface components {
             explain?: boolean;
             /**
              * Memory
-             * @description false: answer without memory. No case, procedure or text is told; the decision is logged with mode `off`, so that its reward can be compared with those of answers with memory
+             * @description false: answer without memory. The response has no case, procedure or text; the decision is logged with mode `off`, so that its reward can be compared with rewards of answers with memory
              * @default true
              */
             memory?: boolean;
             /**
              * Tool Memory
-             * @description tell in the context which tools fail, and what puts it right
+             * @description true: add to the context which tools fail and what fixed the failures
              * @default false
              */
             tool_memory?: boolean;
             /**
              * Others
-             * @description tell in the context, where the budget has room, runs beside the slate: at most one that failed near the task, and up to three (no more than places) that did it in other ways
+             * @description true: add to the context, as far as the budget allows, runs beside the slate: at most one failed run of a similar task, and up to three (at most k) that solved it in other ways
              * @default true
              */
             others?: boolean;
@@ -583,24 +584,24 @@ export interface components {
             rrf_k?: number | null;
             /**
              * Session Id
-             * @description the agent's session, with which `memory_context` begins; one that is not there yet is no fault
+             * @description session of the agent that `memory_context` begins with; an unknown session is not an error
              */
             session_id?: string | null;
             /**
              * Recall
-             * @description also find turns, facts and knowledge, as `POST /v1/recall` does, for what is searched for; `recalled` has them, and `memory_context` tells them within the session's and the user's share
+             * @description true: also search turns, facts and knowledge, as `POST /v1/recall` does. They are in `recalled`, and in `memory_context` within the shares of session and facts
              * @default false
              */
             recall?: boolean;
             /**
              * Rewrite
-             * @description who rewrites the query first; null: as the profile has it
+             * @description rewriter of the query; null: the one set in the profile
              */
             rewrite?: ("off" | "rules" | "llm") | null;
         };
         /**
          * RetrieveOut
-         * @description The slate, the text for the prompt, and what is needed to judge both later.
+         * @description The slate, the text for the prompt, and the id for the later reward.
          */
         RetrieveOut: {
             /**
@@ -614,21 +615,21 @@ export interface components {
             procedures: components["schemas"]["ToldProcedureOut"][];
             /**
              * Others
-             * @description runs beside the slate, as far as `memory_context` tells them
+             * @description runs outside the slate that `memory_context` contains
              */
             others: components["schemas"]["OtherOut"][];
-            /** @description null where the profile has no procedures to tell */
+            /** @description least similarity of a procedure; null: the profile has no procedures */
             procedure_threshold: components["schemas"]["ThresholdOut"] | null;
             /**
              * Memory Context
-             * @description session, what is known of the user, procedures, cases, others, in this order
+             * @description text for the prompt: session, facts about the user, procedures, cases, other runs, in this order
              */
             memory_context: string;
             /** Tokens */
             tokens: number;
             /**
              * Parts
-             * @description what `memory_context` is made of, in its order; without what is empty
+             * @description non-empty parts of `memory_context`, in their order
              */
             parts: components["schemas"]["PartOut"][];
             /** Policy Version */
@@ -640,22 +641,22 @@ export interface components {
             mode: "hybrid" | "keyword" | "off" | "empty";
             /** Degraded */
             degraded: string[];
-            /** @description turns, facts and knowledge, where the request asked for `recall`; null: it did not, or memory is off */
+            /** @description turns, facts and knowledge, if the request set `recall`; null: it did not, or memory is off */
             recalled: components["schemas"]["RecallOut"] | null;
             /**
              * Rewritten
-             * @description what was searched for in place of the query; null: the query itself
+             * @description rewritten query that was searched for; null: the query itself
              */
             rewritten: string | null;
             /**
              * Why Empty
-             * @description why there is no case: memory is off, for the agent or for this request; there is none; none is related to the query (its similarity is below what the embedding model calls unrelated, and it shares no rare word); or none is expected to help. null where there is one
+             * @description reason for an empty slate: memory is off for the agent or the request; the bank has no case; no case is related to the query (similarity below the embedding model's level for unrelated texts, and no rare word in common); or no case is expected to help. null: the slate has a case
              */
             why_empty: string | null;
         };
         /**
          * SessionFoundOut
-         * @description A session that the question is about.
+         * @description A session that matches the question.
          */
         SessionFoundOut: {
             /** Session Id */
@@ -701,7 +702,7 @@ export interface components {
             rrf: number;
             /**
              * Q Value
-             * @description null until a trained policy serves
+             * @description predicted reward of using this case; null until a trained policy serves
              */
             q_value: number | null;
             /** Propensity */
@@ -710,7 +711,7 @@ export interface components {
             why: string;
             /**
              * Explain
-             * @description every term of the order, on request
+             * @description terms of the order by name, if `explain` was set
              */
             explain?: {
                 [key: string]: number | null;
@@ -718,14 +719,14 @@ export interface components {
         };
         /**
          * SourceOut
-         * @description Where a memory comes from: its id; of a turn session, place and time; of a fact also when it held.
+         * @description The source of a memory: session, number and time of a turn; id and validity of a fact; id of knowledge.
          */
         SourceOut: {
             /** Session Id */
             session_id?: string | null;
             /**
              * Turn Number
-             * @description 1-based place in the session
+             * @description 1-based number of the turn in the session
              */
             turn_number?: number | null;
             /** Role */
@@ -738,7 +739,7 @@ export interface components {
             fact_kind?: ("goal" | "preference" | "event" | "fact") | null;
             /**
              * Said By
-             * @description only what the user says is the user's word
+             * @description speaker of the fact; only `user` counts as the user's own statement
              */
             said_by?: ("user" | "assistant" | "tool") | null;
             /** Valid From */
@@ -749,23 +750,23 @@ export interface components {
             knowledge_id?: string | null;
             /**
              * Category
-             * @description of knowledge
+             * @description category of a knowledge entry
              */
             category?: string | null;
             /**
              * Type
-             * @description of knowledge
+             * @description type of a knowledge entry
              */
             type?: string | null;
             /**
              * Shared
-             * @description of knowledge: whether an operator wrote it, for all users of the agent
+             * @description true: knowledge that an operator wrote for all users of the agent
              */
             shared?: boolean | null;
         };
         /**
          * SummaryItemOut
-         * @description Something that was said in a turn that is not shown: as it was said, or in a language model's words.
+         * @description A summary line about a turn that is not shown: a quotation, or a language model's words.
          */
         SummaryItemOut: {
             /** Turn */
@@ -781,27 +782,27 @@ export interface components {
             text: string;
             /**
              * By
-             * @description rules: as it was said; llm: as a model tells it
+             * @description rules: a quotation; llm: a language model's words
              * @enum {string}
              */
             by: "rules" | "llm";
         };
         /**
          * ThresholdOut
-         * @description From which similarity on a procedure is told.
+         * @description The least similarity at which a procedure is returned.
          */
         ThresholdOut: {
             /** Similarity */
             similarity: number;
             /**
              * Origin
-             * @description measured for the embedding model, set by the profile or the request, or the default for a model that could not be measured
+             * @description origin of the threshold: measured for the embedding model, set by the profile or the request, or the default for a model that could not be measured
              * @enum {string}
              */
             origin: "measured" | "profile" | "request" | "source";
             /**
              * Right
-             * @description share of the calibration's pairs that it tells right; null: not measured
+             * @description share of calibration pairs that the threshold classifies correctly; null: not measured
              */
             right: number | null;
         };
@@ -832,24 +833,24 @@ export interface components {
             domain: string;
             /**
              * Query Kind
-             * @description what kind of thing its run was asked for; null: not known
+             * @description kind of request its run answered; null: unknown
              */
             query_kind: ("find" | "create" | "change" | "remove" | "repair" | "run" | "question" | "other") | null;
             /**
              * Success Score
-             * @description of its run, 0 to 1; null: not known
+             * @description success of its run, 0 to 1; null: unknown
              */
             success_score: number | null;
             /**
              * Duration Ms
-             * @description of the calls of its run together; null: not known
+             * @description total duration of its run's calls; null: unknown
              */
             duration_ms: number | null;
             /** Steps */
             steps: string[];
             /**
              * Similarity
-             * @description cosine of trigger and task; null where words alone found it
+             * @description cosine similarity of trigger and task; null: found by keywords alone
              */
             similarity: number | null;
             /** Why */
@@ -858,17 +859,17 @@ export interface components {
             uses: number;
             /**
              * Use Reward
-             * @description sum over uses
+             * @description sum of the rewards over its uses
              */
             use_reward: number;
             /**
              * Occurrences
-             * @description how many runs say the same
+             * @description number of runs that taught the same procedure
              */
             occurrences: number;
             /**
              * Alternative To
-             * @description the better procedure of this answer that has the same trigger
+             * @description better procedure of this response with the same trigger
              */
             alternative_to: string | null;
         };
@@ -923,7 +924,7 @@ export interface components {
         };
         /**
          * TurnOut
-         * @description A turn as it was told, without its secrets.
+         * @description A turn of a session, without secrets.
          */
         TurnOut: {
             /** Number */
@@ -976,14 +977,14 @@ export interface components {
             session_id: string;
             /**
              * First
-             * @description number of the first turn of this call in the session, 1-based
+             * @description 1-based number of the first turn of this call in the session
              */
             first: number;
             /** Last */
             last: number;
             /**
              * Turn Count
-             * @description of the session
+             * @description number of turns in the session
              */
             turn_count: number;
             /** Redactions */
@@ -1027,7 +1028,7 @@ export interface components {
         };
         /**
          * WholeSessionOut
-         * @description A session as far as the budget shows it.
+         * @description A session as far as it fits the token budget.
          */
         WholeSessionOut: {
             /** Session Id */
@@ -1048,28 +1049,28 @@ export interface components {
             created_at: string;
             /**
              * Turns
-             * @description the newest ones that fit the budget, oldest first
+             * @description newest turns that fit the budget, in order of time
              */
             turns: components["schemas"]["TurnOut"][];
             /**
              * Summary
-             * @description of the turns before those: what was asked, decided and named, commands and values; at most a quarter of the budget, and what the turns leave of it
+             * @description summary of the earlier turns: requests, decisions, names, commands and values; at most a quarter of the budget, and at most what the turns leave of it
              */
             summary: components["schemas"]["SummaryItemOut"][];
             /**
              * Summary By
-             * @description llm: where the profile asks for it, a model told of some of those turns; rules: nobody but them
+             * @description llm: a language model summarised some of those turns, as the profile asks; rules: quotations only
              * @enum {string}
              */
             summary_by: "rules" | "llm";
             /**
              * Left Out
-             * @description how many turns are not among `turns`
+             * @description number of turns that are not in `turns`
              */
             left_out: number;
             /**
              * Tokens
-             * @description of turns and summary together, as estimated
+             * @description estimated tokens of turns and summary together
              */
             tokens: number;
         };
@@ -1211,7 +1212,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the same key with the same body is the same case */
+                /** @description a repeated key with the same body returns the same case */
                 "idempotency-key"?: string | null;
                 /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
                 "X-Casebank-Session"?: string | null;
@@ -1498,7 +1499,7 @@ export interface operations {
                 "X-Casebank-User"?: string | null;
             };
             path: {
-                /** @description of the backend's choice, for the user */
+                /** @description id chosen by the backend, unique for the user */
                 session_id: string;
             };
             cookie?: never;
@@ -1613,7 +1614,7 @@ export interface operations {
                 "X-Casebank-User"?: string | null;
             };
             path: {
-                /** @description of the backend's choice, for the user */
+                /** @description id chosen by the backend, unique for the user */
                 session_id: string;
             };
             cookie?: never;
@@ -1720,7 +1721,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description in one session the same key with the same turns adds them once */
+                /** @description a repeated key with the same turns of a session adds them once */
                 "idempotency-key"?: string | null;
                 /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
                 "X-Casebank-Session"?: string | null;
@@ -1728,7 +1729,7 @@ export interface operations {
                 "X-Casebank-User"?: string | null;
             };
             path: {
-                /** @description of the backend's choice, for the user */
+                /** @description id chosen by the backend, unique for the user */
                 session_id: string;
             };
             cookie?: never;

@@ -119,7 +119,7 @@ async def test_who_receives_is_served_by_the_fleet_and_may_ask_why_until_a_contr
     assert (gone["serving"], gone["fleet"]) == (default.VERSION, [])
     assert (await alice.retrieve("water the garden", agent=agent))["policy_version"] == default.VERSION
     decision = (await alice.http.get(f"/v1/decisions/{ids[0]}")).json()
-    assert any("no longer there" in each for each in decision["missing"])
+    assert any("was deleted" in each for each in decision["missing"])
     async with database.as_worker() as connection:
         await shared_prior.end_emptied(connection)
 
