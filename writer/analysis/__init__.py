@@ -1,1 +1,1 @@
-"""What a run's calls say: which failed, why, and what put it right; pure, without a database, a clock or I/O."""
+"""Analysis of a run's tool calls: which failed, why, and which later call fixed it. Pure: no database, clock or I/O."""

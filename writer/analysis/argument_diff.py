@@ -1,4 +1,4 @@
-"""What differs between the arguments of two calls, path by path, shown short, typed and without their content."""
+"""Differences between the arguments of two calls, path by path, as types and short forms without the content."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,20 +12,20 @@ from writer.analysis.statements import Language, Token, is_statement, language_o
 
 MOST_DIFFERENCES = 20
 MOST_DEPTH = 6
-"""Levels of nesting that are told apart; what lies deeper is compared as a whole."""
+"""Levels of nesting that are compared one by one; deeper values are compared as a whole."""
 MOST_LOOKS = 500
-"""Pairs of values that are compared."""
+"""Maximum pairs of values that one comparison looks at."""
 VALUE_CHARS = 40
 TEXT_CHARS = 10 * VALUE_CHARS
 """Characters of a text that are compared."""
 LINE_CHARS = 160
-"""Longest command line that is told as a whole."""
+"""Longest command line that a difference quotes as a whole."""
 MOST_PIECES = 6
 ALIKE = 0.75
-"""Least likeness of two names of which one is the other, corrected; 1 is the same."""
+"""Least similarity, 0 to 1, at which one name counts as a misspelling of the other."""
 FEWEST_CHARS = 3
 SAME_STATEMENT = 0.6
-"""Least overlap of two statements of which one is the other, edited."""
+"""Least overlap, 0 to 1, at which one statement counts as an edit of the other."""
 _ABBREVIATION = re.compile(r"(?:[A-Z]\.? ?){2,5}")
 
 Change = Literal["added", "removed", "changed"]
@@ -33,13 +33,13 @@ Change = Literal["added", "removed", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place in which the arguments differ.
+    """One place in which the arguments of two calls differ.
 
     Attributes:
-        path: keys and places from the top, joined by dots; "input" where the input is no object.
-        before: type and beginning of the failing call's value; empty where there was none.
-        after: the same of the call that worked.
-        how: the change in words that hold nothing of the values but their form.
+        path: keys and list positions from the top, joined by dots; "input" if the input is not an object.
+        before: type and beginning of the failing call's value; empty if the call had no such value.
+        after: type and beginning of the succeeding call's value; empty if the call had no such value.
+        how: description of the change that contains only the form of the values.
     """
 
     path: str
@@ -53,18 +53,30 @@ _ABSENT = object()
 
 
 def differences(before: object, after: object, *, concrete: bool = False) -> tuple[Difference, ...]:
-    """Returns in which places the two inputs differ, at most MOST_DIFFERENCES, in the order of their keys."""
-    found: list[Difference] = []
+    """Returns the first MOST_DIFFERENCES differences between two inputs, in the order of their keys.
+
+    Args:
+        before: the input of the call that failed.
+        after: the input of the call that succeeded.
+        concrete: whether harmless words of a command line are quoted, in place of placeholders.
+    """
+    changes: list[Difference] = []
     for looks, (path, old, new) in enumerate(_places("", before, after, 0)):
-        if len(found) == MOST_DIFFERENCES or looks == MOST_LOOKS:
+        if len(changes) == MOST_DIFFERENCES or looks == MOST_LOOKS:
             break
-        if old is _ABSENT or new is _ABSENT or old != new or type(old) is not type(new):
-            found.append(_difference(path or "input", old, new, concrete=concrete))
-    return tuple(found)
+        name = path or "input"
+        if old is _ABSENT:
+            changes.append(Difference(name, "added", "", shown(new), f"{name} added as {kind_of(new)}"))
+        elif new is _ABSENT:
+            changes.append(Difference(name, "removed", shown(old), "", f"{name} left out"))
+        elif old != new or type(old) is not type(new):
+            how = _how(old, new, name.rsplit(".", 1)[-1], concrete=concrete)
+            changes.append(Difference(name, "changed", shown(old), shown(new), f"{name}: {how}"))
+    return tuple(changes)
 
 
 def _places(path: str, before: object, after: object, depth: int) -> Iterator[tuple[str, object, object]]:
-    """Yields the leaves of both values side by side."""
+    """Yields the path and the two leaves of each place in both values; _ABSENT stands for a leaf that is missing."""
     if depth < MOST_DEPTH and isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [*before, *(key for key in after if key not in before)]
         for key in keys[:MOST_LOOKS]:
@@ -77,20 +89,8 @@ def _places(path: str, before: object, after: object, depth: int) -> Iterator[tu
         yield path, before, after
 
 
-def _difference(path: str, before: object, after: object, *, concrete: bool) -> Difference:
-    if before is _ABSENT:
-        return Difference(path, "added", "", shown(after), f"{path} added as {kind_of(after)}")
-    if after is _ABSENT:
-        return Difference(path, "removed", shown(before), "", f"{path} left out")
-    if isinstance(before, str) and isinstance(after, str):
-        how = _rewritten(before, after, path.rsplit(".", 1)[-1], concrete=concrete)
-    else:
-        how = _how(before, after)
-    return Difference(path, "changed", shown(before), shown(after), f"{path}: {how}")
-
-
 def shown(value: object) -> str:
-    """Returns the type of the value and, of a plain one, its beginning."""
+    """Returns the type of the value and, for text, numbers, booleans and null, the beginning of the value."""
     if isinstance(value, str):
         return f'string "{shortened(value, VALUE_CHARS)}"'
     if isinstance(value, bool) or value is None:
@@ -100,14 +100,16 @@ def shown(value: object) -> str:
     return kind_of(value).strip("<>")
 
 
-def _how(before: object, after: object) -> str:
+def _how(before: object, after: object, key: str, *, concrete: bool) -> str:
+    if isinstance(before, str) and isinstance(after, str):
+        return _how_text(before, after, key, concrete=concrete)
     if isinstance(before, list) and isinstance(after, list):
         return f"a list of {len(before)} became one of {len(after)}"
     old, new = kind_of(before), kind_of(after)
     return f"another {new} was right" if old == new else f"{old} became {new}"
 
 
-def _rewritten(before: str, after: str, key: str, *, concrete: bool) -> str:
+def _how_text(before: str, after: str, key: str, *, concrete: bool) -> str:
     old, new = before[:TEXT_CHARS], after[:TEXT_CHARS]
     language = language_of(new, key) or language_of(old, key)
     if language is not None:
@@ -115,7 +117,9 @@ def _rewritten(before: str, after: str, key: str, *, concrete: bool) -> str:
     if old.casefold() == new.casefold():
         return "the same in other letter case"
     if _letters(old) == _letters(new):
-        return f"the same with other punctuation or spacing{_prefix(old, new)}"
+        sign = new[: -len(old)] if old and new.endswith(old) else ""
+        prefix = f": with {sign} in front" if re.fullmatch(r"[#@$+/:_-]{1,2}", sign) else ""
+        return f"the same with other punctuation or spacing{prefix}"
     if new and new in old:
         return "a part of the value alone"
     if old and old in new:
@@ -124,60 +128,52 @@ def _rewritten(before: str, after: str, key: str, *, concrete: bool) -> str:
     return f"another {kinds[1]} was right" if kinds[0] == kinds[1] else f"{kinds[0]} became {kinds[1]}"
 
 
-def _prefix(old: str, new: str) -> str:
-    sign = new[: -len(old)] if old and new.endswith(old) else ""
-    return f": with {sign} in front" if re.fullmatch(r"[#@$+/:_-]{1,2}", sign) else ""
-
-
 def _letters(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
 def _edited(before: str, after: str, language: Language, *, concrete: bool) -> str:
-    """Returns which words of a statement were added and dropped, all but its language's own as placeholders."""
+    """Returns the words that were added to and dropped from a statement; words of the user's data as placeholders.
+
+    Short command lines are quoted as a whole.
+    """
     old, new = (tokens(text, language, concrete=concrete) for text in (before, after))
-    if language == "shell" and (told := _in_place_of(old, new)):
-        return told
-    added: list[str] = []
-    dropped: list[str] = []
+    old_line, new_line = _shown_tokens(old), _shown_tokens(new)
+    if language == "shell" and max(len(old_line), len(new_line)) <= LINE_CHARS:
+        if old_line != new_line:
+            return f"`{new_line}` instead of `{old_line}`"
+        pairs = [(one, other) for one, other in zip(old, new, strict=True) if one.text != other.text]
+        if pairs and all(_letters(one.text) == _letters(other.text) and other.text[0] in "'\"" for one, other in pairs):
+            return f"`{new_line}` with other quotes"
+        if pairs:
+            return f"another {' and '.join(dict.fromkeys(one.shown for one, _ in pairs))} was right"
+    pieces: dict[str, list[str]] = {"added": [], "dropped": []}
     for change, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if change != "equal":
-            dropped += [_shown_tokens(old[i:j])] if j > i else []
-            added += [_shown_tokens(new[k:m])] if m > k else []
-    parts = [f"{word} {_listed(pieces)}" for word, pieces in (("added", added), ("dropped", dropped)) if pieces]
-    return ", ".join(parts) or "written otherwise"
+            pieces["dropped"] += [_shown_tokens(old[i:j])] if j > i else []
+            pieces["added"] += [_shown_tokens(new[k:m])] if m > k else []
+    return (
+        ", ".join(
+            f"{word} {' and '.join(f'`{shortened(piece, 2 * VALUE_CHARS + 1)}`' for piece in some[:MOST_PIECES])}"
+            for word, some in pieces.items()
+            if some
+        )
+        or "written otherwise"
+    )
 
 
-def _in_place_of(old: Sequence[Token], new: Sequence[Token]) -> str:
-    """Returns the command lines that did and did not work, or nothing where they are long; see ``_edited``."""
-    before, after = _shown_tokens(old), _shown_tokens(new)
-    if len(before) > LINE_CHARS or len(after) > LINE_CHARS:
-        return ""
-    if before != after:
-        return f"`{after}` instead of `{before}`"
-    pairs = [(one, other) for one, other in zip(old, new, strict=True) if one.text != other.text]
-    if pairs and all(_letters(one.text) == _letters(other.text) and other.text[0] in "'\"" for one, other in pairs):
-        return f"`{after}` with other quotes"
-    others = dict.fromkeys(one.shown for one, _ in pairs)
-    return f"another {' and '.join(others)} was right" if others else ""
-
-
-def _shown_tokens(found: Sequence[Token]) -> str:
-    return " ".join(token.shown for token in found)
-
-
-def _listed(pieces: list[str]) -> str:
-    return " and ".join(f"`{shortened(piece, 2 * VALUE_CHARS + 1)}`" for piece in pieces[:MOST_PIECES])
+def _shown_tokens(statement: Sequence[Token]) -> str:
+    return " ".join(token.shown for token in statement)
 
 
 def overlap(before: str, after: str) -> float:
-    """Returns which share of the words of the shorter text the other one has, 0 to 1."""
+    """Returns the share of the shorter text's words that the other text has too, 0 to 1; letter case is ignored."""
     old, new = ({word.casefold() for word in words(text)} for text in (before, after))
     return len(old & new) / max(1, min(len(old), len(new)))
 
 
 def alike(one: str, other: str) -> bool:
-    """Returns whether one name is the other with a slip of the pen; names that differ in a number are two things."""
+    """Returns whether one name is a misspelling or a part of the other; names that differ in a number are not alike."""
     if min(len(one), len(other)) < FEWEST_CHARS or max(len(one), len(other)) > TEXT_CHARS:
         return False
     if re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other):
@@ -186,31 +182,30 @@ def alike(one: str, other: str) -> bool:
 
 
 def respelled(before: object, after: object) -> bool:
-    """Returns whether two inputs ask for the same thing in other words: spelled otherwise, or a statement edited."""
-    found = differences(before, after)
-    return bool(found) and all(_same_thing(before, after, item) for item in found)
-
-
-def _same_thing(before: object, after: object, item: Difference) -> bool:
-    old, new = (_at(value, item.path) for value in (before, after))
-    if not isinstance(old, str) or not isinstance(new, str) or item.change != "changed":
-        return False
-    old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
-    if is_statement(old) and is_statement(new):
-        return overlap(old, new) >= SAME_STATEMENT
-    if not _letters(old):
-        return False
-    same = _letters(old) == _letters(new) or alike(old.casefold(), new.casefold())
-    return same or _abbreviates(old, new) or _abbreviates(new, old)
+    """Returns whether two inputs differ only in spelling, in an abbreviation, or in edits of a statement."""
+    changes = differences(before, after)
+    for item in changes:
+        old, new = (value.get(item.path) if isinstance(value, Mapping) else value for value in (before, after))
+        if not isinstance(old, str) or not isinstance(new, str) or item.change != "changed":
+            return False
+        old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
+        if is_statement(old) and is_statement(new):
+            same = overlap(old, new) >= SAME_STATEMENT
+        else:
+            same = bool(_letters(old)) and (
+                _letters(old) == _letters(new)
+                or alike(old.casefold(), new.casefold())
+                or _abbreviates(old, new)
+                or _abbreviates(new, old)
+            )
+        if not same:
+            return False
+    return bool(changes)
 
 
 def _abbreviates(short: str, long: str) -> bool:
-    """Returns whether the first text is some letters of the second in their order, in capitals: OH of Ohio."""
+    """Returns whether the first text is an abbreviation in capitals of the second, as OH is of Ohio."""
     if not (_ABBREVIATION.fullmatch(short) and len(_letters(short)) < len(_letters(long))):
         return False
     rest = iter(_letters(long))
     return _letters(short)[0] == _letters(long)[0] and all(letter in rest for letter in _letters(short))
-
-
-def _at(value: object, path: str) -> object:
-    return value.get(path) if isinstance(value, Mapping) else value

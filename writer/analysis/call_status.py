@@ -1,9 +1,9 @@
-"""What the status of a call says of it: the half of the definition of a failed call that looks at no output.
+"""Failure of a call by its status alone: the part of the definition in ``analysis.calls`` that reads no output.
 
-It has a module of its own so that retain, which goes by it, loads nothing that reads outputs; see ``analysis.calls``.
+A module of its own, because retain uses it and must load no code that reads outputs.
 """
 
 
 def failed_by_status(status: object) -> bool:
-    """Returns whether a call failed as far as its status tells."""
+    """Returns whether the status of a call is the one for failed calls."""
     return status == "error"

@@ -1,9 +1,8 @@
-"""The calls of a finished run, and the one definition of a call that failed.
+"""The calls of a finished run, and the one definition of a failed call.
 
 **A call failed if its status is "error", or if its output reports an error** (`error_output.error_in`), whatever the
-status says: many tools answer "Error: order not found" with the status "ok". Whoever counts failed calls asks `failed`,
-or looks at ``Call.failed``; retain alone, which must not look at outputs, begins with ``call_status``, and the worker
-puts right what that missed.
+status is: many tools answer "Error: order not found" with the status "ok". Code that counts failed calls uses `failed`
+or ``Call.failed``. Only retain, which must not read outputs, counts by ``call_status``; the worker corrects its counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +24,19 @@ MOST_CALLS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool, what its failure said, and the command line that it ran; None where there is none."""
+    """One call of a tool in a finished run.
+
+    Attributes:
+        index: position among the calls of the run, from 0.
+        arguments: the input of the call.
+        failure: the beginning of the error; None if the call succeeded.
+        evidence: where the failure shows.
+        line: the command line that the call ran; None for other tools.
+    """
 
     index: int
     tool: str
-    given: object
+    arguments: object
     output: object
     failure: str | None = None
     evidence: Evidence = "output"
@@ -43,7 +50,7 @@ class Call:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run as it was stored: redacted, and of whatever shape its tools gave it."""
+    """A finished run as it is stored: redacted, with traces and turns in the shape in which the backend sent them."""
 
     task: str
     outcome: str
@@ -53,7 +60,7 @@ class StoredRun:
 
     @cached_property
     def calls(self) -> Sequence[Call]:
-        """The calls of its tools, each with its failure; looked at once, for outputs may be megabytes."""
+        """Returns the calls of the run, each with its failure; computed once, because outputs may be megabytes."""
         return calls_in(self.tool_traces)
 
 
@@ -65,7 +72,8 @@ def failed(status: object, output: object) -> bool:
 def calls_in(traces: Iterable[object]) -> list[Call]:
     """Returns the first MOST_CALLS calls, each with its failure if it failed by its status or by its output.
 
-    Traces are of retain's shape; what has another keeps its place, and nothing of it counts.
+    Traces have the shape of retain's ``tool_traces``. A trace of another shape becomes a call without tool and data,
+    so that the index of later calls stays right.
     """
     return [_call(index, trace) for index, trace in enumerate(islice(traces, MOST_CALLS))]
 
@@ -73,20 +81,13 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
 def _call(index: int, trace: object) -> Call:
     if not isinstance(trace, Mapping) or not isinstance(trace.get("tool"), str):
         return Call(index, "", None, None)
-    given, output = with_lines(trace.get("input")), trace.get("output")
-    line = command_in(given)
-    said = error_in(output) if line is None else _error_of(line, output)
-    if failed_by_status(trace.get("status")):
-        return Call(index, trace["tool"], given, output, said or _beginning(output), "status", line)
-    return Call(index, trace["tool"], given, output, said, line=line)
-
-
-def _error_of(line: str, output: object) -> str | None:
-    """Returns the error that a command's output reports, in whichever of its lines."""
-    if not isinstance(output, str) or output.lstrip().startswith(("{", "[")):
-        return error_in(output)
-    return error_in_command(line, output) or (None if only_shows(line) else error_in(output))
-
-
-def _beginning(output: object) -> str:
-    return output[:TEXT_CHARS] if isinstance(output, str) else "an error"
+    arguments, output = with_lines(trace.get("input")), trace.get("output")
+    line = command_in(arguments)
+    if line is None or not isinstance(output, str) or output.lstrip().startswith(("{", "[")):
+        error = error_in(output)
+    else:
+        error = error_in_command(line, output) or (None if only_shows(line) else error_in(output))
+    if not failed_by_status(trace.get("status")):
+        return Call(index, trace["tool"], arguments, output, error, line=line)
+    failure = error or (output[:TEXT_CHARS] if isinstance(output, str) else "an error")
+    return Call(index, trace["tool"], arguments, output, failure, "status", line)

@@ -1,7 +1,7 @@
-"""What an error says, as one of a fixed list of causes, and as a quotation that holds no instruction.
+"""Causes of errors: a fixed list, and quotations of an error message that contain no instruction.
 
-What a lesson tells a model to do is made of these causes alone; the words of a tool's output go, as such a quotation,
-into the summary of the failure and into what a revision says of a failed run, and nowhere else.
+The advice of a lesson is made of these causes alone. Words of a tool's output appear only as such a quotation, in the
+summary of a failure and in a revision's note on a failed run.
 """
 
 import re
@@ -17,7 +17,7 @@ QUOTE_CHARS = 160
 
 
 class _Pattern(Protocol):
-    """What is used of an expression of RE2, which ships no types."""
+    """The method of an RE2 expression that is used here; RE2 ships no types."""
 
     def search(self, text: str) -> object | None:
         """Returns a match, or None without one."""
@@ -25,7 +25,13 @@ class _Pattern(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A class of errors: its name, as in "answered with a syntax error", and what it means."""
+    """A class of errors.
+
+    Attributes:
+        name: with its article, as in "answered with a syntax error".
+        means: the explanation that a lesson quotes.
+        pattern: matches messages of this class.
+    """
 
     name: str
     means: str
@@ -120,9 +126,9 @@ OTHER = Cause("an error", "the tool reported an error", re2.compile(""))
 
 
 def cause_of(message: str) -> Cause:
-    """Returns the class of the error that the message reports; of several the first of the list."""
-    said = quoted(message)
-    return next((cause for cause in _CAUSES if cause.pattern.search(said)), OTHER)
+    """Returns the class of the error that the message reports: the first of the list that matches, or OTHER."""
+    quotation = quoted(message)
+    return next((cause for cause in _CAUSES if cause.pattern.search(quotation)), OTHER)
 
 
 _SENTENCE = re.compile(r"(?<=[.!?;\u3002!?])\s*(?=[^\s\d])|\s[|\u2013\u2014]\s|\s-{2,}\s|<|\*\*|#{2,}|\[INST|```")
@@ -145,14 +151,14 @@ _INSTRUCTS = re2.compile(
 
 
 def instructs(text: str) -> bool:
-    """Returns whether a text addresses whoever reads it; rather once too often than once too seldom."""
+    """Returns whether a text gives its reader an instruction; errs towards yes, because yes only drops a quotation."""
     return _INSTRUCTS.search(beginning(text, len(text))) is not None
 
 
 def quoted(message: str) -> str:
-    """Returns the beginning of an error without values and without whatever follows that is no error message.
+    """Returns the first line of an error, up to the first sentence that gives an instruction, with placeholders.
 
-    It ends with its first line, and before the first sentence that gives an instruction; empty if that is the first.
+    The result is empty if the first sentence is an instruction.
     """
     line = next((text for text in message.splitlines() if text.strip()), "")
     kept, _ = parted(line[: 2 * QUOTE_CHARS])
@@ -160,7 +166,7 @@ def quoted(message: str) -> str:
 
 
 def parted(line: str) -> tuple[list[str], list[str]]:
-    """Returns the sentences before the first that gives an instruction, and those from there on."""
+    """Splits a line into the sentences before the first that gives an instruction, and the rest."""
     sentences = _SENTENCE.split(line)
     for place, sentence in enumerate(sentences):
         label, _, rest = sentence.partition(":")

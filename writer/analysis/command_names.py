@@ -1,4 +1,4 @@
-"""Names that say nothing of a run's data: programs and their subcommands, files and words that every project has."""
+"""Names that reveal no data of a run: programs, their subcommands, and files and words that occur in any project."""
 
 PROGRAMS = frozenset(
     """
@@ -88,7 +88,7 @@ SAFE_WORDS = frozenset(
     poetry docker-compose compose tsconfig go tox mypy pytest ruff alembic gradlew mvnw pom build-essential vitest jest
 """.split()
 )
-"""Words that every project has, as branches, targets, folders and stems of files."""
+"""Names of branches, targets, folders and files that occur in any project."""
 MODULES = frozenset(
     """
     pytest pip venv http.server json.tool unittest mypy ruff build zipfile tarfile black isort coverage uvicorn flask
@@ -97,7 +97,7 @@ MODULES = frozenset(
     pre_commit pyflakes pycodestyle streamlit hypercorn torch.distributed.run accelerate.commands.launch
 """.split()
 )
-"""Python's modules that are run with -m."""
+"""Python modules that are run with -m."""
 EXTENSIONS = frozenset(
     """
     bat bz2 c cc cfg cjs class conf cpp cs css csv cts db deb env exe gif go gz h hpp html in ini ipynb jar java jpg js
@@ -107,16 +107,16 @@ EXTENSIONS = frozenset(
 """.split()
 )
 FILTERS = frozenset("awk column cut grep head less more sed sort tail tee tr uniq wc xargs".split())
-"""Programs that, behind a pipe, only show less of what the command before them says."""
+"""Programs that, behind a pipe, only filter or shorten the output of the command before them."""
 READERS = frozenset(
     """
     awk cat column cut diff dig env file find free git-log grep head hexdump id journalctl less ls man more nl od pwd
     printenv ps rg sort stat strings tac tail tree type uname uniq wc which who whoami xxd zcat date df du ag ack
 """.split()
 )
-"""Programs that show what is there and change nothing."""
+"""Programs that show files or state and change nothing."""
 TRIVIAL = frozenset(". : cd clear echo export popd printf pushd pwd set sleep source test true type unset".split())
-"""Commands that prepare others, or say something."""
+"""Commands that prepare others or print a text, and are never the goal of a line."""
 FAMILIES = tuple(
     frozenset(names.split())
     for names in (
@@ -127,7 +127,7 @@ FAMILIES = tuple(
         "mvn mvnw", "gradle gradlew", "cc gcc clang", "less more cat", "mysql mariadb",
     )
 )  # fmt: skip
-"""Programs that do the same."""
+"""Groups of equivalent programs."""
 SUB_FAMILIES = tuple(
     frozenset(names.split(","))
     for names in (
@@ -135,9 +135,9 @@ SUB_FAMILIES = tuple(
         "pip install,add,install,sync", "merge,pull,rebase", "up,compose up", "rm,restore,reset",
     )
 )  # fmt: skip
-"""Subcommands that do the same."""
+"""Groups of equivalent subcommands."""
 DATABASES = frozenset("duckdb mariadb mysql psql sqlite3".split())
-"""Programs whose quoted words may be SQL."""
+"""Database clients, whose quoted words may be SQL."""
 JQ_WORDS = frozenset(
     """
     length keys map select sort_by group_by to_entries from_entries with_entries test contains tostring tonumber has

@@ -1,6 +1,6 @@
-"""What a command's output says of it: an error anywhere among its lines, for a shell reports the last of many.
+"""Errors in the output of a command, in any of its lines, because a shell may run many commands in one call.
 
-A command that only shows what is there may show other people's errors; of it its own complaint counts and no other.
+The output of a command that only shows files may quote errors of others; there only the program's own error counts.
 """
 
 import re2
@@ -10,14 +10,14 @@ from writer.analysis.command_names import READERS
 from writer.analysis.error_output import LOOK_CHARS, SHORT_CHARS, beginning
 
 MOST_LINES = 5
-"""Lines in which a program's own complaint is looked for, as in ``sed: no such option``."""
+"""First lines that are searched for a program's own error, as in ``sed: no such option``."""
 
 _SHELL = re2.compile(
     r"(?i)^(?:[\w./-]{0,80}(?:bash|sh|zsh): )?(?:line \d+: |\d+: )?[^\n:]{1,120}: (?:command not found|not found"
     r"|permission denied"
     r"|no such file or directory|is a directory|not a directory|cannot [a-z]+[^\n]*)\s*$"
 )
-"""What a shell says of a command that it could not run, and what the small tools say."""
+"""Errors of a shell that could not run a command, and of the small standard tools."""
 _TOOLS = re2.compile(
     r"^(?:[\w./+-]{1,80}: )?(?i:fatal|error|panic)(?:\[\w{1,10}\])?: "
     r"|^[^\s:][^\n:]{0,150}:\d{1,6}:(?:\d{1,5}:)? (?i:fatal )?(?i:error)\b"
@@ -38,30 +38,31 @@ _NO_HARM = re2.compile(
 
 
 def error_in_command(line: str, output: object) -> str | None:
-    """Returns the line in which the command's output reports an error, or None where it reports none."""
+    """Returns the line in which a command's output reports an error, or None without one.
+
+    Args:
+        line: the command line.
+        output: the output; anything but a text has no such line.
+    """
     if not isinstance(output, str) or not output.strip():
         return None
-    text = looked_at(output)
+    text = beginning(output, LOOK_CHARS)
+    if len(output) > LOOK_CHARS:
+        text = f"{text}\n{beginning(output[-LOOK_CHARS:], LOOK_CHARS)}"
     if only_shows(line):
-        return next((said for said in text.splitlines()[:MOST_LINES] if _complains(line, said)), None)
-    lines = [said for said in text.splitlines() if said.strip()]
-    found = (said for said in lines if (_TOOLS.search(said) and not _FINE.search(said)) or _SHELL.search(said))
-    own = (said for said in lines[:MOST_LINES] if _complains(line, said))
-    said = next(found, None) or next(own, None)
-    return said[:SHORT_CHARS] if said else None
+        return next((row for row in text.splitlines()[:MOST_LINES] if _is_own_error(line, row)), None)
+    rows = [row for row in text.splitlines() if row.strip()]
+    errors = (row for row in rows if (_TOOLS.search(row) and not _FINE.search(row)) or _SHELL.search(row))
+    own = (row for row in rows[:MOST_LINES] if _is_own_error(line, row))
+    error = next(errors, None) or next(own, None)
+    return error[:SHORT_CHARS] if error else None
 
 
 def only_shows(line: str) -> bool:
-    """Returns whether a line is about nothing but showing what is there, so that errors in it may be content."""
+    """Returns whether a command line only shows files or state, so that errors in its output may be content."""
     return all(each.program in READERS for each in mains(line))
 
 
-def _complains(line: str, said: str) -> bool:
+def _is_own_error(line: str, row: str) -> bool:
     names = {each.program for each in mains(line)} | {"bash", "sh", "zsh", "/bin/sh"}
-    return said.split(":", 1)[0].rsplit("/", 1)[-1] in names and not _FINE.search(said) and not _NO_HARM.search(said)
-
-
-def looked_at(output: str) -> str:
-    """Returns the beginning of an output, and its end where it is longer."""
-    head = beginning(output, LOOK_CHARS)
-    return head if len(output) <= LOOK_CHARS else f"{head}\n{beginning(output[-LOOK_CHARS:], LOOK_CHARS)}"
+    return row.split(":", 1)[0].rsplit("/", 1)[-1] in names and not _FINE.search(row) and not _NO_HARM.search(row)

@@ -1,7 +1,8 @@
-"""What may be told of a command line: programs, subcommands, flags, packages and names that every project has.
+"""Command lines with placeholders for their data, so that a procedure may quote them.
 
-Everything else is a placeholder: paths, hosts, numbers that may be ids, texts, and whatever follows a flag for secrets.
-At the concrete level words, relative paths and texts stay as well: all but what names a machine, a person or an id.
+Programs, subcommands, flags, packages and common project names stay. Paths, hosts, numbers that may be ids, texts and
+values of flags for secrets become placeholders. The concrete level also keeps words, relative paths and texts, unless
+they name a machine, a person or an id.
 """
 
 import re
@@ -28,49 +29,40 @@ from writer.analysis.commands import Piece, bare
 
 _STARTS = {"|", "||", "&&", ";", "&", "\n", "(", "|&"}
 _FLAG = re.compile(r"-[A-Za-z0-9]|-[A-Za-z]{2,3}|--[A-Za-z][A-Za-z0-9-]{0,30}|--")
-"""A longer one may have its value in it, as in ``-psecret``."""
+"""Flags that cannot contain a value; longer ones might, as in ``-psecret``."""
 _CLUSTER = re.compile(r"-?[cxtruzjJvfpkah]{2,7}")
 _COUNTED = re.compile(r"-[jnOCABUpLl]\d{1,2}")
 _NUMBER = re.compile(r"[+-]?\d{1,3}(?:[.,:]\d{1,3})?[a-zA-Z]?|0[0-7]{3}")
-"""A count, a mode, a range: too short for an id."""
+"""Counts, modes and ranges, too short for an id."""
 _ID = re.compile(r"(?i)[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\S*\d)(?=\S*[a-z])[\w-]{16,}")
 _VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?|\$[?#@*0-9]?")
 _ASSIGNED = re.compile(r"([A-Z_][A-Z0-9_]{0,40}|[a-z]{1,12})=(.+)", re.DOTALL)
 _END = re.compile(r"(['\"]?)[A-Z]{2,10}\1")
-"""What ends a here-document."""
+"""The word that ends a here-document."""
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){1,3}")
 _REVISION = re.compile(r"(?:HEAD|FETCH_HEAD)[~^\d]*")
 MOST_PARTS = 3
-"""Parts of a name with colons, as of a mount with its mode."""
+"""Maximum parts of a name with colons, such as a mount with its mode."""
 MOST_CHARS = 100
-"""Longest text in quotes that is told as it was, about a line."""
+"""Longest quoted text that the concrete level keeps, about a line."""
 _MODE = re.compile(r"[ugoa]{0,4}[-+=][rwxXst]{1,6}")
 _NUMERIC_FLAG = re.compile(
     r"--(?:edition|std|port|timeout|target|max\S*|min\S*|limit|depth|line-length|release|memory)"
 )
 _TAKES_VALUE = {"-I", "-n", "-P", "-d", "-L"}
-"""Flags of xargs, behind which the program does not come yet."""
+"""Flags of xargs that take a value, so that the next word is not the program."""
 _ON_BRANCHES = {
-    "checkout",
-    "switch",
-    "branch",
-    "merge",
-    "push",
-    "pull",
-    "rebase",
-    "fetch",
-    "diff",
-    "log",
-    "tag",
-    "reset",
-}
+    "checkout", "switch", "branch", "merge", "push", "pull", "rebase", "fetch", "diff", "log", "tag", "reset",
+}  # fmt: skip
+"""Subcommands of git whose operand is a branch."""
 _SECRET_NAME = re.compile(r"pass|secret|token|key|credential|auth")
 _HOST = re.compile(r"(?:[\w.-]+@)?((?:[\w-]+\.){1,8}[a-z]{2,12}|\d{1,3}(?:\.\d{1,3}){3}|localhost)(:\d+)?(:[^\s]*)?")
 _URL = re.compile(r"([a-z][a-z0-9+.-]{1,12})://(\S*)")
 _PRIVATE = re.compile(rf"(?i){_HOST.pattern}|{_SECRET_NAME.pattern}|://|[\w-]{{24,}}|\d{{5,}}")
-"""What keeps a text in quotes from being told as it was."""
+"""Parts of a quoted text that may identify a machine, a person or an id; such a text is never kept."""
 _LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::\d{2,5})?")
 _SED = re.compile(r"s([/|#,@:!])(.*?)(?<!\\)\1(.*?)(?<!\\)\1([gIipe\d]{0,4})")
+_SED_WORD = re.compile(r"(?<!\\)[A-Za-z_][\w ]*|[^\W\d_]{2,}")
 _PACKAGE = re.compile(
     r"@?[A-Za-z][\w.+-]{0,60}(?:/[A-Za-z][\w.-]{0,60})?(?:\[[\w,. -]{1,60}\])?"
     r"(?:(?:[=<>~!]=?=?|@|\^)[\w.*^~,<>=!]{1,30})?"
@@ -82,12 +74,17 @@ _NAME = re.compile(r"[a-z_][a-z_.+-]{0,23}\d{0,2}(?:\.\d{1,2})?")
 
 
 def shown(line: Sequence[Piece], *, concrete: bool = False) -> list[str]:
-    """Returns what stands for each piece of a command line, in order."""
-    return list(_Teller(concrete=concrete).tell(line))
+    """Returns each piece of a command line, in order, or the placeholder for it.
+
+    Args:
+        line: the pieces, see ``commands.pieces``.
+        concrete: whether to keep words, relative paths and texts that identify nothing.
+    """
+    return list(_Abstraction(concrete=concrete).apply(line))
 
 
-class _Teller:
-    """Goes through a line and remembers what command it is in."""
+class _Abstraction:
+    """One pass over a line's pieces; keeps track of the current command, since the meaning of a word depends on it."""
 
     def __init__(self, *, concrete: bool) -> None:
         self._concrete = concrete
@@ -99,7 +96,7 @@ class _Teller:
         self._levels = 0
         self._flag = ""
 
-    def tell(self, line: Sequence[Piece]) -> Iterator[str]:
+    def apply(self, line: Sequence[Piece]) -> Iterator[str]:
         redirected, sign = False, ""
         for piece in line:
             if piece.kind == "sign":
@@ -120,34 +117,35 @@ class _Teller:
             return self._first(word)
         flag, self._flag = self._flag, ""
         if word.startswith("-") and len(word) > 1:
-            return self._told_flag(word)
+            return self._flag_form(word)
         if (self._program == "xargs" and flag not in _TAKES_VALUE) or flag in {"-exec", "-execdir"}:
             self._begin()
             return self._first(word)
-        return self._after(flag, word) or self._operand(flag, word)
+        return self._operand(flag, word)
 
-    def _after(self, flag: str, word: str) -> str:
-        """Returns what stands for the value of a flag, or nothing where the flag does not say what it is."""
+    def _operand(self, flag: str, word: str) -> str:
+        """Returns the form of an operand, or of the value of the flag before it."""
         if flag in SECRET_FLAGS:
             return "<secret>"
         if flag == "-m" and self._program in INTERPRETERS:
             return self._module(word)
-        return word if _NUMERIC_FLAG.fullmatch(flag) and re.fullmatch(r"\d{1,5}", word) else ""
-
-    def _operand(self, flag: str, word: str) -> str:
+        if _NUMERIC_FLAG.fullmatch(flag) and re.fullmatch(r"\d{1,5}", word):
+            return word
         if self._levels and _SUBCOMMAND.fullmatch(word):
             return self._sub(word)
-        if (self._program == "chmod" and _MODE.fullmatch(word)) or (
-            self._program == "tar" and _CLUSTER.fullmatch(word)
-        ):
-            return word
         if self._subs and self._subs[-1] in INSTALLS and self._program in PACKAGE_MANAGERS and flag not in {"-r", "-c"}:
-            return self._package(word)
-        return self._value(word)
+            plain = bare(word)
+            is_place = plain.startswith((".", "/", "~")) or "://" in plain or plain.rsplit(".", 1)[-1] in EXTENSIONS
+            keep = not is_place and bool(_PACKAGE.fullmatch(plain)) and not _ID.fullmatch(plain)
+        else:
+            pattern = {"chmod": _MODE, "tar": _CLUSTER}.get(self._program)
+            keep = pattern is not None and bool(pattern.fullmatch(word))
+        return word if keep else self._value(word)
 
     def _first(self, word: str) -> str:
-        if found := _ASSIGNED.fullmatch(word):
-            return self._assigned(found[1], found[2])
+        """Returns the form of the first word of a command, and remembers its program."""
+        if assignment := _ASSIGNED.fullmatch(word):
+            return self._assigned(assignment[1], assignment[2])
         if "=" in word:
             return "<word>"
         plain = bare(word)
@@ -160,8 +158,8 @@ class _Teller:
         self._levels = 1 if self._program in SUBCOMMANDS else 0
         if "/" not in plain:
             return word if name in PROGRAMS or (_NAME.fullmatch(name) and not _ID.fullmatch(name)) else "<word>"
-        told = self._path(plain)
-        return told if "<" not in told or self._program not in PROGRAMS else f"<path>/{name}"
+        path = self._path(plain)
+        return path if "<" not in path or self._program not in PROGRAMS else f"<path>/{name}"
 
     def _sub(self, word: str) -> str:
         self._levels -= 1
@@ -181,7 +179,7 @@ class _Teller:
             return word
         return word if self._concrete and _MODULE.fullmatch(word) else "<module>"
 
-    def _told_flag(self, word: str) -> str:
+    def _flag_form(self, word: str) -> str:
         name, sign, value = word.partition("=")
         if sign and name.startswith("--") and _FLAG.fullmatch(name):
             return f"{name}=<secret>" if name in SECRET_FLAGS else f"{name}={self._value(value)}"
@@ -196,12 +194,6 @@ class _Teller:
             return f"{word[:2]}{self._value(word[2:])}"
         return word if _NUMBER.fullmatch(word) else "<word>"
 
-    def _package(self, word: str) -> str:
-        plain = bare(word)
-        if plain.startswith((".", "/", "~")) or "://" in plain or plain.rsplit(".", 1)[-1] in EXTENSIONS:
-            return self._value(word)
-        return word if _PACKAGE.fullmatch(plain) and not _ID.fullmatch(plain) else self._value(word)
-
     def _assigned(self, name: str, value: str) -> str:
         return f"{name}=<secret>" if _SECRET_NAME.search(name.casefold()) and value else f"{name}={self._value(value)}"
 
@@ -209,20 +201,26 @@ class _Teller:
         inner = bare(word)
         if inner == word:
             return "<string>" if "'" in word or '"' in word else self._plain(word)
-        if told := self._script(inner, word[0]):
-            return f"{word[0]}{told}{word[0]}"
+        if script := self._script(inner, word[0]):
+            return f"{word[0]}{script}{word[0]}"
         if self._concrete and len(inner) <= MOST_CHARS and not _PRIVATE.search(inner):
             return word
         if not inner or re.search(r"""[^\w./*@:=,\[\]?<>~^+ -]""", inner) or (" " in inner and not _is_path(inner)):
             return "<string>"
-        told = self._path(inner) if " " in inner else self._plain(inner)
-        return f"{word[0]}{told}{word[0]}" if "<" not in told or "<path>" in told else "<string>"
+        form = self._path(inner) if " " in inner else self._plain(inner)
+        return f"{word[0]}{form}{word[0]}" if "<" not in form or "<path>" in form else "<string>"
 
     def _script(self, inner: str, quote: str) -> str:
-        """Returns what stands for a small program in quotes, or nothing where it is none."""
-        if self._program == "sed" and (found := _SED.fullmatch(inner)):
-            return self._sed(found)
-        return self._jq(inner) if self._program == "jq" and quote == "'" and re.search(r"[.\[]", inner) else ""
+        """Returns the form of a quoted program of sed or jq, its words as placeholders; empty for other texts."""
+        if self._program == "sed" and (script := _SED.fullmatch(inner)):
+            if self._concrete:
+                return inner
+            old, new = (_SED_WORD.sub("<word>", script[at]) for at in (2, 3))
+            return f"s{script[1]}{old}{script[1]}{new}{script[1]}{script[4]}"
+        if self._program == "jq" and quote == "'" and re.search(r"[.\[]", inner):
+            keep = JQ_WORDS if not self._concrete else None
+            return re.sub(r"[A-Za-z_]\w*", lambda at: at[0] if keep is None or at[0] in keep else "<word>", inner)
+        return ""
 
     def _plain(self, word: str) -> str:
         if word in SAFE_WORDS or not re.search(r"\w", word) or _VARIABLE.fullmatch(word) or _NUMBER.fullmatch(word):
@@ -234,7 +232,9 @@ class _Teller:
         if assigned := _ASSIGNED.fullmatch(word):
             return self._assigned(assigned[1], assigned[2])
         if url := _URL.fullmatch(word):
-            return _url(url)
+            local = _LOCAL.match(url[2])
+            rest = "/<path>" if local and url[2][local.end() :].strip("/") else ""
+            return f"{url[1]}://{local[0]}{rest}" if local else "<url>"
         return self._path(word) if _is_path(word) else self._named(word)
 
     def _named(self, word: str) -> str:
@@ -251,7 +251,7 @@ class _Teller:
         return "<word>"
 
     def _place(self, word: str) -> str:
-        """Returns what stands for a host, with a port or a path, or for a name in parts, as test:unit."""
+        """Returns the form of a host with a port or a path, or of a name in parts such as test:unit."""
         if _LOCAL.fullmatch(word) or set(re.split(r"[:@]", word)) <= SAFE_WORDS:
             return word
         if _HOST.fullmatch(word) or "@" in word:
@@ -259,7 +259,7 @@ class _Teller:
         return ":".join(self._plain(part) for part in word.split(":")) if word.count(":") < MOST_PARTS else "<word>"
 
     def _path(self, word: str) -> str:
-        plain, extras = (found[1], found[2] or "") if (found := _SPEC.fullmatch(word)) else (word, "")
+        plain, extras = (spec[1], spec[2] or "") if (spec := _SPEC.fullmatch(word)) else (word, "")
         parts = plain.split("/")
         *folders, name = parts
         if all(_is_safe_part(part) for part in parts) and not plain.startswith("~"):
@@ -273,34 +273,12 @@ class _Teller:
             return "<branch>"
         if plain.startswith("~"):
             known = ""
-        found_end = re.search(r"(?:\.tar)?\.(\w{1,8})$", name)
-        end = found_end[0] if found_end and found_end[1] in EXTENSIONS else ""
+        suffix = re.search(r"(?:\.tar)?\.(\w{1,8})$", name)
+        end = suffix[0] if suffix and suffix[1] in EXTENSIONS else ""
         return f"{known}<path>{end}{extras}"
 
     def _on_branch(self) -> bool:
         return self._program == "git" and bool(self._subs) and self._subs[0] in _ON_BRANCHES
-
-    def _sed(self, script: re.Match[str]) -> str:
-        if self._concrete:
-            return script[0]
-        old, new = (_marks(script[at]) for at in (2, 3))
-        return f"s{script[1]}{old}{script[1]}{new}{script[1]}{script[4]}"
-
-    def _jq(self, text: str) -> str:
-        known = JQ_WORDS if not self._concrete else None
-        return re.sub(r"[A-Za-z_]\w*", lambda at: at[0] if known is None or at[0] in known else "<word>", text)
-
-
-def _url(found: re.Match[str]) -> str:
-    local = _LOCAL.match(found[2])
-    if local is None:
-        return "<url>"
-    return f"{found[1]}://{local[0]}{'/<path>' if found[2][local.end() :].strip('/') else ''}"
-
-
-def _marks(text: str) -> str:
-    """Returns a pattern with its words as placeholders and its signs as they are."""
-    return re.sub(r"(?<!\\)[A-Za-z_][\w ]*|[^\W\d_]{2,}", "<word>", text)
 
 
 def _is_path(word: str) -> bool:

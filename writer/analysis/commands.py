@@ -1,7 +1,7 @@
-"""Command lines, taken apart: pieces as a shell reads them, and the commands that they run.
+"""A parser for command lines: pieces as a shell reads them, and the commands that they run.
 
-One regular expression, linear in the text, which never raises: a command fails by what is broken in it, so an open
-quote must not hide the rest. (bashlex, the parser for this, refuses broken lines, and its licence is the GPL.)
+One regular expression, linear in the text, that never raises: failed calls often have broken lines, and an open quote
+must not hide the rest. (The parser bashlex refuses broken lines, and its licence is the GPL.)
 """
 
 import re
@@ -18,10 +18,10 @@ MOST_KEYS = 8
 COMMAND_KEYS = ("command", "cmd", "commandline", "command_line", "bash", "shell", "shell_command")
 """Names of arguments whose text is a command line."""
 LINE_CHARS = 40_000
-"""Characters of a line that are looked at, here-documents included."""
+"""Characters of a line that are read, here-documents included."""
 SHELLS = frozenset({"bash", "sh", "zsh"})
 DEEPEST = 3
-"""Shells within shells that are looked into, as in ``bash -c "sh -c …"``."""
+"""Nested shells that are followed, as in ``bash -c "sh -c …"``."""
 
 Kind = Literal["word", "sign", "text", "quote"]
 
@@ -45,7 +45,7 @@ _SEPARATORS = {"|", "||", "&&", ";", "&", "\n", "(", ")", "|&"}
 
 
 class Piece(NamedTuple):
-    """A word, sign, here-document or open quote of a command line, as it is written."""
+    """A word, sign, here-document (kind "text") or open quote of a command line, as it is written."""
 
     text: str
     kind: Kind
@@ -53,13 +53,14 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command, without what it is wrapped in (``sudo``, ``python -m``, the folder of its program).
+    """A simple command without its wrappers (``sudo``, ``python -m``, the folder of its program).
 
     Attributes:
-        program: its name; "run" of a script, which is its first operand; "write" of a text put into a file.
-        sub: its subcommand, of one word or two, or nothing.
-        operands: its words that are no flags, without their quotes; last the here-document that it reads.
-        piped: whether it reads what the command before it wrote.
+        program: name of the program; "run" for a script, with the script as first operand; "write" for a text that is
+            redirected into a file.
+        sub: subcommand of one or two words; empty without one.
+        operands: words other than flags, without quotes; the last one is the here-document that the command reads.
+        piped: whether the command reads the output of the command before it.
     """
 
     program: str
@@ -68,35 +69,33 @@ class Command:
     piped: bool = False
 
 
-def with_lines(given: object) -> object:
-    """Returns a call's arguments with a command that came as a list of words as one line."""
-    if not isinstance(given, Mapping):
-        return given
-    lists = [key for key in islice(given, MOST_KEYS) if str(key).casefold() in COMMAND_KEYS and _is_words(given[key])]
-    return {**given, **{key: _joined(given[key]) for key in lists}} if lists else given
-
-
-def _is_words(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(word, str) for word in value)
-
-
-def _joined(words: list[str]) -> str:
-    shell = len(words) == 3 and words[0].rsplit("/", 1)[-1] in SHELLS and words[1] in {"-c", "-lc"}  # noqa: PLR2004
-    return words[2] if shell else shlex.join(words)
+def with_lines(arguments: object) -> object:
+    """Returns the arguments of a call with each command that is a list of words joined to one line."""
+    if not isinstance(arguments, Mapping):
+        return arguments
+    lines: dict[object, str] = {}
+    for key in islice(arguments, MOST_KEYS):
+        words = arguments[key]
+        if str(key).casefold() not in COMMAND_KEYS or not isinstance(words, list) or not words:
+            continue
+        if all(isinstance(word, str) for word in words):
+            shell = len(words) == 3 and words[0].rsplit("/", 1)[-1] in SHELLS and words[1] in {"-c", "-lc"}  # noqa: PLR2004
+            lines[key] = words[2] if shell else shlex.join(words)
+    return {**arguments, **lines} if lines else arguments
 
 
 def is_command_key(key: object, text: object) -> bool:
-    """Returns whether an argument of that name and value is a command line."""
+    """Returns whether an argument of this name and value is a command line."""
     return isinstance(key, str) and key.casefold() in COMMAND_KEYS and isinstance(text, str)
 
 
 def starts_command(first: str) -> bool:
-    """Returns whether a text with this first word is a command line."""
+    """Returns whether a text with this first word is a command line: a known program, or one in a folder."""
     return first in PROGRAMS or _PROGRAM_IN_FOLDER.fullmatch(first) is not None
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """Yields the pieces of a command line, each here-document as one; a line's end where it ends a command."""
+    """Yields the pieces of a command line: each here-document as one, a line break only where it ends a command."""
     last = "\n"
     for piece in _all_pieces(text):
         if piece.text != "\n" or last not in _SEPARATORS:
@@ -106,17 +105,17 @@ def pieces(text: str) -> Iterator[Piece]:
 
 def _all_pieces(text: str) -> Iterator[Piece]:
     start = 0
-    for found in _HERE_DOCUMENT.finditer(text):
-        yield from _of_lines(text[start : found.end("line")].removesuffix("\n"))
-        yield Piece(found["text"], "text")
-        start = found.end()
-    yield from _of_lines(text[start:])
+    for document in _HERE_DOCUMENT.finditer(text):
+        yield from _line_pieces(text[start : document.end("line")].removesuffix("\n"))
+        yield Piece(document["text"], "text")
+        start = document.end()
+    yield from _line_pieces(text[start:])
 
 
-def _of_lines(text: str) -> Iterator[Piece]:
-    for found in _PIECE.finditer(text):
-        if found.lastgroup in {"word", "sign", "quote"}:
-            yield Piece(found[0], found.lastgroup)  # type: ignore[arg-type]
+def _line_pieces(text: str) -> Iterator[Piece]:
+    for piece in _PIECE.finditer(text):
+        if piece.lastgroup in {"word", "sign", "quote"}:
+            yield Piece(piece[0], piece.lastgroup)  # type: ignore[arg-type]
 
 
 def bare(word: str) -> str:
@@ -125,25 +124,30 @@ def bare(word: str) -> str:
 
 
 def commands(text: str, depth: int = 0) -> list[Command]:
-    """Returns the first commands that a line runs, in order."""
-    found: list[Command] = []
-    for plain in _plain(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
-        found += _commands_of(plain, depth)
-        if len(found) >= MOST_COMMANDS:
+    """Returns the commands that a line runs, in order, about MOST_COMMANDS at most.
+
+    Args:
+        text: the line.
+        depth: levels of ``bash -c`` around it, at most DEEPEST.
+    """
+    line: list[Command] = []
+    for simple in _simple_commands(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
+        line += _commands_of(simple, depth)
+        if len(line) >= MOST_COMMANDS:
             break
-    return found
+    return line
 
 
 @dataclass(slots=True)
-class _Plain:
+class _Simple:
     """A simple command as it is written.
 
     Attributes:
-        words: its own, and the files that it reads.
-        piped: whether it reads what the command before it wrote.
-        target: the file that it writes to.
-        reads_document: whether a here-document follows for it.
-        document: the here-document that it reads.
+        words: words of the command, and the files that it reads.
+        piped: whether the command reads the output of the command before it.
+        target: the file that the command writes to; empty without one.
+        reads_document: whether the command has a here-document that has not come yet.
+        document: the here-document that the command reads; empty without one.
     """
 
     words: list[str] = field(default_factory=list)
@@ -153,39 +157,31 @@ class _Plain:
     document: str = ""
 
 
-def _plain(line: Iterable[Piece]) -> list[_Plain]:
-    """Returns a line's simple commands; a here-document that is only piped on belongs to who reads it."""
-    found = [_Plain()]
+def _simple_commands(line: Iterable[Piece]) -> list[_Simple]:
+    row = [_Simple()]
     redirect = ""
     for piece in line:
         if piece.kind == "sign" and piece.text in _SEPARATORS:
-            found.append(_Plain(piped=piece.text == "|"))
+            row.append(_Simple(piped=piece.text == "|"))
             redirect = ""
         elif piece.kind == "sign":
             redirect = "" if "&" in piece.text else piece.text
-            found[-1].reads_document |= redirect == "<<"
+            row[-1].reads_document |= redirect == "<<"
         elif piece.kind == "word" and redirect:
-            found[-1].target = bare(piece.text) if redirect in {">", ">>"} else found[-1].target
-            found[-1].words += [piece.text] if redirect == "<" else []
+            row[-1].target = bare(piece.text) if redirect in {">", ">>"} else row[-1].target
+            row[-1].words += [piece.text] if redirect == "<" else []
             redirect = ""
         elif piece.kind == "word":
-            found[-1].words.append(piece.text)
+            row[-1].words.append(piece.text)
         elif piece.kind == "text":
-            _give(piece.text, found)
-    return [plain for plain in found if plain.words]
+            at = next((at for at in reversed(range(len(row))) if row[at].reads_document), None)
+            if at is not None:  # a document that ``cat`` only pipes on belongs to the command behind the pipe
+                piped_on = row[at].words == ["cat"] and at + 1 < len(row) and row[at + 1].piped
+                row[at + piped_on].document, row[at].reads_document = piece.text, False
+    return [simple for simple in row if simple.words]
 
 
-def _give(document: str, line: Sequence[_Plain]) -> None:
-    """Gives a here-document to the last command that asked for one, or to whom ``cat`` pipes it."""
-    for at in reversed(range(len(line))):
-        if line[at].reads_document:
-            passed_on = line[at].words == ["cat"] and at + 1 < len(line) and line[at + 1].piped
-            reader = line[at + passed_on]
-            reader.document, line[at].reads_document = document, False
-            return
-
-
-def _commands_of(plain: _Plain, depth: int) -> list[Command]:
+def _commands_of(plain: _Simple, depth: int) -> list[Command]:
     words = unwrapped(plain.words)
     if not words:
         return []
@@ -205,7 +201,10 @@ def _commands_of(plain: _Plain, depth: int) -> list[Command]:
 
 
 def _run_by_interpreter(program: str, rest: list[str], as_written: str) -> tuple[str, list[str]]:
-    """Returns what an interpreter runs and its words: a known module, or "run" and a script; else as it was."""
+    """Returns the program that an interpreter runs, and its words: a known module, or "run" and the script.
+
+    A program that is no interpreter comes back unchanged.
+    """
     if program in INTERPRETERS and "-m" in rest[:3] and (at := rest.index("-m") + 1) < len(rest):
         module = _program(bare(rest[at]))
         if module in PROGRAMS:
@@ -219,7 +218,7 @@ def _run_by_interpreter(program: str, rest: list[str], as_written: str) -> tuple
 
 
 def unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Returns a command's words from its program on: without assignments and programs that run another."""
+    """Returns the words of a command from its program on, without assignments and wrappers such as ``sudo``."""
     at = 0
     while at < len(words):
         word = bare(words[at])

@@ -1,6 +1,6 @@
-"""What a user said, in one of several languages, of what was not done as they wanted it."""
+"""Complaints of the user about a wrong result, recognised in several languages."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 
 import re2
@@ -41,16 +41,16 @@ _DENIED = re2.compile(r"(?i)\b(?:nothing|not|never|isn.t|no longer) (?:\w+ )?(?:
 
 
 def complaints(turns: Iterable[object]) -> list[str]:
-    """Returns what the user said, in turns after the first, of what was done wrong; the first is the task."""
-    said = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
-    texts = (text for turn in islice(said, 1, None) for text in _beginnings(turn.get("content")))
+    """Returns the beginnings of the user's texts that complain about a result, without the first turn, the task.
+
+    Args:
+        turns: the turns of the conversation; the content of a turn is a text or a list of parts.
+    """
+    by_user = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
+    texts: list[str] = []
+    for turn in islice(by_user, 1, None):
+        content = turn.get("content")
+        parts = content if isinstance(content, list) else [content]
+        values = (part.get("text") if isinstance(part, Mapping) else part for part in parts[:MOST_PARTS])
+        texts += [beginning(text, SHORT_CHARS) for text in values if isinstance(text, str)]
     return [text for text in texts if _COMPLAINT.search(text) and not _DENIED.search(text)]
-
-
-def _beginnings(content: object) -> Iterator[str]:
-    """Yields the beginnings of a turn's texts; content may come in parts."""
-    parts = content if isinstance(content, list) else [content]
-    for part in parts[:MOST_PARTS]:
-        text = part.get("text") if isinstance(part, Mapping) else part
-        if isinstance(text, str):
-            yield beginning(text, SHORT_CHARS)

@@ -1,4 +1,4 @@
-"""What an answer without a result looks like: no text, nothing in its lists, or a count of none."""
+"""Recognition of empty tool outputs: an empty text, empty lists, a count of 0, or a phrase such as "no results"."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -16,11 +16,11 @@ _COUNTS = {"total", "total_count", "totalcount", "total_results", "totalresults"
 _RESULTS = {
     "data", "documents", "entries", "entry", "hits", "items", "matches", "records", "result", "results", "rows",
 }  # fmt: skip
-"""Where an answer has what was found, and nothing of the question."""
+"""Keys under which an output holds its results, in contrast to keys that repeat the query."""
 
 
 def is_empty(output: object) -> bool:
-    """Returns whether a tool answered that there is nothing; no answer at all says nothing."""
+    """Returns whether an output says that there are no results; None, the missing output, does not say so."""
     return output is not None and _is_empty(output, 0)
 
 
@@ -30,14 +30,16 @@ def _is_empty(value: object, depth: int) -> bool:
     if isinstance(value, str):
         return _is_empty_text(value, depth)
     if isinstance(value, list):
-        return not value or (len(value) == 1 and _is_empty_part(value[0], depth))
+        if len(value) != 1 or not isinstance(value[0], Mapping) or value[0].get("type") != "text":
+            return not value
+        return _is_empty(value[0].get("text"), depth + 1)  # the only part of a message
     return isinstance(value, Mapping) and _is_empty_object(value, depth)
 
 
 def _is_empty_text(text: str, depth: int) -> bool:
-    said = beginning(text, LOOK_CHARS).strip()
-    if not said.startswith(("{", "[")):
-        return (said in {"", '""'} and not depth) or (len(said) <= SHORT_CHARS and _NOTHING.match(said) is not None)
+    head = beginning(text, LOOK_CHARS).strip()
+    if not head.startswith(("{", "[")):
+        return (head in {"", '""'} and not depth) or (len(head) <= SHORT_CHARS and _NOTHING.match(head) is not None)
     if len(text) > LOOK_JSON_CHARS:
         return False
     try:
@@ -46,24 +48,19 @@ def _is_empty_text(text: str, depth: int) -> bool:
         return False
 
 
-def _is_empty_part(part: object, depth: int) -> bool:
-    """Returns whether the only part of a message says that there is nothing."""
-    return isinstance(part, Mapping) and part.get("type") == "text" and _is_empty(part.get("text"), depth + 1)
-
-
 def _is_empty_object(value: Mapping[object, object], depth: int) -> bool:
-    """Returns whether all that it says of results is that there are none."""
+    """Returns whether an object has no results under any key for results, and no data elsewhere."""
     fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
-    found = [item for key, item in fields.items() if key in _RESULTS and item is not None]
-    if not all(_is_none(item) or _is_empty(item, depth + 1) for item in found):
+    results = [item for key, item in fields.items() if key in _RESULTS and item is not None]
+    if not all(_is_zero(item) or _is_empty(item, depth + 1) for item in results):
         return False
-    if any(_is_none(fields.get(key)) for key in _COUNTS):
+    if any(_is_zero(fields.get(key)) for key in _COUNTS):
         return True
     if len(fields) == 1 and isinstance(fields.get("content"), list):
         return _is_empty(fields["content"], depth + 1)
     rest = (item for key, item in fields.items() if key not in _RESULTS)
-    return not fields or (bool(found) and not any(isinstance(item, list | Mapping) and item for item in rest))
+    return not fields or (bool(results) and not any(isinstance(item, list | Mapping) and item for item in rest))
 
 
-def _is_none(count: object) -> bool:
+def _is_zero(count: object) -> bool:
     return type(count) is int and count == 0

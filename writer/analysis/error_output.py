@@ -1,7 +1,7 @@
-"""What a failure looks like: an output that reports an error, whatever the status of the call says.
+"""Recognition of outputs that report an error, whatever the status of the call is.
 
-Only a bounded beginning (and end) of an output is looked at, so that a call costs the same whatever it answered;
-RE2 runs the patterns, so that time is linear.
+Only the beginning of an output (and its end) is read, so that the cost of a call does not grow with its output. RE2
+runs the patterns in linear time.
 """
 
 import re
@@ -15,9 +15,9 @@ from writer.nested import parts
 
 LOOK_CHARS = 2_000
 LOOK_JSON_CHARS = 8_000
-"""Longest text that is read as JSON; of a longer one the beginning is searched."""
+"""Longest text that is parsed as JSON; of a longer text only the beginning is searched."""
 SHORT_CHARS = 300
-"""Longest text that is an error because of a phrase somewhere in it; in a longer one it may be content."""
+"""Longest text in which a phrase such as "not found" counts as an error; in a longer text it may be content."""
 MOST_KEYS = 100
 MOST_DEPTH = 4
 FEWEST_CHARS = 3
@@ -70,7 +70,7 @@ _EXIT = re2.compile(
     r"|value)?[ :=]{1,3}-?[1-9]\d{0,3}\b"
 )
 _ECHO = re.compile(r"""^(?:# ?)?\w{1,40} = (?=["'])""")
-"""A variable as a notebook or a script shows it."""
+"""The name in front of a value that a notebook or a script prints."""
 _TRACEBACK = "Traceback (most recent call last)"
 _CUT_JSON = re.compile(
     r'(?i)^\s{0,20}\{\s{0,20}"(?:error|errors|err|exception|error_message|errormessage)"\s{0,5}:\s{0,5}(?!null|false|""|\[\s{0,5}\]|\{\s{0,5}\}|\d)'
@@ -93,7 +93,7 @@ _NOT_YET = re2.compile(
 
 
 def beginning(text: str, longest: int) -> str:
-    """Returns the beginning of a text, with a question mark for what is no character."""
+    """Returns the beginning of a text, with question marks for lone surrogates, which cannot be encoded."""
     return text[:longest].encode(errors="replace").decode()
 
 
@@ -103,12 +103,12 @@ def error_in(output: object) -> str | None:
 
 
 def is_silent(output: object) -> bool:
-    """Returns whether a call answered nothing at all, which says neither that it worked nor that it did not."""
+    """Returns whether a call has no output or a blank one, which tells neither success nor failure."""
     return output is None or (isinstance(output, str) and not output[:LOOK_CHARS].strip())
 
 
 def says_not_yet(output: object) -> bool:
-    """Returns whether a short answer says that things are as bad as before, without being an error itself."""
+    """Returns whether a short output describes an unchanged problem ("no signal") without being an error itself."""
     return (
         isinstance(output, str)
         and len(output) <= SHORT_CHARS
@@ -117,30 +117,27 @@ def says_not_yet(output: object) -> bool:
 
 
 def glimpse(value: object) -> str:
-    """Returns the beginning of the texts and numbers in an output, names of fields included, in one line each."""
+    """Returns the first LOOK_CHARS of the texts and numbers in a value, one in each line, names of fields included."""
     return "\n".join(_leaves(value))[:LOOK_CHARS]
 
 
-def texts_in(given: object) -> set[str]:
-    """Returns the texts and numbers in a call's arguments that are long enough to be told from others."""
-    return {text for text in _leaves(given) if len(text) >= FEWEST_CHARS}
+def texts_in(arguments: object) -> set[str]:
+    """Returns the texts and numbers in the arguments of a call that have at least FEWEST_CHARS characters."""
+    return {text for text in _leaves(arguments) if len(text) >= FEWEST_CHARS}
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """Yields the texts and numbers among the first MOST_KEYS values, LOOK_CHARS together or little more."""
+    """Yields the texts and numbers among the first MOST_KEYS values, until they have LOOK_CHARS together."""
     chars = 0
     for item in islice(parts(value, keys=True, widest=MOST_KEYS), MOST_KEYS):
         if isinstance(item, str | int | float) and not isinstance(item, bool):
-            text = beginning(item, LOOK_CHARS) if isinstance(item, str) else _number(item)
+            # Python refuses to write an integer of thousands of digits
+            digits = "" if isinstance(item, str) or abs(item) >= LARGEST else repr(item)
+            text = beginning(item, LOOK_CHARS) if isinstance(item, str) else digits
             chars += len(text)
             yield text
         if chars >= LOOK_CHARS:
             return
-
-
-def _number(value: float) -> str:
-    """Returns the digits; Python writes none of an integer with thousands of them."""
-    return repr(value) if abs(value) < LARGEST else ""
 
 
 def _in_value(value: object, depth: int) -> str | None:
@@ -176,41 +173,34 @@ def _in_text(text: str, head: str) -> str | None:
         return head[:SHORT_CHARS]
     if len(head) <= SHORT_CHARS and _SHORT.search(head):
         return head
-    if _TRACEBACK in head:
-        return _exception_of(head)
+    if _TRACEBACK in head:  # the first line after it that is not indented is the exception
+        after = head[head.index(_TRACEBACK) + len(_TRACEBACK) + 1 :].splitlines()
+        return next((line for line in after if line and not line[0].isspace()), _TRACEBACK)[:SHORT_CHARS]
     if exited := _EXIT.search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):
         return str(exited.group())
     return None
 
 
-def _exception_of(text: str) -> str:
-    """Returns the last line of a traceback that is not indented: the exception itself."""
-    after = text[text.index(_TRACEBACK) + len(_TRACEBACK) + 1 :].splitlines()
-    named = [line for line in after if line and not line[0].isspace()]
-    return (named[0] if named else _TRACEBACK)[:SHORT_CHARS]
-
-
 def _in_mapping(value: Mapping[object, object], depth: int) -> str | None:
     fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
     for key in fields.keys() & _ERROR_KEYS:
-        if _reports(fields[key]):
-            return _text_of(fields[key])
-    if _flagged(fields):
-        return _message(fields)
-    return _in_wrapped(fields, depth)
+        error = fields[key]  # a bare number may be a measure
+        reported = isinstance(error, str) and error[:40].strip().casefold() not in _NOTHING
+        if reported or error is True or (isinstance(error, Mapping | list) and error):
+            return _text_of(error)
+    if not _is_flagged(fields):
+        return _in_wrapped(fields, depth)
+    content = fields["content"] if isinstance(fields.get("content"), list) else None
+    message = next((fields[key] for key in _MESSAGE_KEYS if fields.get(key)), content)
+    return _text_of(message) if message is not None else "reported as failed"
 
 
-def _reports(value: object) -> bool:
-    """Returns whether the value of a key like ``error`` says that there was one; a bare number may be a measure."""
-    if isinstance(value, str):
-        return value[:40].strip().casefold() not in _NOTHING
-    return value is True or (isinstance(value, Mapping | list) and bool(value))
-
-
-def _flagged(fields: Mapping[str, object]) -> bool:
+def _is_flagged(fields: Mapping[str, object]) -> bool:
+    """Returns whether a flag, a status or an exit code among the fields reports a failure."""
     if any(fields.get(key) is False for key in _FLAGS) or any(fields.get(key) is True for key in _BAD_FLAGS):
         return True
-    if any(_is_http_error(fields.get(key)) for key in _STATUS_KEYS):
+    codes = (fields.get(key) for key in _STATUS_KEYS)
+    if any(isinstance(code, int) and 400 <= code < 600 for code in codes):  # noqa: PLR2004 - HTTP's own numbers
         return True
     if any(isinstance(fields.get(key), int) and fields[key] not in (0, False) for key in _EXIT_KEYS):
         return True
@@ -219,10 +209,6 @@ def _flagged(fields: Mapping[str, object]) -> bool:
     return isinstance(status, str) and (
         status.casefold() == "error" or (explained and status.casefold() in {"failed", "failure", "fail", "fehler"})
     )
-
-
-def _is_http_error(value: object) -> bool:
-    return isinstance(value, int) and 400 <= value < 600  # noqa: PLR2004 - HTTP's own numbers
 
 
 def _in_wrapped(fields: Mapping[str, object], depth: int) -> str | None:
@@ -236,7 +222,7 @@ def _in_wrapped(fields: Mapping[str, object], depth: int) -> str | None:
 
 
 def _in_parts(message: Sequence[object], depth: int) -> str | None:
-    """Reads a list as the parts of one message: what the first says counts; a longer list is data."""
+    """Returns the error in the first part of a message; None for a list of over MOST_DEPTH items, which is data."""
     if not message or len(message) > MOST_DEPTH:
         return None
     first = message[0]
@@ -245,15 +231,8 @@ def _in_parts(message: Sequence[object], depth: int) -> str | None:
     return _in_value(first, depth + 1) if len(message) == 1 and isinstance(first, str) else None
 
 
-def _message(fields: Mapping[str, object]) -> str:
-    message = next((fields[key] for key in _MESSAGE_KEYS if fields.get(key)), None)
-    if message is None and isinstance(fields.get("content"), list):
-        message = fields["content"]
-    return _text_of(message) if message is not None else "reported as failed"
-
-
 def _text_of(value: object) -> str:
-    """Returns the words of an error, out of whatever it is wrapped in."""
+    """Returns the text of an error that may be nested in lists and objects; "an error" without a text."""
     for _ in range(MOST_DEPTH):
         if isinstance(value, list) and value:
             value = value[0]

@@ -1,4 +1,4 @@
-"""By which words an error is found again: the first line of what each failed call said."""
+"""Signatures of a run's errors: the first line of each failed call's message, by which an error is recognised."""
 
 from writer.analysis.calls import StoredRun
 
@@ -7,6 +7,6 @@ SIGNATURE_CHARS = 200
 
 
 def error_signatures(run: StoredRun) -> list[str]:
-    """Returns the first lines of the run's errors, each once, in the order of the calls; as redacted as its traces."""
-    said = (call.failure.strip().partition("\n")[0][:SIGNATURE_CHARS] for call in run.calls if call.failure)
-    return list(dict.fromkeys(line for line in said if line))[:MOST_SIGNATURES]
+    """Returns the first lines of the run's errors, each once, in the order of the calls."""
+    lines = (call.failure.strip().partition("\n")[0][:SIGNATURE_CHARS] for call in run.calls if call.failure)
+    return list(dict.fromkeys(line for line in lines if line))[:MOST_SIGNATURES]

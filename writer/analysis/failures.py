@@ -1,7 +1,7 @@
-"""Finds in the calls of a run what failed, and the later call that reached what the failed one was for.
+"""Search for the failures among the calls of a run, and for the later call that reached the goal of a failed one.
 
-Linear in the number of calls: each is looked at once, and held against at most MOST_OPEN failures of its tool; of what
-was not put right so, the next MOST_AFTER calls are looked at once more.
+Linear in the number of calls: each call is compared with at most MOST_OPEN failures of its tool. For a failure without
+a fix, the next MOST_AFTER calls are searched once more.
 """
 
 import re
@@ -25,17 +25,17 @@ from writer.nested import parts
 FixKind = Literal[
     "same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "other_tool"
 ]
-"""How the call that worked differs from those that failed before it."""
+"""Difference between the call that succeeded and the failed calls before it."""
 
 
 MOST_OPEN = 8
-"""Failures of one tool that wait for their fix; of a tool that takes statements each may be for another goal."""
+"""Failures of one tool that are open at a time; calls of a tool that takes statements may have different goals."""
 MOST_BETWEEN = 20
 SAME_GOAL = 0.5
-"""Least overlap of the words of two statements that are after the same thing."""
+"""Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
 
 MOST_AFTER = 50
-"""Calls after a failure among which another tool's is looked for that did the same."""
+"""Calls after a failure that are searched for another tool that did the same."""
 
 _BY = re.compile(r"_(?:by|with|via|using|from)_")
 _WORD = re.compile(r"\w{3,}")
@@ -44,14 +44,17 @@ _VERBS = {"select", "insert", "update", "delete", "alter", "create", "drop", "gr
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One thing that failed, and how it came right; ``succeeded``, ``kind`` and what follows are empty if it never did.
+    """Failed calls of one tool with one goal, and the call that fixed them.
 
     Attributes:
-        tool: that failed; of the kind "other_tool" another one's call succeeded.
-        failed: indices of the failing calls of the tool, rising.
-        succeeded: index of the call that reached what they were for.
-        between: names of what was called between the last failure and the success, each once, in order.
-        message: what the last failing call answered, as it was; never to be quoted unsanitised.
+        tool: the tool that failed; in the kind "other_tool" a call of another tool succeeded.
+        failed: indices of the failed calls, rising.
+        evidence: where the failure shows.
+        message: the last failed call's error, verbatim; never to be quoted unsanitised.
+        succeeded: index of the call that reached the goal; None if no call did.
+        kind: difference between that call and the failed ones; None without it.
+        differences: changes of the arguments; empty if there are none or no call succeeded.
+        between: names of the tools called between the last failure and the success, each once, in order.
     """
 
     tool: str
@@ -66,18 +69,18 @@ class Failure:
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """Failing calls of one tool, after the same goal, that nothing has put right yet."""
+    """Failed calls of one tool with the same goal, without a fix so far."""
 
     calls: list[Call]
 
 
 @dataclass(slots=True)
 class _Search:
-    """What was found so far."""
+    """The state of one pass over the calls of a run."""
 
     calls: Sequence[Call]
     with_status: frozenset[str] = frozenset()
-    """Tools whose status says when they fail, so that one of "ok" says that they did not."""
+    """Tools that report errors in `status`; for these, "ok" can be trusted."""
     concrete: bool = False
     recovered: list[Failure] = field(default_factory=list)
     lost: list[Failure] = field(default_factory=list)
@@ -85,69 +88,64 @@ class _Search:
     last_empty: dict[str, Call] = field(default_factory=dict)
 
     def take(self, call: Call) -> None:
-        """Looks at the next call."""
-        if call.failure is not None:
-            self._fail(call)
-        else:
-            self._succeed(call)
-
-    def _fail(self, call: Call) -> None:
+        """Looks at the next call: adds it to the open failures, or closes those whose goal it reached."""
         waiting = self.open[call.tool]
-        same = next((each for each in reversed(waiting) if same_goal(each.calls[-1].given, call.given)), None)
-        if same is not None:
-            same.calls.append(call)
+        if call.failure is not None:
+            same = next((each for each in reversed(waiting) if _same_goal(each.calls[-1], call)), None)
+            if same is not None:
+                same.calls.append(call)
+                return
+            waiting.append(_Open([call]))
+            if len(waiting) > MOST_OPEN:
+                self.lost.append(_never(waiting.pop(0).calls))
             return
-        waiting.append(_Open([call]))
-        if len(waiting) > MOST_OPEN:
-            self.lost.append(_never(waiting.pop(0).calls))
-
-    def _succeed(self, call: Call) -> None:
-        if not self._says_it_worked(call):
+        if call.line is None:
+            reached_goal = not says_not_yet(call.output)
+        else:  # a command without output succeeded only if its status can be trusted
+            reached_goal = call.tool in self.with_status or not is_silent(call.output)
+        if not reached_goal:
             return
-        waiting = self.open.get(call.tool)
         earlier = self.last_empty.pop(call.tool, None)
         if waiting:
-            solved = [each for each in waiting if same_goal(each.calls[-1].given, call.given)]
+            solved = [each for each in waiting if _same_goal(each.calls[-1], call)]
             self.recovered += [self._fixed(each.calls, call) for each in solved]
-            self.open[call.tool] = [each for each in waiting if each not in solved] if solved else waiting
+            self.open[call.tool] = [each for each in waiting if each not in solved]
         elif is_empty(call.output):
             self.last_empty[call.tool] = call
-        elif earlier is not None and respelled(earlier.given, call.given):
+        elif earlier is not None and respelled(earlier.arguments, call.arguments):
             self.recovered.append(self._fixed([_as_failure(earlier, "empty_output")], call))
-
-    def _says_it_worked(self, call: Call) -> bool:
-        """Returns whether a call that did not fail reached its goal, as its status or its own output says."""
-        if call.line is None:
-            return not says_not_yet(call.output)
-        return call.tool in self.with_status or not is_silent(call.output)
 
     def _fixed(self, failed: Sequence[Call], success: Call) -> Failure:
         return _fixed(self.calls, failed, success, concrete=self.concrete)
 
     def end(self) -> None:
-        """Counts as lost what is still waiting."""
+        """Counts the failures that are still open as lost."""
         self.lost += [_never(each.calls) for waiting in self.open.values() for each in waiting]
         self.lost.sort(key=lambda sequence: sequence.failed)
 
     def turn_to_other_tools(self) -> None:
-        """Counts as put right what another tool then did, of a run that reached its goal."""
+        """Counts lost failures as recovered if a later call of another tool did the same; for runs that succeeded."""
         pairs = [(failure, _done_by_another_tool(self.calls, failure)) for failure in self.lost]
         self.lost = [failure for failure, done in pairs if done is None]
-        self.recovered = sorted([*self.recovered, *(done for _, done in pairs if done)], key=_success)
-
-
-def _success(failure: Failure) -> tuple[int | None, tuple[int, ...]]:
-    return failure.succeeded, failure.failed
+        every = [*self.recovered, *(done for _, done in pairs if done)]
+        self.recovered = sorted(every, key=lambda failure: (failure.succeeded, failure.failed))
 
 
 def _as_failure(call: Call, evidence: Evidence) -> Call:
     message = "no results" if evidence == "empty_output" else "the user said that it was wrong"
-    return Call(call.index, call.tool, call.given, call.output, message, evidence)
+    return Call(call.index, call.tool, call.arguments, call.output, message, evidence)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The failures of a run: those that came right, in the order of their success, and those that never did."""
+class RunFailures:
+    """The failures of a run.
+
+    Attributes:
+        calls: the calls of the run.
+        recovered: failures with a fix, in the order of their success.
+        lost: failures without one.
+        concrete: whether harmless words of command lines are quoted.
+    """
 
     calls: Sequence[Call]
     recovered: tuple[Failure, ...] = ()
@@ -155,14 +153,14 @@ class Found:
     concrete: bool = False
 
 
-def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, concrete: bool = False) -> Found:
-    """Returns the failures among the calls, and in what the user complained about.
+def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, concrete: bool = False) -> RunFailures:
+    """Returns the failures among the calls of a run, complaints of the user included.
 
     Args:
-        calls: of the run, see ``calls_in``.
-        turns: of the conversation.
-        succeeded: whether the run as a whole did.
-        concrete: whether what is safe of a command line is told as it was.
+        calls: the calls of the run, see ``calls_in``.
+        turns: the turns of its conversation, in which the user may complain.
+        succeeded: whether the run as a whole succeeded.
+        concrete: whether harmless words of command lines are quoted, in place of placeholders.
     """
     with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
     search = _Search(calls, with_status, concrete)
@@ -171,21 +169,20 @@ def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, con
     search.end()
     if succeeded:
         search.turn_to_other_tools()
-    if not search.recovered and succeeded and (said := complaints(turns)):
-        search.recovered += _corrected(calls, said, concrete=concrete)
-    return Found(calls, tuple(search.recovered), tuple(search.lost), concrete=concrete)
+    if not search.recovered and succeeded and (texts := complaints(turns)):
+        search.recovered += _corrected(calls, texts, concrete=concrete)
+    return RunFailures(calls, tuple(search.recovered), tuple(search.lost), concrete=concrete)
 
 
-def same_goal(failed: object, later: object) -> bool:
-    """Returns whether two calls of a tool may be after the same thing.
+def _same_goal(failed: Call, later: Call) -> bool:
+    """Returns whether two calls of a tool may have the same goal.
 
-    They are, unless they run statements that have little in common: a tool that runs any SQL has as many goals, and
-    one that runs any command more.
+    They do, unless they run statements with few words in common: a tool for SQL or commands serves many goals.
     """
-    old, new = command_in(failed), command_in(later)
+    old, new = command_in(failed.arguments), command_in(later.arguments)
     if old is not None and new is not None:
         return command_goals.same_goal(old, new)
-    before, after = statement_of(failed), statement_of(later)
+    before, after = statement_of(failed.arguments), statement_of(later.arguments)
     if before is None or after is None:
         return True
     verbs = {text.split(None, 1)[0].casefold() for text in (before, after)}
@@ -194,9 +191,9 @@ def same_goal(failed: object, later: object) -> bool:
     return overlap(before, after) >= SAME_GOAL
 
 
-def statement_of(given: object) -> str | None:
-    """Returns the SQL or the command line that a call is about, if it is about one."""
-    values = islice(given.items(), MOST_OPEN) if isinstance(given, Mapping) else (("", given),)
+def statement_of(arguments: object) -> str | None:
+    """Returns the SQL statement or the command line among the arguments of a call, or None without one."""
+    values = islice(arguments.items(), MOST_OPEN) if isinstance(arguments, Mapping) else (("", arguments),)
     return next((value for key, value in values if isinstance(value, str) and is_statement(value, key)), None)
 
 
@@ -207,15 +204,20 @@ def _never(failed: Sequence[Call]) -> Failure:
 def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call, *, concrete: bool) -> Failure:
     last = failed[-1]
     between = _between(calls, last, success)
-    same = last.given == success.given
+    same = last.arguments == success.arguments
+    kind: FixKind
+    if same:
+        kind = "same_args_after_other_tool" if between else "same_args_retry"
+    else:
+        kind = "args_changed_after_other_tool" if between else "args_changed"
     return Failure(
         tool=success.tool,
         failed=tuple(call.index for call in failed),
         evidence=last.evidence,
         message=last.failure or "",
         succeeded=success.index,
-        kind=_kind(same=same, other=bool(between)),
-        differences=() if same else differences(last.given, success.given, concrete=concrete),
+        kind=kind,
+        differences=() if same else differences(last.arguments, success.arguments, concrete=concrete),
         between=between,
     )
 
@@ -225,16 +227,10 @@ def _between(calls: Sequence[Call], last: Call, success: Call) -> tuple[str, ...
     return tuple(dict.fromkeys(call.tool for call in inside))
 
 
-def _kind(*, same: bool, other: bool) -> FixKind:
-    if same:
-        return "same_args_after_other_tool" if other else "same_args_retry"
-    return "args_changed_after_other_tool" if other else "args_changed"
-
-
 def _done_by_another_tool(calls: Sequence[Call], failure: Failure) -> Failure | None:
-    """Returns the failure as put right by the first later call of another tool that did the same; None without one.
+    """Returns the failure with the first later call of another tool that did the same as its fix; None without one.
 
-    Never by a tool that an output told the agent to call.
+    A tool that an output told the agent to call never counts as a fix.
     """
     last = calls[failure.failed[-1]]
     ordered = [text for text in [glimpse(last.output)] if instructs(text)]
@@ -247,48 +243,47 @@ def _done_by_another_tool(calls: Sequence[Call], failure: Failure) -> Failure | 
 
 
 def _does_the_same(failed: Call, later: Call) -> bool:
-    """Returns whether a call of another tool answered, and was after the same: by its name, or with all the values."""
+    """Returns whether a call of another tool succeeded with all the values of the failed one, or has a like name."""
     if later.tool in {"", failed.tool} or later.failed or is_empty(later.output):
         return False
     if changes_state(later.tool) != changes_state(failed.tool):
         return False
-    values = _values(failed.given)
-    if any(isinstance(value, str) and len(value) >= FEWEST_CHARS for value in values) and values <= _values(
-        later.given
-    ):
+    values = _values(failed.arguments)
+    tell_apart = any(isinstance(value, str) and len(value) >= FEWEST_CHARS for value in values)
+    if tell_apart and values <= _values(later.arguments):
         return True
     return _BY.split(failed.tool, maxsplit=1)[0] == _BY.split(later.tool, maxsplit=1)[0]
 
 
-def _values(given: object) -> set[str | float]:
-    """Returns the texts and numbers in a call's arguments, the first MOST_KEYS of them."""
-    plain = (part for part in parts(given, widest=MOST_KEYS) if isinstance(part, str | int | float))
+def _values(arguments: object) -> set[str | float]:
+    """Returns the first MOST_KEYS texts and numbers in the arguments of a call."""
+    plain = (part for part in parts(arguments, widest=MOST_KEYS) if isinstance(part, str | int | float))
     return set(islice(plain, MOST_KEYS))
 
 
-def _corrected(calls: Sequence[Call], said: Sequence[str], *, concrete: bool) -> list[Failure]:
-    """Returns the correction that a complaint led to: a repeated call with other arguments, if there is one.
+def _corrected(calls: Sequence[Call], texts: Sequence[str], *, concrete: bool) -> list[Failure]:
+    """Returns the correction that followed a complaint: a repeated call with other arguments; empty without one.
 
-    The last one in which a word changed that the user said; else the last one of all. Turns and calls have no common
-    clock, so this is only said where the run succeeded and nothing else failed.
+    The last such call that changed a word of the complaint is preferred; else it is the last one. Turns and calls have
+    no common clock, so `find` uses this only where the run succeeded and no other failure was recovered.
     """
     latest: dict[str, Call] = {}
     pairs: list[tuple[Call, Call]] = []
     for call in calls:
         before = latest.get(call.tool)
-        if before is not None and before.given != call.given and same_goal(before.given, call.given):
+        if before is not None and before.arguments != call.arguments and _same_goal(before, call):
             pairs.append((before, call))
         latest[call.tool] = call
-    disputed = _words("\n".join(said))
-    named = [(before, after) for before, after in pairs if _changed_words(before, after) & disputed] or pairs
+    disputed = _words("\n".join(texts))
+    named = [
+        (before, after)
+        for before, after in pairs
+        if (_words(glimpse(before.arguments)) ^ _words(glimpse(after.arguments))) & disputed
+    ] or pairs
     changing = [pair for pair in named if changes_state(pair[0].tool)] or named
     return [
         _fixed(calls, [_as_failure(before, "complaint")], after, concrete=concrete) for before, after in changing[-1:]
     ]
-
-
-def _changed_words(before: Call, after: Call) -> set[str]:
-    return _words(glimpse(before.given)) ^ _words(glimpse(after.given))
 
 
 def _words(text: str) -> set[str]:

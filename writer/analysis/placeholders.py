@@ -1,4 +1,4 @@
-"""Concrete values as typed placeholders, so that what is learned from one run says nothing of its data."""
+"""Replacement of concrete values by typed placeholders, so that a lesson reveals no data of the run it came from."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -8,21 +8,21 @@ from retrieval.text import shortened
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
 
 TEXT_CHARS = 400
-"""Characters of a text that are looked at, and the most of a form that is told."""
+"""Characters of a text that are read, and maximum length of a form."""
 MOST_SHOWN = 40
-"""Tokens of a statement that its form tells."""
+"""Tokens of a statement that its form shows."""
 MOST_ARGUMENTS = 8
-"""Arguments of a call that its form tells."""
+"""Arguments of a call that its form shows."""
 MOST_LOOKED_AT = 120
-"""Arguments of a call in which names are looked for."""
+"""Arguments of a call that are searched for names."""
 PATH_CHARS = 40
-"""Longest name of an argument; what is longer is a text."""
+"""Longest name of an argument; a longer key counts as text."""
 MOST_WORDS = 3
-"""Words of a text that may all be values; a longer one is prose."""
+"""Most words of a text that counts as names and values; a longer one is prose."""
 FEWEST_CHARS = 3
 
 _FOR_NAMES = {"<identifier>", "<word>", "<branch>", "<module>"}
-"""What is shown of a name in a statement."""
+"""Placeholders that stand for names in a statement."""
 
 _ARGUMENT_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
 
@@ -46,7 +46,7 @@ _VALUES = (
     (re.compile(r"(?<![\w<])[#$€£]?[+-]?\d(?:[\d.,:]*\d)?%?(?!\w)"), "<number>"),
     (re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
 )
-"""What in a text is a value, each looked for in what the ones before it left."""
+"""Patterns of values within a text, applied one after the other, with their placeholders."""
 _PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
 """Capitalised words within a sentence."""
 _TYPES = (
@@ -58,52 +58,44 @@ _TYPES = (
     ("<id>", re.compile(r"#?(?=\S*\d)[\w-]+")),
     ("<word>", re.compile(r"[\w-]+")),
 )
-"""What a short text is as a whole: the first that fits."""
+"""Types of a short text as a whole; the first that matches counts."""
 _PLACEHOLDER = re.compile(r"<[a-z]+(?: [a-z0-9]+){0,3}>")
 
 
 def without_placeholders(text: str) -> str:
-    """Returns the words around the placeholders, which mean more to an embedder alone; the text if there are none."""
+    """Returns a text without its placeholders, which blur an embedding; the text itself if no word would be left."""
     return " ".join(_PLACEHOLDER.sub(" ", text).split()) or text
 
 
 def clean(text: str, longest: int) -> str:
-    """Returns the text in one line that Postgres can store, cut to that many characters."""
-    known = text[: 4 * longest].encode(errors="replace").decode()
-    if not known.isprintable():
-        known = "".join(char if char.isprintable() else " " for char in known)
-    return shortened(" ".join(known.split()), longest)
+    """Returns the text as one printable line that Postgres can store, at most `longest` characters."""
+    line = text[: 4 * longest].encode(errors="replace").decode()
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else " " for char in line)
+    return shortened(" ".join(line.split()), longest)
 
 
 def abstract(text: str, known: Iterable[str] = ()) -> str:
-    """Returns the text with its concrete values as placeholders.
+    """Returns the text in one line, with placeholders for its concrete values.
 
     Args:
-        text: of which the first TEXT_CHARS count.
-        known: words that are values, because some call had them in its arguments.
+        text: the text; its first TEXT_CHARS characters count.
+        known: further words that are values, because a call had them in its arguments.
     """
-    said = clean(text, TEXT_CHARS)
+    line = clean(text, TEXT_CHARS)
     for pattern, placeholder in _VALUES:
-        said = pattern.sub(placeholder, said)
+        line = pattern.sub(placeholder, line)
     values = {word.casefold() for word in known}
-    said = re.sub(r"(?<![<\w])\w+(?![\w>])", lambda found: _masked(found[0], values), said)
-    named = _PROPER_NAMES.findall(said)
-    return said if len(named) > len(said.split()) / 5 else _PROPER_NAMES.sub("<name>", said)
+    line = re.sub(r"(?<![<\w])\w+(?![\w>])", lambda at: "<identifier>" if at[0].casefold() in values else at[0], line)
+    named = _PROPER_NAMES.findall(line)
+    return line if len(named) > len(line.split()) / 5 else _PROPER_NAMES.sub("<name>", line)
 
 
-def _masked(word: str, values: set[str]) -> str:
-    return "<identifier>" if word.casefold() in values else word
-
-
-def values_of(given: object) -> set[str]:
-    """Returns the words in a call's arguments that are names or values: of short texts and of statements."""
-    found = {word for text in _texts(given) for word in _names_in(text) if word.isidentifier()}
-    return {word for word in found if word.casefold() not in SQL_WORDS}
-
-
-def _texts(given: object) -> list[str]:
-    values = list(given.values())[:MOST_LOOKED_AT] if isinstance(given, dict) else [given]
-    return [value for value in values if isinstance(value, str)]
+def values_of(arguments: object) -> set[str]:
+    """Returns the words in the arguments of a call that are names or values: words of short texts and statements."""
+    values = list(arguments.values())[:MOST_LOOKED_AT] if isinstance(arguments, dict) else [arguments]
+    names = {word for text in values if isinstance(text, str) for word in _names_in(text) if word.isidentifier()}
+    return {word for word in names if word.casefold() not in SQL_WORDS}
 
 
 def _names_in(text: str) -> list[str]:
@@ -112,13 +104,13 @@ def _names_in(text: str) -> list[str]:
         named = [token.text for token in tokens(text, language) if token.shown in _FOR_NAMES]
         parts = [part.strip('"`') for name in named for part in (name.split(".") if language == "sql" else [name])]
         return [part for part in parts if len(part) >= FEWEST_CHARS]
-    said = words(text[:TEXT_CHARS])
-    shortest = FEWEST_CHARS + (len(said) > 1)  # "the" beside a name is no value
-    return [word for word in said if len(word) >= shortest] if len(said) <= MOST_WORDS else []
+    some = words(text[:TEXT_CHARS])
+    shortest = FEWEST_CHARS + (len(some) > 1)  # "the" beside a name is no value
+    return [word for word in some if len(word) >= shortest] if len(some) <= MOST_WORDS else []
 
 
 def path_name(key: object) -> str:
-    """Returns a key as a part of a path; one that is no name but a text is not repeated."""
+    """Returns a key as a part of a path; "<key>" for a key that is a text and not a name."""
     return str(key) if _ARGUMENT_NAME.fullmatch(str(key)[: PATH_CHARS + 1]) else "<key>"
 
 
@@ -145,25 +137,25 @@ def _kind_of_text(text: str) -> str:
     return next((name for name, pattern in _TYPES if pattern.fullmatch(text)), "<text>")
 
 
-def form(given: object, shown: Callable[[object, object], str] | None = None, *, concrete: bool = False) -> str:
-    """Returns a call's arguments by their names, with types for values and statements for themselves.
+def form(arguments: object, shown: Callable[[object, object], str] | None = None, *, concrete: bool = False) -> str:
+    """Returns the form of a call's arguments: each name with the type of its value, or with its statement's form.
 
     Args:
-        given: the arguments.
-        shown: what stands for a value and its name instead of ``form_of``.
-        concrete: whether what is safe of a command line is told as it was.
+        arguments: the arguments.
+        shown: writes a value and its name; ``form_of`` if None.
+        concrete: whether harmless words of command lines are kept, in place of placeholders.
     """
     show = shown or partial(form_of, concrete=concrete)
-    if not isinstance(given, dict):
-        return "no arguments" if given is None else show(given, "")
-    if not given:
+    if not isinstance(arguments, dict):
+        return "no arguments" if arguments is None else show(arguments, "")
+    if not arguments:
         return "no arguments"
-    named = [f"{path_name(key)}={show(value, key)}" for key, value in list(given.items())[:MOST_ARGUMENTS]]
-    return ", ".join(named + ["…"] * (len(given) > len(named)))
+    named = [f"{path_name(key)}={show(value, key)}" for key, value in list(arguments.items())[:MOST_ARGUMENTS]]
+    return ", ".join(named + ["…"] * (len(arguments) > len(named)))
 
 
 def form_of(value: object, key: object = None, *, concrete: bool = False) -> str:
-    """Returns the type of a value, or the form of a statement."""
+    """Returns the type of a value; for a statement, its words with placeholders for the data."""
     language = language_of(value, key) if isinstance(value, str) else None
     if language is None or not isinstance(value, str):
         return kind_of(value)

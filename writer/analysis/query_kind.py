@@ -1,4 +1,4 @@
-"""What kind of thing a task asks for, by its first telling word; in English and German."""
+"""Kind of a task (find, create, change, …) by its first known verb, in English and German."""
 
 import re
 from itertools import islice
@@ -31,8 +31,11 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def query_kind(task: str) -> QueryKind:
-    """Returns what kind of thing the task asks for: a question by how it begins, and else by its first verb known."""
-    said = list(islice((found[0].casefold() for found in _WORD.finditer(task[:TASK_CHARS])), MOST_WORDS))
-    if said and said[0] in _ASKS:
+    """Returns the kind of a task: "question" if it begins with a question word, else the kind of its first known verb.
+
+    Without a known verb it is "question" if the task has a question mark, else "other".
+    """
+    words = list(islice((match[0].casefold() for match in _WORD.finditer(task[:TASK_CHARS])), MOST_WORDS))
+    if words and words[0] in _ASKS:
         return "question"
-    return next((_KINDS[word] for word in said if word in _KINDS), "question" if "?" in task[:TASK_CHARS] else "other")
+    return next((_KINDS[word] for word in words if word in _KINDS), "question" if "?" in task[:TASK_CHARS] else "other")

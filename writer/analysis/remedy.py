@@ -1,4 +1,4 @@
-"""What put a failure right, in words that hold nothing of the run's data: tools, arguments, placeholders."""
+"""Descriptions of the fix of a failure, without data of the run: tools, names of arguments, placeholders."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.command_goals import only_reads
 from writer.analysis.error_output import glimpse, texts_in
-from writer.analysis.failures import Failure, Found
+from writer.analysis.failures import Failure, RunFailures
 from writer.analysis.placeholders import clean, form
 from writer.analysis.state_changes import changes_state
 
@@ -15,12 +15,12 @@ TOOL_CHARS = 80
 MOST_NAMED = 5
 MOST_LOOKED_AT = 50
 MOST_COMMANDS = 3
-"""Commands between failure and success that are told, the last of them."""
+"""Last commands between failure and success that a fix names."""
 COMMAND_CHARS = 200
 
 
 def tool_name(tool: str) -> str:
-    """Returns a tool's name without what no name has; one in several words is no name but a text."""
+    """Returns the name of a tool with "_" for characters that names do not have; "the tool" if it is empty."""
     return re.sub(r"[^\w.:/-]+", "_", clean(tool, TOOL_CHARS)) or "the tool"
 
 
@@ -30,29 +30,34 @@ def listed(names: Sequence[str]) -> str:
 
 
 def changed(failure: Failure) -> str:
-    """Returns what differs between the failing call and the one that worked, without their values."""
+    """Returns the differences between the failed call and the one that succeeded, without their values."""
     return "; ".join(item.how for item in failure.differences[:MOST_NAMED]) or "the arguments as a whole"
 
 
-def called_first(found: Found, failure: Failure) -> list[str]:
-    """Returns which tools, called between failure and success, the success of the same tool seems to owe something.
+def called_first(run: RunFailures, failure: Failure) -> list[str]:
+    """Returns the tools, called between failure and success, that probably made the success possible.
 
-    With other arguments: those whose output holds a value that is new, or else those that only look things up. Never
-    one that an output named while giving instructions.
+    If the arguments changed, these are the tools whose output has one of the new values, or else the tools that only
+    read. A tool that an output named in an instruction is left out.
     """
     if failure.succeeded is None or failure.kind == "other_tool":
         return []
-    calls = found.calls[failure.failed[0] : min(failure.succeeded, failure.failed[0] + MOST_LOOKED_AT)]
-    if found.calls[failure.failed[-1]].line is not None:
-        return _commands_first(found, failure, calls)
+    first, last = failure.failed[0], failure.failed[-1]
+    calls = run.calls[first : min(failure.succeeded, first + MOST_LOOKED_AT)]
     injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
-    names = [name for name in _helpful(found, failure) if name not in injected]
-    return [tool_name(name) for name in names[:MOST_NAMED]]
+    if run.calls[last].line is not None:
+        return _commands_first(run, failure, calls, injected)
+    names: Sequence[str] = failure.between
+    if failure.kind == "args_changed_after_other_tool":
+        fresh = texts_in(run.calls[failure.succeeded].arguments) - texts_in(run.calls[last].arguments)
+        between = run.calls[last + 1 : min(failure.succeeded, last + 1 + MOST_LOOKED_AT)]
+        sources = [call.tool for call in between if any(text in glimpse(call.output) for text in fresh)]
+        names = list(dict.fromkeys(sources)) or [name for name in failure.between if not changes_state(name)]
+    return [tool_name(name) for name in [name for name in names if name not in injected][:MOST_NAMED]]
 
 
-def _commands_first(found: Found, failure: Failure, calls: Sequence[Call]) -> list[str]:
-    """Returns the last calls between that changed something and worked, commands by their form."""
-    injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
+def _commands_first(run: RunFailures, failure: Failure, calls: Sequence[Call], injected: str) -> list[str]:
+    """Returns the last successful calls before the success that changed something; commands by their form."""
     helpful = []
     for call in calls[failure.failed[-1] - failure.failed[0] + 1 :]:
         line = call.line
@@ -62,39 +67,35 @@ def _commands_first(found: Found, failure: Failure, calls: Sequence[Call]) -> li
             helpful.append(tool_name(call.tool))
         elif not only_reads(line) and not follows(line, injected):
             helpful.append(
-                f"{tool_name(call.tool)} with {clean(form(call.given, concrete=found.concrete), COMMAND_CHARS)}"
+                f"{tool_name(call.tool)} with {clean(form(call.arguments, concrete=run.concrete), COMMAND_CHARS)}"
             )
     return list(dict.fromkeys(helpful))[-MOST_COMMANDS:]
 
 
 def follows(line: str, injected: str) -> bool:
-    """Returns whether a command stands in an output that tells its reader what to do."""
+    """Returns whether a command of the line occurs in the injected text, the outputs that give instructions."""
     return any(part.strip() in injected for part in re.split(r"&&|\|\||[;\n]", line) if part.strip())
 
 
-def _helpful(found: Found, failure: Failure) -> Sequence[str]:
-    if failure.kind != "args_changed_after_other_tool" or failure.succeeded is None:
-        return failure.between
-    last = failure.failed[-1]
-    fresh = texts_in(found.calls[failure.succeeded].given) - texts_in(found.calls[last].given)
-    between = found.calls[last + 1 : min(failure.succeeded, last + 1 + MOST_LOOKED_AT)]
-    sources = [call.tool for call in between if any(text in glimpse(call.output) for text in fresh)]
-    return list(dict.fromkeys(sources)) or [name for name in failure.between if not changes_state(name)]
+def remedy(run: RunFailures, failure: Failure) -> str:
+    """Returns the fix of a failure in one sentence, without data of the run."""
+    what = instead(run, failure) if failure.kind == "other_tool" else changed(failure)
+    return remedy_text(failure, called_first(run, failure), what)
 
 
-def remedy(found: Found, failure: Failure) -> str:
-    """Returns what put the failure right, in words that hold nothing of the run's data."""
-    what = instead(found, failure) if failure.kind == "other_tool" else changed(failure)
-    return remedy_text(failure, called_first(found, failure), what)
-
-
-def instead(found: Found, failure: Failure) -> str:
-    """Returns the name of the tool that did what the failing one was called for."""
-    return tool_name(found.calls[failure.succeeded or 0].tool)
+def instead(run: RunFailures, failure: Failure) -> str:
+    """Returns the name of the tool that succeeded in place of the failed one."""
+    return tool_name(run.calls[failure.succeeded or 0].tool)
 
 
 def remedy_text(failure: Failure, before: list[str], what: str) -> str:
-    """Returns the same, of what is known already: `called_first`, and `changed` or `instead`."""
+    """Returns the fix of a failure in one sentence, from parts that the caller has already.
+
+    Args:
+        failure: the failure.
+        before: the tools to call first, see `called_first`.
+        what: the change of the arguments, see `changed`; for the kind "other_tool" the other tool, see `instead`.
+    """
     if failure.kind == "other_tool":
         return f"calling {what} in place of {tool_name(failure.tool)} worked"
     tool, first = tool_name(failure.tool), f"after {listed(before)}, " if before else ""

@@ -1,4 +1,4 @@
-"""What is counted of a run's calls in the row of its case: errors, effects, and whether a tool was left on an error."""
+"""Counts of a run's calls that are stored with its case: errors, effects, and tools whose last call failed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from writer.analysis.state_changes import effects
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """What the calls of a run come to.
+    """Counts of the calls of a run.
 
     Attributes:
-        error_count: calls that failed.
-        effects: see ``state_changes.effects``.
-        unresolved: whether the last call of some tool failed.
+        error_count: number of failed calls.
+        effects: names of the tools that changed something, see ``state_changes.effects``.
+        unresolved: whether the last call of any tool failed.
     """
 
     error_count: int
@@ -24,7 +24,12 @@ class RunCounts:
 
     @classmethod
     def of(cls, calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> Self:
-        """Returns the counts of a run with this plan; of each call, in order, its tool's name and whether it failed."""
+        """Returns the counts of a run.
+
+        Args:
+            calls: for each call, in order, the name of its tool and whether it failed.
+            plan: the steps of the run's plan.
+        """
         return cls(
             error_count=sum(failed for _, failed in calls),
             effects=effects(calls, plan),
@@ -33,5 +38,5 @@ class RunCounts:
 
 
 def counted_by_status(traces: Iterable[Mapping[str, object]], plan: Sequence[str]) -> RunCounts:
-    """Returns the counts as far as the calls' statuses tell, without a look at any output."""
+    """Returns the counts of a run by the statuses of its calls, without reading any output."""
     return RunCounts.of([(str(trace["tool"]), failed_by_status(trace["status"])) for trace in traces], plan)

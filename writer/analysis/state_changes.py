@@ -1,4 +1,4 @@
-"""What a run changed: the calls of tools that do more than look something up, and succeeded."""
+"""Effects of a run: its successful calls of tools that do more than look something up."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _LOOKS_UP = frozenset((
     "get", "find", "list", "search", "check", "read", "describe", "show", "fetch", "lookup", "inspect", "view", "grep",
     "rg", "glob", "ls", "cat", "head", "tail", "stat",
 ))  # fmt: skip
-"""What the name of a tool that only looks something up begins with."""
+"""First words in the names of tools that only look something up."""
 _WORKS_OUT = {"calculate", "think"}
 """Whole names of tools that change nothing outside the agent."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -30,10 +30,10 @@ def changes_state(tool: str) -> bool:
 def effects(calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> list[str]:
     """Returns the names of the tools that changed something, once for each success, at most MOST_EFFECTS.
 
-    A run without tool calls says what it did by the steps of its plan.
+    The effects of a run without tool calls are the steps of its plan.
 
     Args:
-        calls: of each tool call, in order, the tool's name and whether it failed.
+        calls: for each call, in order, the name of its tool and whether it failed.
         plan: the steps of the plan.
     """
     if not calls:

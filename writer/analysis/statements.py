@@ -1,8 +1,8 @@
-"""SQL statements and command lines as tokens, each with what may be shown of it: the language's own words, or a type.
+"""A tokenizer for SQL statements and command lines; each token has a form that reveals no data.
 
-Regular expressions, each linear in the text, which never raise: calls fail by what is broken in their statements,
-so an open quote must not hide the rest. A quote that is never closed is a sign like any other; an open comment or
-dollar quote reaches to the end, as in Postgres.
+Regular expressions, each linear in the text, that never raise: failed calls often have broken statements, and an open
+quote must not hide the rest. A quote that is never closed is an ordinary sign; an open comment or dollar quote reaches
+to the end, as in Postgres.
 """
 
 import re
@@ -17,11 +17,11 @@ from writer.analysis.commands import MOST_KEYS, bare, is_command_key, pieces, st
 Language = Literal["sql", "shell"]
 
 STATEMENT_CHARS = 40_000
-"""Characters of a statement that are looked at, enough for most strings to end within."""
+"""Characters of a statement that are read, enough to contain the end of most strings."""
 MOST_TOKENS = 120
-"""Tokens of a statement, and words of a text, that are looked at."""
+"""Tokens of a statement, and words of a text, that are read."""
 TEXT_CHARS = 4_000
-"""Characters of a text of any kind that are looked at."""
+"""Characters of a text of any kind that are read."""
 FIRST_CHARS = 400
 """Characters in which a second word must begin."""
 
@@ -43,7 +43,7 @@ SQL_WORDS = _SQL_VERBS | {
     "time", "timestamp", "timestamptz", "to", "transaction", "trigger", "true", "type", "union", "unique", "upper",
     "using", "uuid", "values", "varchar", "view", "when", "where", "window", "zone",
 }  # fmt: skip
-"""Words that are SQL wherever they stand unquoted; what may as well be a column (name, value, data) is not here."""
+"""Words that are SQL wherever they stand unquoted, without words that are often columns (name, value, data)."""
 _LEAD = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*")
 """Blanks and SQL comments before the first word."""
 _SQL = re.compile(
@@ -62,23 +62,23 @@ _PLAIN = re.compile(
     r"|\d[\w.:-]*|\S"
 )
 _ASSIGNS = re.compile(r"[A-Z_][A-Z0-9_]{1,40}=\S*")
-"""As in ``PYTHONPATH=src python …``."""
+"""Assignments before a program, as in ``PYTHONPATH=src python …``."""
 _SHOWN = {"string": "<string>", "name": "<identifier>", "number": "<number>"}
 
 
 class Token(NamedTuple):
-    """A word, string, number or sign of a statement, and what stands for it where none of its data may be told."""
+    """A word, string, number or sign of a statement, and its form: a word of the language, or a placeholder."""
 
     text: str
     shown: str
 
 
 def language_of(text: str, key: object = None) -> Language | None:
-    """Returns the language of a statement, by its first word; None of a text that is none.
+    """Returns the language of a text by its first word, or None if the text is no statement.
 
     Args:
-        text: the statement, maybe.
-        key: the name of the argument that it is; of one for command lines, whatever is not SQL is a command line.
+        text: the text.
+        key: name of the argument that holds it; under a name for command lines, any text that is not SQL is one.
     """
     known = text[:TEXT_CHARS]
     lead = _LEAD.match(known)
@@ -91,9 +91,9 @@ def language_of(text: str, key: object = None) -> Language | None:
     return "shell" if more and (starts_command(first) or _ASSIGNS.fullmatch(first)) else None
 
 
-def command_in(given: object) -> str | None:
-    """Returns the command line among a call's arguments, or None without one."""
-    values = islice(given.items(), MOST_KEYS) if isinstance(given, Mapping) else (("", given),)
+def command_in(arguments: object) -> str | None:
+    """Returns the command line among the arguments of a call, or None without one."""
+    values = islice(arguments.items(), MOST_KEYS) if isinstance(arguments, Mapping) else (("", arguments),)
     lines = (text for key, text in values if isinstance(text, str) and language_of(text, key) == "shell")
     return next(lines, None)
 
@@ -104,38 +104,38 @@ def is_statement(text: str, key: object = None) -> bool:
 
 
 def tokens(text: str, language: Language, *, concrete: bool = False) -> list[Token]:
-    """Returns the first tokens of a statement, without its comments.
+    """Returns the first MOST_TOKENS tokens of a statement, without its comments.
 
     Args:
         text: the statement.
-        language: in which it is.
-        concrete: whether what is safe of a command line is shown as it was.
+        language: the language of the statement.
+        concrete: whether harmless words of a command line are kept, in place of placeholders.
     """
     known = text[:STATEMENT_CHARS]
     return list(islice(_sql(known) if language == "sql" else _shell(known, concrete=concrete), MOST_TOKENS))
 
 
 def words(text: str) -> list[str]:
-    """Returns the first words, strings, numbers and signs of a text, in whatever language it is."""
+    """Returns the first MOST_TOKENS words, strings, numbers and signs of a text in any language."""
     return _PLAIN.findall(text[:TEXT_CHARS])[:MOST_TOKENS]
 
 
 def _sql(text: str) -> Iterator[Token]:
-    for found in _SQL.finditer(text):
-        kind, said = found.lastgroup or "", found[0]
-        if kind == "sign" or said.casefold() in SQL_WORDS:
-            yield Token(said, said)
+    for match in _SQL.finditer(text):
+        kind, word = match.lastgroup or "", match[0]
+        if kind == "sign" or word.casefold() in SQL_WORDS:
+            yield Token(word, word)
         elif kind != "left_out":
-            yield Token(said, _SHOWN[kind])
+            yield Token(word, _SHOWN[kind])
 
 
 def _shell(text: str, *, concrete: bool) -> Iterator[Token]:
-    """Yields the pieces of the commands, and SQL among their words as what it is."""
+    """Yields the pieces of a command line; quoted SQL of a database client as one token with the form of the SQL."""
     line = list(islice(pieces(text), MOST_TOKENS))
-    asks = any(bare(piece.text).rsplit("/", 1)[-1] in DATABASES for piece in line)
-    for piece, said in zip(line, shown(line, concrete=concrete), strict=True):
+    has_client = any(bare(piece.text).rsplit("/", 1)[-1] in DATABASES for piece in line)
+    for piece, form in zip(line, shown(line, concrete=concrete), strict=True):
         inner = bare(piece.text)
-        if asks and said == "<string>" and inner != piece.text and language_of(inner) == "sql":
+        if has_client and form == "<string>" and inner != piece.text and language_of(inner) == "sql":
             yield Token(piece.text, f'"{" ".join(token.shown for token in islice(_sql(inner), MOST_TOKENS))}"')
         else:
-            yield Token(piece.text, said)
+            yield Token(piece.text, form)

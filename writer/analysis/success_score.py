@@ -1,4 +1,4 @@
-"""How well a run went, 0 to 1: what decides whether it becomes a procedure."""
+"""Success score of a run, 0 to 1, which decides whether a procedure is learned from it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,20 +7,20 @@ from writer.analysis.calls import Call, StoredRun
 from writer.analysis.empty_output import is_empty
 
 ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
-"""What calls without an error, a response, and an end in time are worth; together 1."""
+"""Weights of the share of calls without an error, of a response, and of an end in time; their sum is 1."""
 IN_TIME_MS = 30_000.0
 MOST_MS = 1e12
-"""Longest duration that is told."""
+"""Longest duration of a run in milliseconds; longer ones are cut to it."""
 OUTCOME = {"success": 1.0, "partial": 0.5}
-"""What the rest is multiplied by; any other outcome makes it 0."""
+"""Factor of each outcome; other outcomes have the factor 0."""
 
 
 def success_score(run: StoredRun, reward: float | None, source: str | None) -> float:
-    """Returns the reward that somebody gave who knows, or else what the run itself suggests.
+    """Returns the reward of a run if its source is trusted, else an estimate from the run itself.
 
-    ``outcome * (0.4 * share of calls without an error + 0.4 * a response was produced + 0.2 * under 30 s)``: calls
-    that nobody timed took no time, and a run without calls had no error. A run that did not succeed scores 0,
-    whatever reward it got; one of which nobody said how it ended scores its trusted reward.
+    The estimate is ``outcome * (0.4 * share of calls without an error + 0.4 * a response was produced + 0.2 * under
+    30 s)``. Calls without a duration count as 0 ms, and a run without calls as free of errors. A run that failed scores
+    0, whatever its reward; a run with the outcome "unknown" scores its trusted reward.
     """
     outcome = OUTCOME.get(run.outcome, 0.0)
     if reward is not None and is_trusted(source):
@@ -32,24 +32,22 @@ def success_score(run: StoredRun, reward: float | None, source: str | None) -> f
 
 
 def _responded(calls: Sequence[Call], turns: Sequence[object]) -> bool:
-    """Returns whether the agent said anything; without a conversation, whether the last call answered.
+    """Returns whether a turn of the agent has content; without turns, whether the last call had a result.
 
-    A run that recorded neither is taken at its word, and so is a call without its output.
+    A run without turns and calls, or a call whose output was not recorded, counts as having a response.
     """
-    if turns:
-        return any(_says_something(turn) for turn in turns)
-    return not calls or (not calls[-1].failed and not is_empty(calls[-1].output))
-
-
-def _says_something(turn: object) -> bool:
-    if not isinstance(turn, Mapping) or str(turn.get("role")).casefold() in {"user", "human", "system", "tool"}:
-        return False
-    content = turn.get("content")
-    return bool(content.strip() if isinstance(content, str) else content)
+    if not turns:
+        return not calls or (not calls[-1].failed and not is_empty(calls[-1].output))
+    contents = (
+        turn.get("content")
+        for turn in turns
+        if isinstance(turn, Mapping) and str(turn.get("role")).casefold() not in {"user", "human", "system", "tool"}
+    )
+    return any(content.strip() if isinstance(content, str) else content for content in contents)
 
 
 def duration_ms(traces: Sequence[object]) -> float | None:
-    """Returns how long the calls took together, to a microsecond, as far as they say; None where none does."""
-    told = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
-    times = [time for time in told if isinstance(time, int | float)]
+    """Returns the sum of the calls' durations in milliseconds, to a microsecond; None if no call has a duration."""
+    values = [trace.get("duration_ms") for trace in traces if isinstance(trace, Mapping)]
+    times = [time for time in values if isinstance(time, int | float)]
     return min(round(float(sum(times)), 3), MOST_MS) if times else None

@@ -1,10 +1,10 @@
-"""What each tool did in a run: how often it was called and failed, with which arguments it worked, what put it right.
+"""Use of each tool in a run: calls, errors, forms of arguments that worked, and fixes of its failures.
 
-Nothing of the run's data is in it: argument names, placeholders, the names of tools, and causes of the fixed list.
+The result contains no data of the run, only names of tools and arguments, placeholders, and causes of the fixed list.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from writer.analysis.calls import Call, StoredRun
@@ -14,26 +14,26 @@ from writer.analysis.placeholders import clean, form
 from writer.analysis.remedy import remedy, tool_name
 
 MOST_TOOLS = 50
-"""Tools of one run that are remembered, the first that it called."""
+"""Tools of one run that are counted, in the order of first use."""
 MOST_FORMS = 8
 MOST_FAILURES = 20
-"""Failures of one tool in one run; repeated calls after one goal are one failure."""
+"""Failures of one tool in one run; repeated calls with one goal are one failure."""
 LOOKED_AT = 200
-"""Calls of one tool that worked and whose arguments are looked at."""
+"""Successful calls of one tool whose arguments are read."""
 FORM_CHARS = 300
 MOST_MS = 1e12
-"""From which on a duration is none."""
+"""Duration in milliseconds at which a call counts as not timed."""
 
 
 @dataclass(slots=True)
 class ToolUse:
-    """One tool in one run.
+    """Use of one tool in one run.
 
     Attributes:
-        errors: calls that failed, by their status or by what they answered.
-        duration_ms: of all calls together; None unless each call says its own.
-        forms: arguments of calls that worked, the most frequent first.
-        failures: cause and fix of each failure; the fix is None where nothing put it right.
+        errors: number of calls that failed, by their status or by their output.
+        duration_ms: sum over all calls; None unless every call has a duration.
+        forms: forms of the arguments of successful calls, the most frequent first.
+        failures: cause and fix of each failure; the fix is None if the failure was never fixed.
     """
 
     tool: str
@@ -45,39 +45,32 @@ class ToolUse:
 
 
 def tools_used(run: StoredRun) -> list[ToolUse]:
-    """Returns what each tool did, in the order of first use; linear in the number of calls.
+    """Returns the use of each tool, in the order of first use; linear in the number of calls.
 
-    A complaint of the user is no failure of a tool: which call it meant is inferred.
+    Complaints of the user do not count as failures of a tool, because the call that they mean is only inferred.
     """
-    found = find(run.calls, (), succeeded=False)
     uses: dict[str, ToolUse] = {}
     worked: dict[str, list[Call]] = {}
-    for call, trace in zip(found.calls, run.tool_traces, strict=False):
+    for call, trace in zip(run.calls, run.tool_traces, strict=False):
         name = tool_name(call.tool)
-        if call.tool and (name in uses or len(uses) < MOST_TOOLS):
-            _count(uses.setdefault(name, ToolUse(name)), call, trace)
-            if not call.failed:
-                worked.setdefault(name, []).append(call)
+        if not call.tool or (name not in uses and len(uses) >= MOST_TOOLS):
+            continue
+        use = uses.setdefault(name, ToolUse(name))
+        use.calls += 1
+        use.errors += call.failed
+        took = trace.get("duration_ms") if isinstance(trace, Mapping) else None
+        total, use.duration_ms = use.duration_ms, None
+        if total is not None and isinstance(took, int | float) and 0 <= took < MOST_MS:
+            use.duration_ms = round(total + took, 3)
+        if not call.failed:
+            worked.setdefault(name, []).append(call)
     for name, calls in worked.items():
-        uses[name].forms = _forms(calls[:LOOKED_AT])
-    for failure in (*found.recovered, *found.lost):
-        use = uses.get(tool_name(failure.tool))
-        if use is not None and len(use.failures) < MOST_FAILURES:
-            fix = None if failure.succeeded is None else clean(remedy(found, failure), FORM_CHARS)
-            use.failures.append({"cause": cause_of(failure.message).name, "fix": fix})
+        forms = Counter(clean(form(call.arguments), FORM_CHARS) for call in calls[:LOOKED_AT])
+        uses[name].forms = [shape for shape, _ in forms.most_common(MOST_FORMS)]
+    failures = find(run.calls, (), succeeded=False)
+    for failure in (*failures.recovered, *failures.lost):
+        known = uses.get(tool_name(failure.tool))
+        if known is not None and len(known.failures) < MOST_FAILURES:
+            fix = None if failure.succeeded is None else clean(remedy(failures, failure), FORM_CHARS)
+            known.failures.append({"cause": cause_of(failure.message).name, "fix": fix})
     return list(uses.values())
-
-
-def _count(use: ToolUse, call: Call, trace: object) -> None:
-    use.calls += 1
-    use.errors += call.failed
-    took = trace.get("duration_ms") if isinstance(trace, Mapping) else None
-    if use.duration_ms is not None and isinstance(took, int | float) and 0 <= took < MOST_MS:
-        use.duration_ms = round(use.duration_ms + took, 3)
-    else:
-        use.duration_ms = None
-
-
-def _forms(calls: Iterable[Call]) -> list[str]:
-    seen = Counter(clean(form(call.given), FORM_CHARS) for call in calls)
-    return [shape for shape, _ in seen.most_common(MOST_FORMS)]

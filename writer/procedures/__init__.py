@@ -1,1 +1,1 @@
-"""What a run teaches, as versions of procedures: learned, revised, counted, pinned, forgotten."""
+"""Procedures, the reusable steps that runs teach: learned, revised, counted, reviewed, pinned and withdrawn."""

@@ -1,4 +1,4 @@
-"""The counters of a version: recomputed from the log of decisions, and the rollback that may follow from them."""
+"""Counters of a version: recomputed from the log of decisions, with a rollback of versions that do worse."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from writer.audit import Change, note
 from writer.procedures.versions import roll_back
 
 FEWEST_USES = 5.0
-"""Uses that a version and its parent need each before they are compared."""
+"""Uses that a version and its parent must each have before they are compared."""
 CLEAR_DIFFERENCE_SD = 1.64
-"""Standard deviations between two posterior means from which the difference is significant: one side, 95 %."""
+"""Standard deviations by which two posterior means must differ to be significant: one side, 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """How often a version was used, and the sum of the rewards of those uses."""
+    """Uses of a version, in shares of decisions, and the sum of their rewards."""
 
     uses: float
     use_reward: float
@@ -40,10 +40,10 @@ class Counters:
 
 
 def clearly_worse(version: Counters, parent: Counters) -> bool:
-    """Returns whether the version does worse than its parent, and not by chance.
+    """Returns whether a version does significantly worse than its parent.
 
-    Both have FEWEST_USES, and the posterior means differ by more than CLEAR_DIFFERENCE_SD standard deviations of their
-    difference.
+    Both must have FEWEST_USES, and the posterior means must differ by more than CLEAR_DIFFERENCE_SD standard deviations
+    of their difference.
     """
     if min(version.uses, parent.uses) < FEWEST_USES:
         return False
@@ -51,10 +51,10 @@ def clearly_worse(version: Counters, parent: Counters) -> bool:
 
 
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
-    """Recomputes the counters of every version of these procedures, then rolls back what does worse than its parent.
+    """Recomputes the counters of all versions of these procedures, then rolls back versions that do worse.
 
-    A version counts its share of each rewarded outcome, by the rule of ``policy.examples.shared_credit`` among the
-    procedures of the answer. From the log alone: repeating it changes nothing.
+    A version counts its share of each rewarded decision; ``retrieval.search.credit.shared_credit`` shares the reward
+    among the procedures that the decision returned. The result depends on the log alone, so repetition changes nothing.
     """
     if not procedure_ids:
         return
@@ -74,9 +74,9 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
 
 
 def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
-    """Returns a table of the uses of each version of these procedures, and of the sum of their rewards.
+    """Returns a subquery with the uses of each version of these procedures and the sum of their rewards.
 
-    Decisions older than a version are not counted: its number may have belonged to another version, since deleted.
+    Decisions older than a version do not count: its number may have belonged to another version, deleted since.
     """
     shown = (
         func.unnest(decisions.c.procedure_ids, decisions.c.procedure_versions)
@@ -85,7 +85,7 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
         .lateral()
     )
     used = shown.c.id == any_(decisions.c.used_procedure_ids)
-    shares = (  # before the procedures are joined: a version that is gone has its share all the same
+    shares = (  # before the join with procedures, because a deleted version keeps its share
         select(
             shown.c.id,
             shown.c.version,
@@ -121,7 +121,7 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
 
 
 async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
-    """Puts the parent back in the place of each active version that does clearly worse; never of a pinned one."""
+    """Replaces each active version that does clearly worse by its parent; pinned versions stay."""
     for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
         version = Counters(row.uses, row.use_reward)
         if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
@@ -133,7 +133,7 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
 
 
 def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement for the active versions that superseded a parent, and the counters of both; locks them."""
+    """Returns the statement for active versions and the parents they superseded, with both counters; locks the rows."""
     parent = procedures.alias("parent")
     superseded = and_(
         parent.c.user_sub == procedures.c.user_sub,

@@ -1,4 +1,4 @@
-"""Finds the stored procedure that a new draft repeats: a trigger that is like its own, and nearly the same steps."""
+"""Search for the stored procedure that a new draft repeats: one with a similar trigger and nearly the same steps."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import numpy as np
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import ARRAY, REAL, ColumnElement, Float, case, cast, func, literal, select
+from sqlalchemy import ARRAY, REAL, Float, case, cast, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
@@ -19,11 +19,11 @@ from writer.procedures.rules.revise import MARK
 from writer.procedures.rules.steps import EACH_VALUE, without_examples
 
 SAME_TRIGGER = 0.85
-"""Cosine similarity of triggers from which two procedures of like steps are one."""
+"""Least cosine similarity of the triggers of two procedures that count as one."""
 SAME_STEPS = 0.8
-"""Share of common words (Jaccard) from which steps are alike."""
+"""Least share of common words (Jaccard) of the steps of two procedures that count as one."""
 NEAREST = 8
-"""How many of the nearest procedures are compared with a new one."""
+"""Stored procedures, the nearest by trigger, that a draft is compared with."""
 
 _ACTIVE_FIRST = (procedures.c.status == "active").desc()
 _HOW_MANY = re.compile(rf"{EACH_VALUE}: \d+ here")
@@ -32,7 +32,7 @@ _WORD = re.compile(r"[^\s,.;=`]+")
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A stored version that a new draft is compared with; without a vector where its trigger had no words."""
+    """A stored version that a new draft is compared with; `embedding` is None if the trigger had no vector."""
 
     id: UUID
     version: int
@@ -46,7 +46,14 @@ class _Known:
 async def find_duplicate(
     connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
 ) -> _Known | None:
-    """Returns the procedure that says the same already; an active one before a retired one, the nearest first."""
+    """Returns the stored version that the draft repeats, or None; active before retired ones, the nearest first.
+
+    Args:
+        connection: a transaction as the user.
+        source: the run of the draft, and the embedder's model.
+        draft: the new procedure.
+        vector: the embedding of its trigger; None compares triggers by their words alone.
+    """
     if vector is not None and source.pgvector:
         near = nearest_versions(source.user_sub, source.agent_key, draft, source.model, vector)
         candidates = [_Known(*row) for row in await connection.execute(near)]
@@ -58,13 +65,17 @@ async def find_duplicate(
 
 
 def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
-    """Returns the statement for the active and then the retired procedures of the draft's kind."""
+    """Returns the statement for all versions that a draft may repeat, active ones before retired ones."""
     return _comparable(user_sub, agent_key, draft).order_by(_ACTIVE_FIRST, procedures.c.id, procedures.c.version)
 
 
 def nearest_versions(user_sub: str, agent_key: str, draft: Draft, model: str, vector: UnitVector) -> Rows:
-    """Returns the statement for the NEAREST of those whose trigger is like the draft's; needs pgvector."""
-    similarity = _similarity(model, vector)
+    """Returns the statement for the NEAREST versions with a trigger similar to the draft's; needs pgvector."""
+    own = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
+    distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(own)
+    as_long = func.cardinality(procedures.c.embedding) == len(vector)
+    # computed only for vectors of the same model and length; others cannot be compared
+    similarity = case((procedures.c.embedding_model == model, case((as_long, 1 - distance))))
     same = func.lower(procedures.c.trigger) == draft.trigger.lower()
     near = _comparable(user_sub, agent_key, draft).where(same | (similarity >= SAME_TRIGGER))
     nearest_first = similarity.desc().nulls_last()
@@ -84,7 +95,7 @@ def _comparable(user_sub: str, agent_key: str, draft: Draft) -> Rows:
 
 
 def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequence[_Known]) -> list[_Known]:
-    """Returns what the database would, where it cannot compare vectors."""
+    """Returns the result of `nearest_versions`, computed in the process, for a database without pgvector."""
 
     def similarity(row: _Known) -> float:
         if vector is None or row.embedding_model != model or len(row.embedding or ()) != len(vector):
@@ -92,31 +103,24 @@ def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequenc
         return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
 
     measured = [(row, similarity(row)) for row in known]
-    near = [
-        (row, found) for row, found in measured if found >= SAME_TRIGGER or row.trigger.lower() == draft.trigger.lower()
-    ]
+    trigger = draft.trigger.lower()
+    near = [(row, value) for row, value in measured if value >= SAME_TRIGGER or row.trigger.lower() == trigger]
     return [row for row, _ in sorted(near, key=lambda pair: (pair[0].status != "active", -pair[1]))[:NEAREST]]
 
 
-def _similarity(model: str, vector: UnitVector) -> ColumnElement[float]:
-    """Cosine similarity of the triggers, computed for those alone that lie in the vector's space; needs pgvector."""
-    given = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
-    distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(given)
-    as_long = func.cardinality(procedures.c.embedding) == len(vector)
-    return case((procedures.c.embedding_model == model, case((as_long, 1 - distance))))
-
-
 def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:
-    """Returns the number of steps, and their words without examples and notes."""
+    """Returns the number of steps and their words, without examples and notes; repeated steps in a row count once."""
     plain = [without_examples(step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
-    told = [_HOW_MANY.sub(EACH_VALUE, step) for step in plain]
+    uncounted = [_HOW_MANY.sub(EACH_VALUE, step) for step in plain]
     rows = [
-        step for place, step in enumerate(told) if "Once for each" not in step or step not in told[place - 1 : place]
+        step
+        for place, step in enumerate(uncounted)
+        if "Once for each" not in step or step not in uncounted[place - 1 : place]
     ]
     return len(rows), frozenset(word.casefold() for step in plain for word in _WORD.findall(step))
 
 
 def alike(one: tuple[int, frozenset[str]], other: tuple[int, frozenset[str]]) -> bool:
-    """Returns whether two shapes of steps are of one length and of nearly the same words."""
+    """Returns whether two lists of steps, each as its length and its words, are equally long and nearly the same."""
     (length, words), (other_length, other_words) = one, other
     return length == other_length and len(words & other_words) >= SAME_STEPS * len(words | other_words)

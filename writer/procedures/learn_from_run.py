@@ -1,4 +1,4 @@
-"""What is learned from one finished run: a fix, a failure lesson, a script, revisions of procedures that it used."""
+"""Learning from one finished run: a fix, a failure lesson, a script, and revisions of the procedures it used."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which runs of a profile become scripts: those of at least this success score, at this level; None: none."""
+    """A profile's settings for scripts.
+
+    Attributes:
+        level: abstraction of the scripts; None learns no scripts.
+        least_success: least success score, 0 to 1, of a run that becomes a script.
+    """
 
     level: AbstractionLevel | None = "hybrid"
     least_success: float = 0.7
@@ -34,7 +39,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class UsedVersion:
-    """A version of a procedure that a run used."""
+    """A version of a procedure that a run used, with its content as a draft."""
 
     id: UUID
     version: int
@@ -43,12 +48,12 @@ class UsedVersion:
 
 @dataclass(frozen=True, slots=True)
 class RunToLearnFrom:
-    """A finished run, how it was rewarded, and what the backend said of it.
+    """A finished run with its reward and the statements of the backend about it.
 
     Attributes:
-        supplied_record: a learned-procedure record that the backend made itself.
-        used: the procedures that it said it used.
-        tags: of the case; the first one is the domain.
+        supplied_record: a learned-procedure record that the backend wrote; None without one.
+        used: the versions of procedures that the backend reported as used.
+        tags: tags of the case; the first one is the domain.
     """
 
     run: StoredRun
@@ -60,18 +65,18 @@ class RunToLearnFrom:
 
     @property
     def failed(self) -> bool:
-        """Returns whether the run missed its goal."""
+        """Returns whether the run failed, by its outcome or by a trusted reward."""
         return has_failed(self.run.outcome, self.reward, self.reward_source)
 
     @property
     def success_score(self) -> float:
-        """Returns how well it went, 0 to 1."""
+        """Returns the success score of the run, 0 to 1."""
         return success_score(self.run, self.reward, self.reward_source)
 
 
 @dataclass(slots=True)
 class Lessons:
-    """New procedures, and revisions of those that were used, each beside the version it revises."""
+    """New procedures, and revisions of used procedures, each with the version that it revises."""
 
     drafts: list[Draft] = field(default_factory=list)
     revisions: list[tuple[UsedVersion, Draft]] = field(default_factory=list)
@@ -86,27 +91,24 @@ def rule_learners() -> Learners:
     return Learners(RuleAnalyst(), RuleAbstractor(), RuleReviser())
 
 
-async def _nothing() -> None:
-    """Waits for nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Attempts:
-    """Asks learners; one that fails is logged and gives None.
+    """Calls of learners; a learner that fails is logged and costs only its own answer.
 
     Attributes:
-        before_each: awaited before a learner is asked.
+        before_each: awaited before each call of a learner.
     """
 
-    before_each: Callable[[], Awaitable[None]]
+    before_each: Callable[[], Awaitable[None]] | None
 
     async def ask(self, what: str, answer: Callable[[], Awaitable[T | None]]) -> T | None:
-        """Returns the learner's answer, or None where it raised an error that concerns this answer alone.
+        """Returns the learner's answer, or None if the learner raised an error.
 
         Raises:
-            UserErased, LeaseLost, DatabaseUnavailable: the case is no longer to be finished, or not now.
+            UserErased, LeaseLost, DatabaseUnavailable: the case must not be finished, or cannot be finished now.
         """
-        await self.before_each()
+        if self.before_each is not None:
+            await self.before_each()
         try:
             return await answer()
         except (UserErased, LeaseLost, DatabaseUnavailable):
@@ -117,15 +119,23 @@ class _Attempts:
 
 
 async def learn_from_run(
-    finished: RunToLearnFrom, terms: Terms, learners: Learners, before_each: Callable[[], Awaitable[None]] = _nothing
+    finished: RunToLearnFrom,
+    terms: Terms,
+    learners: Learners,
+    before_each: Callable[[], Awaitable[None]] | None = None,
 ) -> Lessons:
-    """Returns what is learned from the run; a learner that fails costs its own answer and no other.
+    """Returns the lessons of a run; a learner that fails costs only its own answer.
 
-    A run with a supplied record has its own lesson, and is not abstracted; one that was broken off teaches nothing.
-    ``before_each`` is awaited before a learner is asked.
+    A run with a supplied record brings its own lesson and is not abstracted. An aborted run has no lessons.
+
+    Args:
+        finished: the run.
+        terms: the profile's settings for scripts.
+        learners: the analyst, the abstractor and the reviser.
+        before_each: awaited before each call of a learner, to renew a lease for example.
 
     Raises:
-        UserErased, LeaseLost, DatabaseUnavailable: the case is no longer to be finished, or not now.
+        UserErased, LeaseLost, DatabaseUnavailable: the case must not be finished, or cannot be finished now.
     """
     attempts = _Attempts(before_each)
     run, lessons = finished.run, Lessons()
@@ -136,7 +146,11 @@ async def learn_from_run(
     if finished.supplied_record is None or revising:
         analysis = await attempts.ask("analyse", partial(learners.analyst.analyse, run, terms.level)) or analysis
     if finished.supplied_record is not None:
-        lessons.drafts.append(_supplied_draft(run, finished.supplied_record))
+        supplied = ProcedureData.model_construct(None, **finished.supplied_record)
+        when = clean(str(finished.supplied_record["semantic_description"]), 240) or trigger(
+            run.task, run.calls, "abstract"
+        )
+        lessons.drafts.append(Draft("script", "run", supplied, when))
     else:
         lessons.drafts += _lesson(run, analysis)
         if terms.level is not None and finished.success_score >= terms.least_success:
@@ -145,36 +159,26 @@ async def learn_from_run(
     for used in finished.used if revising else ():
         revision = await attempts.ask("revise", partial(learners.reviser.revise, used.draft, run, analysis))
         lessons.revisions += [(used, revision)] if revision is not None else []
-    lessons.drafts = [_of_run(draft, finished) for draft in lessons.drafts]
+    domain = clean(finished.tags[0], 100) if finished.tags else ""
+    lessons.drafts = [
+        replace(
+            draft,
+            domain=draft.domain or domain,
+            query_kind=query_kind(run.task),
+            success_score=finished.success_score,
+            duration_ms=duration_ms(run.tool_traces),
+        )
+        for draft in lessons.drafts
+    ]
     return lessons
 
 
-def _of_run(draft: Draft, finished: RunToLearnFrom) -> Draft:
-    """Returns the draft with what is known of the run as a whole."""
-    domain = clean(finished.tags[0], 100) if finished.tags else ""
-    return replace(
-        draft,
-        domain=draft.domain or domain,
-        query_kind=query_kind(finished.run.task),
-        success_score=finished.success_score,
-        duration_ms=duration_ms(finished.run.tool_traces),
-    )
-
-
-def _supplied_draft(run: StoredRun, record: Mapping[str, object]) -> Draft:
-    when = clean(str(record["semantic_description"]), 240) or _when(run)
-    return Draft("script", "run", ProcedureData.model_construct(None, **record), when)
-
-
 def _lesson(run: StoredRun, analysis: Analysis) -> list[Draft]:
-    """Returns the draft of the fix or of the failure lesson that the analyst found, if any."""
+    """Returns the draft of the fix or of the failure lesson in an analysis; empty without a lesson."""
     if analysis.lesson is None:
         return []
     kind: Literal["script", "failure_lesson"] = "script" if analysis.kind == "learned_fix" else "failure_lesson"
     failure, calls = analysis.subject, run.calls
     about = [] if failure is None else [calls[failure.failed[-1] if failure.succeeded is None else failure.succeeded]]
-    return [Draft(kind, analysis.origin, analysis.lesson, _when(run), task_type=clean(task_type(about), 200))]
-
-
-def _when(run: StoredRun) -> str:
-    return trigger(run.task, run.calls, "abstract")
+    when = trigger(run.task, run.calls, "abstract")
+    return [Draft(kind, analysis.origin, analysis.lesson, when, task_type=clean(task_type(about), 200))]

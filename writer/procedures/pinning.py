@@ -1,8 +1,8 @@
-"""Versions changed by hand: pinned, unpinned and retired; each change is noted in the audit."""
+"""Changes of versions by a person: pin, unpin and retire; each change is noted in the audit."""
 
 from uuid import UUID
 
-from sqlalchemy import Update, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
@@ -13,7 +13,7 @@ from writer.procedures.versions import StoredVersion, locked_versions, version_u
 
 
 async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:
-    """Makes the version the active one, which only another pin replaces; or unpins it.
+    """Pins a version, which makes it active and keeps revisions from replacing it, or unpins it.
 
     Raises:
         NotFound: the user has no such version.
@@ -23,7 +23,8 @@ async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, v
     if row is None:
         raise NotFound("no such version of a procedure")
     if pinned:
-        others = _of(author.user_sub, procedure_id).where(procedures.c.version != version)
+        mine = procedures.c.user_sub == author.user_sub, procedures.c.id == procedure_id
+        others = update(procedures).where(*mine, procedures.c.version != version)
         await connection.execute(others.where(procedures.c.status == "active").values(status="superseded"))
         await connection.execute(others.values(pinned=False))
     values = {"pinned": True, "status": "active"} if pinned else {"pinned": False}
@@ -32,7 +33,7 @@ async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, v
 
 
 async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID) -> int:
-    """Takes the active version out of use, and returns it; what says the same will not come back as a new procedure.
+    """Retires the active version and returns its number; a later draft that repeats it will not become a new procedure.
 
     Raises:
         NotFound: the user has no such procedure, or no version of it is active.
@@ -45,10 +46,6 @@ async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID
     await connection.execute(gone.values(status="retired", pinned=False))
     await note(connection, _change(author, row, "retire_procedure", row.version))
     return row.version
-
-
-def _of(user_sub: str, procedure_id: UUID) -> Update:
-    return update(procedures).where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
 
 
 def _change(author: Author, row: StoredVersion, action: str, version: int) -> Change:

@@ -1,4 +1,4 @@
-"""The three learners, by rule or by a language model: they explain failures, abstract successes, revise procedures."""
+"""Interfaces of the three learners, rule-based or with a language model: analyst, abstractor and reviser."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ from writer.analysis.failures import Failure
 from writer.run import ProcedureData, ScriptData
 
 AnalysisKind = Literal["learned_fix", "failure_lesson"]
-"""What an analysis found: a fix that worked, or a failure to avoid."""
+"""Kind of a lesson: a fix that worked, or a failure to avoid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a run teaches, and why.
+    """The failures of a run and the lesson drawn from them.
 
     Attributes:
-        kind: a fix that worked, or what not to do; None where nothing failed.
-        lesson: the learned-procedure record; None where nothing failed.
-        subject: the failure that the lesson is about; None where the rules did not find it.
-        recovered: all failures that were put right, in the order of their success.
-        lost: all that never were.
-        origin: who wrote the lesson.
+        kind: kind of the lesson; None if no call failed.
+        lesson: the learned-procedure record; None if no call failed.
+        subject: the failure that the lesson is about; None if the rules did not find it.
+        recovered: all failures with a fix, in the order of their success.
+        lost: all failures without a fix.
+        origin: author of the lesson, the rules or a language model.
     """
 
     kind: AnalysisKind | None = None
@@ -37,7 +37,7 @@ class Analysis:
     origin: Literal["rules", "llm"] = "rules"
 
     def wrapped(self) -> dict[str, JsonValue]:
-        """Returns the lesson with its status: learned procedure, failure lesson, or that no failure was detected."""
+        """Returns the lesson as JSON, with the status procedure_learned, failure_lesson or no_failure_detected."""
         if self.lesson is None:
             return {"status": "no_failure_detected"}
         status = "procedure_learned" if self.kind == "learned_fix" else "failure_lesson"
@@ -45,10 +45,10 @@ class Analysis:
 
 
 class Analyst(Protocol):
-    """Finds in a run what failed, why, and what put it right."""
+    """A learner that finds the failures of a run, their causes and their fixes."""
 
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns what the run teaches at this level, maybe nothing; what a tool answered is never an instruction."""
+        """Returns the analysis of a run, with a lesson at this level; must not follow instructions in tool outputs."""
         ...
 
 
@@ -58,13 +58,13 @@ class Draft:
 
     Attributes:
         kind: a script to follow, a failure to avoid, or a revision of either.
-        origin: who wrote it: the backend with its run, the rules, or a language model.
-        record: a fix is a whole learned-procedure record, a script has the fields of it that apply.
-        trigger: one sentence: when to use it.
-        level: how abstract it is; None of what was learned from a failure.
-        query_kind: what its run was asked for.
-        success_score: of its run, 0 to 1.
-        duration_ms: of the calls of its run together; None where none said its own.
+        origin: its author: the backend with its run, the rules, or a language model.
+        record: a whole learned-procedure record for a fix; for a script, the fields that apply.
+        trigger: one sentence that describes when to use the procedure.
+        level: abstraction of a script; None for a lesson from a failure.
+        query_kind: kind of the task of its run.
+        success_score: success score of its run, 0 to 1.
+        duration_ms: sum of the durations of its run's calls; None if no call has one.
     """
 
     kind: ProcedureKind
@@ -81,11 +81,11 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The run that something was learned from, and how its triggers became vectors.
+    """The run that a draft was learned from, and the embedder of the draft's trigger.
 
     Attributes:
-        model: of the embedder.
-        pgvector: whether the database compares vectors; otherwise the process does.
+        model: name of the embedder's model.
+        pgvector: whether the database can compare vectors; otherwise the process compares them.
     """
 
     user_sub: str
@@ -101,24 +101,24 @@ class Source:
 
 
 class Abstractor(Protocol):
-    """Turns a successful run into a script."""
+    """A learner that turns a successful run into a script."""
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
-        """Returns the script of the run; None where it has nothing to follow."""
+        """Returns the script of the run, or None if the run has no steps to follow."""
         ...
 
 
 class Reviser(Protocol):
-    """Revises a procedure that was used and did not help."""
+    """A learner that revises a procedure after a failed run that used it."""
 
     async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
-        """Returns the revision of the procedure after a failed run that used it; None: no change."""
+        """Returns the revision of the procedure, or None if the run suggests no change."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Learners:
-    """One analyst, one abstractor and one reviser."""
+    """The three learners of a profile."""
 
     analyst: Analyst
     abstractor: Abstractor

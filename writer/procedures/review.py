@@ -1,4 +1,4 @@
-"""What a person found a version of a procedure to be; the newest review of a version counts, and each is noted."""
+"""Reviews of a version of a procedure by a person; the newest one counts, and each is noted in the audit."""
 
 from dataclasses import asdict, dataclass
 from uuid import UUID
@@ -19,7 +19,13 @@ REVIEWS = Counter("casebank_procedure_reviews_total", "Reviews of procedures by 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A verdict on a version, and why; the note is redacted already. None: not said."""
+    """A person's verdict on a version.
+
+    Attributes:
+        note: the reasons, redacted already.
+        root_cause_right: whether the root cause is right; None if the reviewer did not answer.
+        steps_complete: whether the steps are complete; None if the reviewer did not answer.
+    """
 
     verdict: ReviewVerdict
     note: str = ""
@@ -28,26 +34,33 @@ class Review:
 
 
 async def review(
-    connection: AsyncConnection, author: Author, procedure_id: UUID, version: int | None, said: Review
+    connection: AsyncConnection, author: Author, procedure_id: UUID, version: int | None, opinion: Review
 ) -> int:
-    """Stores the review in place of an earlier one, and returns which version it is of; None: the active one.
+    """Stores the review of a version in place of an earlier one, and returns the number of the version.
+
+    Args:
+        connection: a transaction as the user.
+        author: the reviewer.
+        procedure_id: the procedure.
+        version: the version; None for the active one.
+        opinion: the review.
 
     Raises:
         NotFound: the user has no such version.
     """
     mine = procedures.c.user_sub == author.user_sub, procedures.c.id == procedure_id
     which = procedures.c.status == "active" if version is None else procedures.c.version == version
-    asked = select(procedures.c.version, procedures.c.agent_key).where(*mine, which).with_for_update()
-    row = (await connection.execute(asked)).one_or_none()
+    query = select(procedures.c.version, procedures.c.agent_key).where(*mine, which).with_for_update()
+    row = (await connection.execute(query)).one_or_none()
     if row is None:
         raise NotFound("no version of this procedure is active" if version is None else "no such version")
-    values = {**asdict(said), "actor": author.actor}
+    values = {**asdict(opinion), "actor": author.actor}
     key = {"user_sub": author.user_sub, "procedure_id": procedure_id, "version": row.version}
     stored = insert(procedure_reviews).values({**key, **values})
     newer = stored.on_conflict_do_update(index_elements=list(key), set_={**values, "created_at": func.now()})
     await connection.execute(newer)
     owner = author.user_sub, row.agent_key
-    change = Change.of(owner, author.actor, "review_procedure", procedure_id, version=row.version, verdict=said.verdict)
-    await note(connection, change)
-    REVIEWS.labels(said.verdict).inc()
+    details = {"version": row.version, "verdict": opinion.verdict}
+    await note(connection, Change.of(owner, author.actor, "review_procedure", procedure_id, **details))
+    REVIEWS.labels(opinion.verdict).inc()
     return int(row.version)

@@ -1,4 +1,4 @@
-"""Stores what a run teaches: a new procedure, one more run of a known one, or the next version of one."""
+"""Storage of versions: a new procedure, one more run of a known procedure, or the next version of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from sqlalchemy import Update, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database.rows import AnyRow, Rows
+from retrieval.database.rows import Rows
 from retrieval.pages.listing import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
@@ -26,14 +26,14 @@ LEARNED = Counter("casebank_procedures_learned_total", "New procedures and revis
 
 MOST_SOURCES = 200
 MEASURES = ("query_kind", "success_score", "duration_ms")
-"""What a version keeps of the run that it was learned from; a revision keeps its parent's."""
+"""Columns of a version that describe the run it was learned from; a revision keeps those of its parent."""
 
 _ACTOR = "worker"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A stored version of a procedure, as far as a change of it asks."""
+    """A stored version of a procedure, with the columns that changes of it need."""
 
     id: UUID
     version: int
@@ -45,9 +45,9 @@ class StoredVersion:
 
 
 async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
-    """Stores the draft as a procedure, or counts one more run of a known procedure that says the same.
+    """Stores a draft as a new procedure, or counts one more run for the stored procedure that it repeats.
 
-    A procedure that was retired by hand stays retired, and counts the run as well. The caller holds the profile's lock.
+    A retired procedure stays retired and counts the run as well. The caller must hold the profile's lock.
     """
     known = await find_duplicate(connection, source, draft, vector)
     if known is None:
@@ -68,9 +68,9 @@ async def add(connection: AsyncConnection, source: Source, draft: Draft, vector:
 async def revise(
     connection: AsyncConnection, source: Source, used: UsedVersion, draft: Draft, vector: UnitVector | None
 ) -> None:
-    """Stores the draft as the next version of the procedure that the run used, in its place.
+    """Stores a revision as the next version of the procedure, active in place of the version that the run used.
 
-    Nothing happens if that version is pinned, or no longer active, or if the same revision was rolled back before.
+    Does nothing if that version is pinned or no longer active, or if the procedure had the same record before.
     """
     rows = await locked_versions(connection, source.user_sub, used.id)
     parent = next((row for row in rows if row.version == used.version), None)
@@ -86,7 +86,7 @@ async def revise(
 
 
 async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> list[StoredVersion]:
-    """Returns every version of the procedure, the newest first; nobody changes them until the transaction ends."""
+    """Returns every version of the procedure, the newest first, and locks them until the transaction ends."""
     rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update(of=procedures))
     return [StoredVersion(*(getattr(row, field.name) for field in fields(StoredVersion))) for row in rows]
 
@@ -95,12 +95,18 @@ async def revisable(
     connection: AsyncConnection, user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]
 ) -> list[UsedVersion]:
     """Returns the active versions of these procedures that a failed run may revise, in the order of their ids."""
-    rows = await connection.execute(used_versions(user_sub, agent_key, procedure_ids))
-    return [_as_used(row) for row in rows]
+    versions = []
+    for row in await connection.execute(used_versions(user_sub, agent_key, procedure_ids)):
+        model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
+        record = model.model_construct(**row.record)
+        draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
+        draft = replace(draft, **{name: getattr(row, name) for name in MEASURES})
+        versions.append(UsedVersion(row.id, row.version, draft))
+    return versions
 
 
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement for the active versions of these procedures that a failure may revise."""
+    """Returns the statement for the active versions of these procedures that a failed run may revise."""
     names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level", *MEASURES)
     return (
         select(*(procedures.c[name] for name in names))
@@ -116,17 +122,8 @@ def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) 
     )  # at most one version of each is active
 
 
-def _as_used(row: AnyRow) -> UsedVersion:
-    """Returns the stored version as the draft that it once was."""
-    model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
-    record = model.model_construct(**row.record)
-    draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
-    draft = replace(draft, **{name: getattr(row, name) for name in MEASURES})
-    return UsedVersion(row.id, row.version, draft)
-
-
 def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
-    """Returns the update of one version, still without its values."""
+    """Returns the update statement for one version, without values."""
     return update(procedures).where(
         procedures.c.user_sub == user_sub, procedures.c.id == procedure_id, procedures.c.version == version
     )
@@ -135,7 +132,7 @@ def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
 async def roll_back(
     connection: AsyncConnection, user_sub: str, procedure_id: UUID, version: int, parent_version: int | None
 ) -> None:
-    """Takes the version out of use; the one that it superseded, if there is one still, is active again."""
+    """Marks a version as rolled back, and makes the parent that it superseded active again, if it is still there."""
     await connection.execute(version_update(user_sub, procedure_id, version).values(status="rolled_back"))
     if parent_version is not None:
         parent = version_update(user_sub, procedure_id, parent_version)
@@ -143,7 +140,7 @@ async def roll_back(
 
 
 def searched_text(draft: Draft) -> str:
-    """Returns what keywords find a procedure by."""
+    """Returns the text of a procedure that keyword search reads."""
     lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
     return "\n".join(lines)[:MAX_SEARCH_TEXT_CHARS]
 

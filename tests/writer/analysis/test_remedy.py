@@ -2,13 +2,13 @@
 
 from tests.writer.runs import FAILED, call
 from writer.analysis.calls import calls_in
-from writer.analysis.failures import Found, find
+from writer.analysis.failures import RunFailures, find
 from writer.analysis.remedy import called_first, listed, remedy, tool_name
 
 CARD = "card_9"
 
 
-def found(*calls: object) -> Found:
+def found(*calls: object) -> RunFailures:
     return find(calls_in(calls), (), succeeded=True)
 
 

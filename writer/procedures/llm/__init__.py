@@ -1,1 +1,1 @@
-"""A language model in place of the rules: the digest it reads, the answers it gives, the tokens it may use."""
+"""Learners that use a language model: the digest it reads, its answers, and its token budget."""

@@ -1,4 +1,4 @@
-"""The forms of a language model's answers, and what of an answer may be stored."""
+"""Schemas of a language model's answers, and the form in which an answer may be stored."""
 
 from collections.abc import Mapping
 from typing import Annotated, Generic, Literal, Self, TypeVar
@@ -29,7 +29,7 @@ class Lesson(Strict):
 
 
 class Script(Strict):
-    """The abstractor's answer."""
+    """The abstractor's answer: a script, or that the run has no steps to follow."""
 
     status: Literal["script", "nothing_to_follow"]
     data: ScriptData | None
@@ -45,7 +45,7 @@ class Script(Strict):
 
 
 class Revision(Strict, Generic[Record]):
-    """The reviser's answer, about a record of the same form as the one it revises."""
+    """The reviser's answer: a record of the same form as the one it revises, or that no change is needed."""
 
     status: Literal["revised", "nothing_to_say"]
     data: Record | None
@@ -59,23 +59,23 @@ class Revision(Strict, Generic[Record]):
 
 
 _DONE = ("procedure_name", "successful_intervention", "learned_procedure_steps")
-"""The fields of a record that tell an agent what to do."""
+"""Fields of a record that an agent follows."""
 
 
 def instructions_in(shown: Mapping[str, JsonValue]) -> list[str]:
-    """Returns the texts of an answer that say what to do, and when."""
+    """Returns the texts of an answer that an agent follows: the trigger and the fields of _DONE."""
     data = shown.get("data")
     fields = data if isinstance(data, dict) else {}
     return texts_in([shown.get("trigger"), *(fields.get(name) for name in _DONE)])
 
 
 def texts_in(value: JsonValue) -> list[str]:
-    """Returns every text in the value, in its order; keys are none."""
+    """Returns every text in a JSON value, in order, without keys."""
     return [part for part in parts(value) if isinstance(part, str)]
 
 
 def storable(shown: JsonValue) -> JsonValue:
-    """Returns an answer as it may be stored: each text in one line, and nothing in it that looks like a secret."""
+    """Returns an answer as it may be stored: each text in one line, with secrets redacted."""
     return redact(_in_lines(shown))[0]
 
 

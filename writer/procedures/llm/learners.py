@@ -1,13 +1,12 @@
-"""The learners that ask a language model: it explains failures, abstracts successes, revises what did not help.
+"""The learners that use a language model: analyst, abstractor and reviser.
 
-Each falls back on the rule-based learner whenever the model has no usable answer: it is down, its answer does not have
-the form asked for, the day's tokens are used up, or the answer follows an instruction in a tool's output.
+Each falls back on the rule-based learner if the model has no usable answer: the model is down, its answer does not
+match the schema, the day's tokens are used up, or the answer follows an instruction in a tool's output.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 from prometheus_client import Counter
 from pydantic import JsonValue, ValidationError
@@ -21,7 +20,7 @@ from writer.procedures.llm.injection import follows_injection, injected_words
 from writer.procedures.llm.prompts import ABSTRACT, ANALYSE, LEVELS, REVISE
 from writer.procedures.llm.run_digest import RunDigest, digest_of, evidence
 from writer.procedures.llm.token_budget import Account
-from writer.procedures.ports import Abstractor, Analysis, Analyst, Draft, Learners, Reviser
+from writer.procedures.ports import Abstractor, Analysis, AnalysisKind, Analyst, Draft, Learners, Reviser
 from writer.profiles import Profile
 from writer.run import ProcedureData, ScriptData
 
@@ -32,7 +31,11 @@ FALLBACKS = Counter(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """A model that reads runs; an answer that follows an injected instruction is discarded."""
+    """A model that reads runs; an answer that follows an injected instruction is discarded.
+
+    Attributes:
+        purpose: label of the metrics.
+    """
 
     model: Model
     purpose: LlmPurpose
@@ -45,11 +48,18 @@ class _Reader:
         form: type[Answer],
         trusted: Sequence[str] = (),
     ) -> Answer | None:
-        """Returns the model's answer, or None where there is none that may be used.
+        """Returns the model's answer as it may be stored, or None without a usable answer.
+
+        Args:
+            instructions: the prompt.
+            run: the digest that the model reads.
+            more: further fields of the model's input.
+            form: the schema of the answer.
+            trusted: texts whose words are no evidence of an injection.
 
         Raises:
-            UserErased: the user was erased meanwhile.
-            DatabaseUnavailable: the call could not be written down.
+            UserErased: the user was erased in the meantime.
+            DatabaseUnavailable: the call could not be added to the token account.
         """
         try:
             answer = (await self.model.ask(instructions, {**run.as_json(), **more}, form)).answer
@@ -62,49 +72,44 @@ class _Reader:
             return None
         try:
             return form.model_validate(storable(shown))
-        except ValidationError:  # a field is empty now that what must not be stored is taken out
+        except ValidationError:  # redaction left a required field empty
             FALLBACKS.labels(self.purpose, "empty").inc()
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class LlmAnalyst:
-    """Asks a model what went wrong, with what the rules found as evidence."""
+    """Analyst that asks a model for the lesson of a run, with the failures found by rule as evidence."""
 
     model: Model
     by_rule: Analyst
 
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns what the run teaches, by the model or else by the rules; see the port."""
-        found = await self.by_rule.analyse(run, level)
+        """Returns the analysis with the model's lesson, or else with that of the rules; see `Analyst`."""
+        rules = await self.by_rule.analyse(run, level)
         if not run.tool_traces and not run.turns:
-            return found
-        trusted = [] if found.lesson is None else texts_in(found.lesson.model_dump(mode="json"))
-        reader, more = _Reader(self.model, "analyse"), {"evidence": evidence(found)}
-        answer = await reader.ask(ANALYSE, digest_of(run, found), more, Lesson, trusted)
-        return found if answer is None else _analysis(answer, found)
-
-
-def _analysis(answer: Lesson, found: Analysis) -> Analysis:
-    if answer.status == "no_failure_detected":
-        return replace(found, kind=None, lesson=None, subject=None, origin="llm")
-    kind: Literal["learned_fix", "failure_lesson"] = (
-        "learned_fix" if answer.status == "procedure_learned" else "failure_lesson"
-    )
-    return replace(
-        found, kind=kind, lesson=answer.data, subject=found.subject if found.kind == kind else None, origin="llm"
-    )
+            return rules
+        trusted = [] if rules.lesson is None else texts_in(rules.lesson.model_dump(mode="json"))
+        reader, more = _Reader(self.model, "analyse"), {"evidence": evidence(rules)}
+        answer = await reader.ask(ANALYSE, digest_of(run, rules), more, Lesson, trusted)
+        if answer is None:
+            return rules
+        if answer.status == "no_failure_detected":
+            return replace(rules, kind=None, lesson=None, subject=None, origin="llm")
+        kind: AnalysisKind = "learned_fix" if answer.status == "procedure_learned" else "failure_lesson"
+        subject = rules.subject if rules.kind == kind else None
+        return replace(rules, kind=kind, lesson=answer.data, subject=subject, origin="llm")
 
 
 @dataclass(frozen=True, slots=True)
 class LlmAbstractor:
-    """Asks a model for the script of a successful run."""
+    """Abstractor that asks a model for the script of a successful run."""
 
     model: Model
     by_rule: Abstractor
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
-        """Returns the script, by the model or else by the rules; see the port."""
+        """Returns the model's script, or else that of the rules; see `Abstractor`."""
         reader = _Reader(self.model, "abstract")
         answer = await reader.ask(f"{ABSTRACT}{LEVELS[level]}", digest_of(run, Analysis()), {}, Script)
         if answer is None:
@@ -116,17 +121,20 @@ class LlmAbstractor:
 
 @dataclass(frozen=True, slots=True)
 class LlmReviser:
-    """Asks a model what to change of a procedure that did not help."""
+    """Reviser that asks a model for changes of a procedure that a failed run used."""
 
     model: Model
     by_rule: Reviser
 
     async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
-        """Returns the revision, by the model or else by the rules; see the port."""
+        """Returns the model's revision, or else that of the rules; see `Reviser`."""
         before = used.record.model_dump(mode="json")
         more: dict[str, JsonValue] = {"used": before, "analysis": analysis.wrapped(), "evidence": evidence(analysis)}
-        reader, form = _Reader(self.model, "revise"), _revision_of(used.record)
-        answer = await reader.ask(REVISE, digest_of(run, analysis), more, form, [*texts_in(before), used.trigger])
+        form: type[Revision[ProcedureData] | Revision[ScriptData]] = (
+            Revision[ProcedureData] if isinstance(used.record, ProcedureData) else Revision[ScriptData]
+        )
+        reader, trusted = _Reader(self.model, "revise"), [*texts_in(before), used.trigger]
+        answer = await reader.ask(REVISE, digest_of(run, analysis), more, form, trusted)
         if answer is None:
             return await self.by_rule.revise(used, run, analysis)
         if answer.data is None:
@@ -134,13 +142,9 @@ class LlmReviser:
         return replace(used, kind="revision", origin="llm", record=answer.data, trigger=answer.trigger)
 
 
-def _revision_of(record: ProcedureData | ScriptData) -> type[Revision[ProcedureData]] | type[Revision[ScriptData]]:
-    return Revision[ProcedureData] if isinstance(record, ProcedureData) else Revision[ScriptData]
-
-
 @dataclass(frozen=True, slots=True)
 class LlmLearners:
-    """Makes the learners of a profile, which ask the model on its token budget and fall back on the rules."""
+    """Factory of a profile's learners, which use the model within the token budget and fall back on the rules."""
 
     model: Model
     account: Account
@@ -148,9 +152,9 @@ class LlmLearners:
 
     def __call__(self, profile: Profile) -> Learners:
         """Returns the profile's learners."""
-        asked = partial(self.account.model, self.model, profile)
+        metered = partial(self.account.model, self.model, profile)
         return Learners(
-            analyst=LlmAnalyst(asked("analyse"), self.by_rule.analyst),
-            abstractor=LlmAbstractor(asked("abstract"), self.by_rule.abstractor),
-            reviser=LlmReviser(asked("revise"), self.by_rule.reviser),
+            analyst=LlmAnalyst(metered("analyse"), self.by_rule.analyst),
+            abstractor=LlmAbstractor(metered("abstract"), self.by_rule.abstractor),
+            reviser=LlmReviser(metered("revise"), self.by_rule.reviser),
         )

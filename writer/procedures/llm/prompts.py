@@ -1,4 +1,4 @@
-"""What a language model is asked to do: to analyse, to abstract at a level, to revise, and to summarise."""
+"""Prompts for a language model: analyse a run, abstract it at a level, revise a procedure, summarise a session."""
 
 from retrieval.tables.kinds import AbstractionLevel
 

@@ -1,4 +1,4 @@
-"""The digest of a run that a language model reads: a bounded part of it, with the failed calls first of all."""
+"""The digest of a run that a language model reads: a bounded part, in which failed calls have priority."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from writer.analysis.failures import Failure
 from writer.procedures.ports import Analysis
 
 TASK_CHARS = 2_000
-GIVEN_CHARS = 600
+ARGUMENT_CHARS = 600
 OUTPUT_CHARS = 600
 TURN_CHARS = 400
 PLAN_CHARS = 200
@@ -25,18 +25,18 @@ MOST_FAILURES = 5
 
 @dataclass(frozen=True, slots=True)
 class DigestCall:
-    """A call in the digest, cut to its bounds."""
+    """A call in the digest, with arguments and output as shortened texts."""
 
     index: int
     tool: str
-    given: str
+    arguments: str
     output: str
     status: str
 
 
 @dataclass(frozen=True, slots=True)
 class DigestTurn:
-    """A message of the conversation in the digest."""
+    """A message of the conversation in the digest, shortened."""
 
     role: str
     content: str
@@ -44,7 +44,7 @@ class DigestTurn:
 
 @dataclass(frozen=True, slots=True)
 class RunDigest:
-    """All that a model reads of a run."""
+    """The part of a run that a model reads."""
 
     task: str
     outcome: str
@@ -53,7 +53,7 @@ class RunDigest:
     turns: Sequence[DigestTurn]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Returns it as JSON."""
+        """Returns the digest as JSON for the model's input."""
         return {
             "task": self.task,
             "outcome": self.outcome,
@@ -62,7 +62,7 @@ class RunDigest:
                 {
                     "call": call.index,
                     "tool": call.tool,
-                    "input": call.given,
+                    "input": call.arguments,
                     "status": call.status,
                     "output": call.output,
                 }
@@ -73,19 +73,23 @@ class RunDigest:
 
 
 def digest_of(run: StoredRun, analysis: Analysis) -> RunDigest:
-    """Returns the digest: the calls of failures that the rules found, then the latest, in the order of the run."""
+    """Returns the digest of a run, with the calls of the failures in the analysis, then the latest, in their order."""
     traces = list(islice(run.tool_traces, MOST_CALLS))
     return RunDigest(
         task=beginning(run.task, TASK_CHARS),
         outcome=run.outcome,
         plan=[beginning(step, PLAN_CHARS) for step in run.plan[:MOST_STEPS]],
         calls=[_call(index, traces[index]) for index in _chosen_calls(analysis, len(traces))],
-        turns=[_turn(turn) for turn in list(run.turns)[-MOST_DIGEST_TURNS:] if isinstance(turn, Mapping)],
+        turns=[
+            DigestTurn(beginning(str(turn.get("role", "")), PLAN_CHARS), glimpse(turn.get("content"))[:TURN_CHARS])
+            for turn in list(run.turns)[-MOST_DIGEST_TURNS:]
+            if isinstance(turn, Mapping)
+        ],
     )
 
 
 def evidence(analysis: Analysis) -> JsonValue:
-    """Returns the failures that the rules found, by the numbers of their calls."""
+    """Returns the failures in an analysis as JSON for the model, with the numbers of their calls."""
     return {
         "put_right": [_failure(failure) for failure in analysis.recovered[:MOST_FAILURES]],
         "never_put_right": [_failure(failure) for failure in analysis.lost[:MOST_FAILURES]],
@@ -103,7 +107,7 @@ def _failure(failure: Failure) -> JsonValue:
 
 
 def _chosen_calls(analysis: Analysis, count: int) -> list[int]:
-    """Returns the indices of the calls in the digest, rising."""
+    """Returns the indices of the calls in the digest, rising: those of failures, then the latest."""
     chosen: dict[int, None] = {}
     for failure in [*analysis.recovered[:MOST_FAILURES], *analysis.lost[:MOST_FAILURES]]:
         ends = [*failure.failed[-2:], *([] if failure.succeeded is None else [failure.succeeded])]
@@ -115,18 +119,12 @@ def _chosen_calls(analysis: Analysis, count: int) -> list[int]:
 def _call(index: int, trace: object) -> DigestCall:
     if not isinstance(trace, Mapping):
         return DigestCall(index, "", "", beginning(glimpse(trace), OUTPUT_CHARS), "")
+    arguments = trace.get("input")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
     return DigestCall(
         index=index,
         tool=beginning(str(trace.get("tool", "")), PLAN_CHARS),
-        given=beginning(_as_text(trace.get("input")), GIVEN_CHARS),
+        arguments=beginning(text, ARGUMENT_CHARS),
         output=glimpse(trace.get("output"))[:OUTPUT_CHARS],
         status=beginning(str(trace.get("status", "")), PLAN_CHARS),
     )
-
-
-def _turn(turn: Mapping[str, object]) -> DigestTurn:
-    return DigestTurn(beginning(str(turn.get("role", "")), PLAN_CHARS), glimpse(turn.get("content"))[:TURN_CHARS])
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

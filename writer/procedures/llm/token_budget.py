@@ -1,4 +1,4 @@
-"""A profile's token budget for language models: so much a day, with an account of every call."""
+"""A profile's daily token budget for language models, with an account of every call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,57 +26,55 @@ TOKENS = Counter("casebank_llm_tokens_total", "Tokens that language models read 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account of all profiles' calls.
+    """The token account of all profiles.
 
     Attributes:
-        tokens_per_day: of a profile that has no number of its own.
+        tokens_per_day: budget of a profile without a setting of its own.
     """
 
     database: Database
     tokens_per_day: int
 
     def model(self, model: Model, profile: Profile, purpose: LlmPurpose) -> Model:
-        """Returns the model, metered by the profile's budget."""
+        """Returns the model with its calls limited by the profile's budget and added to the account."""
         return _Metered(self, model, profile, purpose)
 
 
 @dataclass(frozen=True, slots=True)
 class _Metered:
-    """A model that is asked only while the profile has tokens left; each call is added to the account.
+    """A model that answers only while the profile has tokens left; each call is added to the account.
 
-    Calls at the same moment do not see each other's tokens, so a day may end over its budget by what was under way.
+    Concurrent calls do not see each other's tokens, so a day may exceed its budget by the calls in progress.
     """
 
     account: Account
-    asked: Model
+    inner: Model
     profile: Profile
     purpose: LlmPurpose
 
     async def ask(self, instructions: str, material: JsonValue, answer: type[Answer]) -> Reply[Answer]:
-        """Returns the model's answer; see the port.
+        """Returns the model's answer; see `retrieval.ports.Model`.
 
         Raises:
-            ModelBudgetSpent: nobody was asked.
-            UserErased: also after an answer came, which then must not be kept.
-            DatabaseUnavailable: see Database.as_user.
+            ModelBudgetSpent: the budget is used up, and the model was not called.
+            UserErased: the user was erased, maybe after the model answered; the answer must not be kept.
+            DatabaseUnavailable: the account cannot be read or written.
         """
-        if await self._left() <= 0:
+        statement = left(self.profile.user_sub, self.profile.agent_key, self.account.tokens_per_day)
+        async with self.account.database.as_user(self.profile.user_sub, self.profile.seen_at) as connection:
+            tokens = int((await connection.execute(statement)).scalar_one())
+        if tokens <= 0:
             CALLS.labels(self.purpose, ModelBudgetSpent.why).inc()
             raise ModelBudgetSpent("the profile's tokens of the day are used up")
         try:
-            reply = await self.asked.ask(instructions, material, answer)
+            reply = await self.inner.ask(instructions, material, answer)
         except ModelError as error:
-            await self._write_down(error.tokens, error.why)
+            await self._record(error.tokens, error.why)
             raise
-        await self._write_down(reply.tokens, None)
+        await self._record(reply.tokens, None)
         return reply
 
-    async def _left(self) -> int:
-        statement = left(self.profile.user_sub, self.profile.agent_key, self.account.tokens_per_day)
-        async with self.account.database.as_user(self.profile.user_sub, self.profile.seen_at) as connection:
-            return int((await connection.execute(statement)).scalar_one())
-
-    async def _write_down(self, tokens: Tokens, failure: str | None) -> None:
+    async def _record(self, tokens: Tokens, failure: str | None) -> None:
         CALLS.labels(self.purpose, failure or "answered").inc()
         TOKENS.labels(self.purpose, "prompt").inc(tokens.prompt)
         TOKENS.labels(self.purpose, "completion").inc(tokens.completion)
@@ -86,12 +84,12 @@ class _Metered:
 
 
 def today() -> ColumnElement[date]:
-    """Returns the day of the transaction, in UTC."""
+    """Returns the SQL expression for the day of the transaction, in UTC."""
     return cast(func.timezone("UTC", func.now()), Date)
 
 
 def left(user_sub: str, agent_key: str, tokens_per_day: int) -> Select[int]:
-    """Returns the statement for how many tokens the profile has left today; negative when it used more."""
+    """Returns the statement for the tokens that the profile has left today; negative after an overrun."""
     own = select(profiles.c.llm_tokens_per_day).where(
         profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
     )
@@ -121,7 +119,7 @@ def add(profile: Profile, purpose: LlmPurpose, tokens: Tokens, *, failures: int)
 
 
 def by_day(user_sub: str, agent_key: str, days: int) -> Rows:
-    """Returns the statement for the account of the last ``days`` days, today's first."""
+    """Returns the statement for the profile's account of the last ``days`` days, the newest first."""
     shown: Sequence[str] = ("day", "purpose", "calls", "failures", "prompt_tokens", "completion_tokens")
     return (
         select(*(llm_usage.c[name] for name in shown))

@@ -1,1 +1,1 @@
-"""The learners that need no model: failures explained, successes abstracted, procedures revised, all by rule."""
+"""Rule-based learners, which need no language model: analyst, abstractor and reviser."""

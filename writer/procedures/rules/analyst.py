@@ -1,4 +1,4 @@
-"""The rule-based analyst: finds the failures of a run, and writes the lesson of the most instructive one."""
+"""The rule-based analyst, which finds the failures of a run and writes the lesson of the most instructive one."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,22 +13,23 @@ from writer.procedures.rules.fix_text import failure_lesson, learned_fix
 
 @dataclass(frozen=True, slots=True)
 class RuleAnalyst:
-    """Analyses a run's calls and turns; pure, deterministic, linear in their number."""
+    """Analyst by fixed rules over a run's calls and turns; pure, deterministic, linear in their number."""
 
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns what the run teaches, worked out beside the event loop."""
+        """Returns the analysis of a run, computed in a thread beside the event loop; see `explain`."""
         return await asyncio.to_thread(explain, run, level)
 
 
 def explain(run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-    """Returns the run's failures, with the lesson of its most instructive fix, or else of a failure without one."""
-    found = find(run.calls, run.turns, succeeded=run.outcome == "success", concrete=level == "concrete")
-    if found.recovered:
-        subject = min(found.recovered, key=_fix_order)
-        return Analysis("learned_fix", learned_fix(run, found, subject), subject, found.recovered, found.lost)
-    if found.lost:
-        subject = max(found.lost, key=lambda failure: (len(failure.failed), failure.failed[-1]))
-        return Analysis("failure_lesson", failure_lesson(run, found, subject), subject, (), found.lost)
+    """Returns the run's failures with one lesson: its most instructive fix, or else its most frequent failure."""
+    failures = find(run.calls, run.turns, succeeded=run.outcome == "success", concrete=level == "concrete")
+    if failures.recovered:
+        subject = min(failures.recovered, key=_fix_order)
+        lesson = learned_fix(run, failures, subject)
+        return Analysis("learned_fix", lesson, subject, failures.recovered, failures.lost)
+    if failures.lost:
+        subject = max(failures.lost, key=lambda failure: (len(failure.failed), failure.failed[-1]))
+        return Analysis("failure_lesson", failure_lesson(run, failures, subject), subject, (), failures.lost)
     return Analysis()
 
 
@@ -42,9 +43,10 @@ _KINDS_BY_VALUE: tuple[FixKind, ...] = (
 
 
 def _fix_order(failure: Failure) -> tuple[int | bool, ...]:
-    """Returns a sort key, smaller for what teaches more.
+    """Returns a sort key, smaller for a more instructive fix.
 
-    In this order: hard evidence, changed arguments, a call that changes something, few differences, an early failure.
+    Preferred are, in this order: hard evidence, changed arguments, a tool that changes state, few differences, and an
+    early failure.
     """
     soft = failure.evidence in {"complaint", "empty_output"}
     kind = _KINDS_BY_VALUE.index(failure.kind or "same_args_retry")

@@ -1,12 +1,12 @@
-"""The text of a learned-procedure record: what failed, why, and what to do or to avoid.
+"""The text of a learned-procedure record: the failure, its cause, and what to do or to avoid.
 
-Names, causes, interventions and steps are made of tool names, argument names, placeholders and the fixed list of
-causes; a tool's output appears only in the summary, as a sanitised quotation.
+Names, causes, interventions and steps consist of tool names, argument names, placeholders and the fixed list of causes;
+a tool's output appears only in the summary, as a sanitised quotation.
 """
 
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import Cause, cause_of, quoted
-from writer.analysis.failures import Failure, Found
+from writer.analysis.failures import Failure, RunFailures
 from writer.analysis.placeholders import abstract, clean, form, values_of
 from writer.analysis.remedy import MOST_NAMED, called_first, changed, instead, listed, remedy_text, tool_name
 from writer.run import ProcedureData
@@ -23,16 +23,16 @@ _EVIDENCE_TEXT = {
 }
 
 
-def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData:
-    """Returns the lesson of a failure that was put right."""
+def learned_fix(run: StoredRun, failures: RunFailures, failure: Failure) -> ProcedureData:
+    """Returns the record of a failure with a fix: when the failure occurs, and which calls fixed it."""
     tool, cause = tool_name(failure.tool), cause_of(failure.message)
     other = failure.kind == "other_tool"
-    what = instead(found, failure) if other else changed(failure)
+    what = instead(failures, failure) if other else changed(failure)
     how = f"What to call in place of {tool}" if other else f"How to get {tool} to work"
-    before = called_first(found, failure)
-    failed, success = found.calls[failure.failed[-1]], found.calls[failure.succeeded or 0]
-    shape, task = form(success.given, concrete=found.concrete), _task(run, failed, success)
-    wrong = form(failed.given, concrete=found.concrete)
+    before = called_first(failures, failure)
+    failed, success = failures.calls[failure.failed[-1]], failures.calls[failure.succeeded or 0]
+    shape, task = form(success.arguments, concrete=failures.concrete), _task(run, failed, success)
+    wrong = form(failed.arguments, concrete=failures.concrete)
     return ProcedureData(
         procedure_name=clean(f"{tool}: {_name(failure)} after {cause.name}", 200),
         semantic_description=clean(
@@ -40,7 +40,7 @@ def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData
             f"{_sentence(remedy_text(failure, before, what))}",
             STEP_CHARS,
         ),
-        initial_failure_summary=_summary(found, failure, cause),
+        initial_failure_summary=_summary(failures, failure, cause),
         identified_root_cause=clean(
             f"{_sentence(_root(failure, cause, before, what))} Judged by the order of the calls.", STEP_CHARS
         ),
@@ -55,11 +55,11 @@ def learned_fix(run: StoredRun, found: Found, failure: Failure) -> ProcedureData
     )
 
 
-def failure_lesson(run: StoredRun, found: Found, failure: Failure) -> ProcedureData:
-    """Returns the lesson of a failure that nothing put right: what not to do, and never a fix."""
+def failure_lesson(run: StoredRun, failures: RunFailures, failure: Failure) -> ProcedureData:
+    """Returns the record of a failure without a fix: a warning, which never claims a fix."""
     tool, cause = tool_name(failure.tool), cause_of(failure.message)
-    failed = found.calls[failure.failed[-1]]
-    shape = form(failed.given, concrete=found.concrete)
+    failed = failures.calls[failure.failed[-1]]
+    shape = form(failed.arguments, concrete=failures.concrete)
     went_on = run.outcome == "success"
     return ProcedureData(
         procedure_name=clean(f"Avoid: {tool} with {cause.name}", 200),
@@ -68,7 +68,7 @@ def failure_lesson(run: StoredRun, found: Found, failure: Failure) -> ProcedureD
             "and no later call of it in the run put that right.",
             STEP_CHARS,
         ),
-        initial_failure_summary=_summary(found, failure, cause),
+        initial_failure_summary=_summary(failures, failure, cause),
         identified_root_cause=clean(f"{_sentence(cause.means)} What would have helped is not known.", STEP_CHARS),
         successful_intervention="None: the failure was never recovered from."
         + (" The run reached its goal without this call." if went_on else ""),
@@ -91,9 +91,8 @@ def failure_lesson(run: StoredRun, found: Found, failure: Failure) -> ProcedureD
 
 
 def _task(run: StoredRun, *calls: Call) -> str:
-    known = {word for call in calls for word in values_of(call.given)}
-    said = clean(run.task, TASK_CHARS)
-    return clean(abstract(said, known), TASK_CHARS).rstrip(".!?…") or "one without words"
+    known = {word for call in calls for word in values_of(call.arguments)}
+    return clean(abstract(clean(run.task, TASK_CHARS), known), TASK_CHARS).rstrip(".!?…") or "one without words"
 
 
 def _name(failure: Failure) -> str:
@@ -115,8 +114,8 @@ def _root(failure: Failure, cause: Cause, before: list[str], what: str) -> str:
     if failure.kind == "same_args_after_other_tool":
         helper = listed(before) or "another call"
         return f"{cause.means}; the arguments were right, and what was missing was done by {helper}"
-    found_out = f", and what was right was found out with {listed(before)}" if before else ""
-    return f"{cause.means}; the arguments were at fault{found_out}: {what}"
+    helpers = f", and what was right was found out with {listed(before)}" if before else ""
+    return f"{cause.means}; the arguments were at fault{helpers}: {what}"
 
 
 def _steps(failure: Failure, cause: Cause, before: list[str], what: str, shape: str) -> list[str]:
@@ -134,11 +133,11 @@ def _steps(failure: Failure, cause: Cause, before: list[str], what: str, shape: 
     return [clean(step, STEP_CHARS) for step in steps]
 
 
-def _summary(found: Found, failure: Failure, cause: Cause) -> str:
-    said = quoted(failure.message)
+def _summary(failures: RunFailures, failure: Failure, cause: Cause) -> str:
+    message = quoted(failure.message)
     times = f", {len(failure.failed)} times" if len(failure.failed) > 1 else ""
-    shape = form(found.calls[failure.failed[-1]].given, concrete=found.concrete)
-    quote = f' It said: "{said}".' if said and failure.evidence in {"status", "output"} else ""
+    shape = form(failures.calls[failure.failed[-1]].arguments, concrete=failures.concrete)
+    quote = f' It said: "{message}".' if message and failure.evidence in {"status", "output"} else ""
     return clean(f"{tool_name(failure.tool)} called with {shape} answered with {cause.name}{times}.{quote}", STEP_CHARS)
 
 

@@ -1,4 +1,4 @@
-"""The rule-based reviser: adds to a procedure's steps notes of what failed there, or what worked."""
+"""The rule-based reviser, which adds notes to the steps of a procedure: calls that failed, and calls that worked."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ from writer.procedures.rules.steps import called, without_examples
 STEP_CHARS = 2_000
 MOST_STEPS = 100
 MOST_NOTES = 3
-"""Most notes on one step: more would bury the step itself."""
+"""Maximum notes on one step, so that they do not bury it."""
 MOST_FAILURES = 20
 MOST_LEFT_OUT = 3
 MARK = " In a run that failed: "
@@ -25,26 +25,28 @@ MARK = " In a run that failed: "
 
 @dataclass(frozen=True, slots=True)
 class RuleReviser:
-    """Compares a procedure with a failed run that used it; pure, deterministic, linear in the run's calls."""
+    """Reviser by fixed rules, for a procedure and a failed run that used it; pure, deterministic, linear in calls."""
 
     async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
-        """Returns the procedure with notes on its failing steps, worked out beside the event loop."""
+        """Returns the procedure with notes on its failing steps, computed in a thread; see `revised`."""
         return await asyncio.to_thread(revised, used, run, analysis)
 
 
 def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
-    """Returns the procedure with notes; None where the run adds nothing to it.
+    """Returns the procedure with notes from a failed run, or None if the run adds no note.
 
-    A failure without a fix becomes a note of what to avoid, one with a fix a note of what worked. Where no call
-    failed, the steps that the run left out are marked.
+    A failure without a fix becomes a warning, a failure with a fix a note of the call that worked. If no call failed,
+    the steps that the run omitted are marked.
     """
     calls, steps = run.calls, list(used.record.learned_procedure_steps)
     level = used.level or "abstract"
-    notes = [(each.tool, _lost(each, calls, level)) for each in analysis.lost[:MOST_FAILURES]]
-    notes += [(each.tool, _worked(each, calls, level)) for each in analysis.recovered[:MOST_FAILURES]]
-    for tool, note in notes:
-        _annotate(steps, tool, note)
-    if not notes:
+    for failure in analysis.lost[:MOST_FAILURES]:
+        note = f"{_met(failure, calls, level)}; nothing put that right, so avoid this call."
+        _annotate(steps, failure.tool, note)
+    for failure in analysis.recovered[:MOST_FAILURES]:
+        success = called(calls[failure.succeeded or 0], level)
+        _annotate(steps, failure.tool, f"{_met(failure, calls, level)} at first; what worked was {success}.")
+    if not analysis.lost and not analysis.recovered:
         _mark_left_out(steps, calls)
     if steps == used.record.learned_procedure_steps:
         return None
@@ -52,26 +54,19 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
     return replace(used, kind="revision", origin="rules", record=record)
 
 
-def _lost(failure: Failure, calls: Sequence[Call], level: AbstractionLevel) -> str:
-    return f"{_met(failure, calls, level)}; nothing put that right, so avoid this call."
-
-
-def _worked(failure: Failure, calls: Sequence[Call], level: AbstractionLevel) -> str:
-    return f"{_met(failure, calls, level)} at first; what worked was {called(calls[failure.succeeded or 0], level)}."
-
-
 def _met(failure: Failure, calls: Sequence[Call], level: AbstractionLevel) -> str:
-    """Returns the call that failed and what it met: the class of the error, and its words without values and orders."""
-    said = quoted(failure.message) if failure.evidence in {"status", "output"} else ""
-    quote = f' ("{said}")' if said else ""
+    """Returns the failed call with its error: the class, and a quotation without values and instructions."""
+    message = quoted(failure.message) if failure.evidence in {"status", "output"} else ""
+    quote = f' ("{message}")' if message else ""
     return f"{called(calls[failure.failed[-1]], level)} answered with {cause_of(failure.message).name}{quote}"
 
 
 def _annotate(steps: list[str], tool: str, note: str) -> None:
-    """Puts the note on the first step that calls the tool, or at the end where none does; in place."""
+    """Adds the note in place, to the first step that calls the tool, or as a step of its own at the end."""
     if any(without_examples(note) in without_examples(step) for step in steps):
         return
-    place = next((index for index, step in enumerate(steps) if _calls(step, tool)), None)
+    name = re.compile(rf"(?<![\w.]){re.escape(tool_name(tool))}(?!\w)")
+    place = next((index for index, step in enumerate(steps) if name.search(step.partition(MARK)[0])), None)
     if place is None:
         if len(steps) < MOST_STEPS and sum(step.startswith(MARK.strip()) for step in steps) < MOST_NOTES:
             steps.append(clean(f"{MARK.strip()} {note}", STEP_CHARS))
@@ -80,16 +75,12 @@ def _annotate(steps: list[str], tool: str, note: str) -> None:
 
 
 def _mark_left_out(steps: list[str], calls: Sequence[Call]) -> None:
-    """Marks the steps whose tool the run never called, if it called any other of the procedure; in place."""
+    """Marks, in place, the steps whose tool the run never called; does nothing if the run called no tool of them."""
     tools = {tool_name(call.tool) for call in calls if call.tool}
-    named = [found.group(1).rstrip(".") if (found := re.match(r"Call (\S+)", step)) else "" for step in steps]
+    named = [match[1].rstrip(".") if (match := re.match(r"Call (\S+)", step)) else "" for step in steps]
     if tools.isdisjoint(named):
         return
     left = [index for index, tool in enumerate(named) if tool and tool not in tools]
     for index in left[:MOST_LEFT_OUT]:
         if MARK not in steps[index]:
             steps[index] = clean(f"{steps[index]}{MARK}this step was left out.", STEP_CHARS)
-
-
-def _calls(step: str, tool: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(tool_name(tool))}(?!\w)", step.partition(MARK)[0]) is not None

@@ -1,4 +1,4 @@
-"""The rule-based abstractor: a successful run as a script, made of its calls or else of its plan."""
+"""The rule-based abstractor, which turns a successful run into a script of its calls, or else of its plan."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,22 +23,25 @@ MOST_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class RuleAbstractor:
-    """Abstracts a run's calls, or else its plan; pure, deterministic, linear in their number."""
+    """Abstractor by fixed rules over a run's calls, or else its plan; pure, deterministic, linear in their number."""
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
-        """Returns the script of the run, worked out beside the event loop; None where it has no step."""
+        """Returns the script of the run, computed in a thread; None for a run without steps; see `script`."""
         return await asyncio.to_thread(script, run, level)
 
 
 def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
-    """Returns how the task was done, without what failed and what was done twice; None for a run without steps."""
-    calls = worth_repeating(_not_put_right(run), run.task)
+    """Returns the script of a run, without failed and repeated calls; None for a run without steps."""
+    failures = find(run.calls, run.turns, succeeded=run.outcome == "success")
+    # calls that a later one replaced are left out as well, though they may have reported no error
+    replaced = {index for failure in failures.recovered for index in failure.failed}
+    calls = worth_repeating([call for call in run.calls if call.index not in replaced], run.task)
     steps = steps_of(calls, level) if calls else planned(run.plan, level)
     if not steps:
         return None
     when, kind = trigger(run.task, calls, level), task_type(calls)
-    by = _named(calls)
-    cues = [f"tool {name}" for name in by] + ([f"kind of work: {kind}"] if kind else [])
+    tools = list(dict.fromkeys(tool_name(call.tool) for call in calls))[:MOST_NAMED]
+    cues = [f"tool {name}" for name in tools] + ([f"kind of work: {kind}"] if kind else [])
     record = ScriptData(
         procedure_name=clean(f"{kind}: {when}" if kind else when, 200),
         semantic_description=clean(f"How a task like this was done: {when}", 5_000),
@@ -46,7 +49,7 @@ def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
         critical_contextual_cues=[clean(cue, 500) for cue in cues],
         example_scenario_abstract=clean(
             f"Task: {trigger(run.task, calls, 'abstract')}. Steps: {len(steps)}"
-            f"{', with ' + ', '.join(by) if by else ''}.",
+            f"{', with ' + ', '.join(tools) if tools else ''}.",
             5_000,
         ),
     )
@@ -54,38 +57,23 @@ def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
 
 
 def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
-    """Returns in one line when a procedure fits: in a task like this one, described at this level."""
-    said = clean(task, TASK_CHARS)
-    named = (call.given for call in islice(calls, MOST_LOOKED_AT) if not _is_prose(call.given))
-    known = {word for given in named for word in values_of(given)}
-    return _at_level(said, clean(abstract(said, known), TASK_CHARS), level) or "a task without words"
-
-
-def _not_put_right(run: StoredRun) -> list[Call]:
-    """Returns the calls without those in whose place a later one worked, also where they reported no error."""
-    found = find(run.calls, run.turns, succeeded=run.outcome == "success")
-    wrong = {index for failure in found.recovered for index in failure.failed}
-    return [call for call in run.calls if call.index not in wrong]
-
-
-def _is_prose(given: object) -> bool:
-    """Returns whether a call was given a text and nothing else, whose words are not values."""
-    return isinstance(given, str) and not is_statement(given)
+    """Returns the trigger of a procedure in one line: the task for which to use it, described at this level."""
+    line = clean(task, TASK_CHARS)
+    known: set[str] = set()
+    for call in islice(calls, MOST_LOOKED_AT):
+        is_prose = isinstance(call.arguments, str) and not is_statement(call.arguments)
+        known |= set() if is_prose else values_of(call.arguments)
+    return _at_level(line, clean(abstract(line, known), TASK_CHARS), level) or "a task without words"
 
 
 def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:
-    """Returns the steps of a plan at this level, without blank ones and repeats in a row."""
-    said = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
-    once = [step for index, step in enumerate(said) if step and step != (said[index - 1] if index else "")]
+    """Returns the steps of a plan at this level, without blank steps and repeats in a row."""
+    steps = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
+    once = [step for index, step in enumerate(steps) if step and step != (steps[index - 1] if index else "")]
     return [_at_level(step, abstract(step), level) for step in once]
 
 
-def _at_level(said: str, general: str, level: AbstractionLevel) -> str:
-    if level == "concrete" or said == general:
-        return said
-    return general if level == "abstract" else f"{general} (for example: {said})"
-
-
-def _named(calls: Sequence[Call]) -> list[str]:
-    names = list(dict.fromkeys(tool_name(call.tool) for call in calls))
-    return names[:MOST_NAMED]
+def _at_level(text: str, general: str, level: AbstractionLevel) -> str:
+    if level == "concrete" or text == general:
+        return text
+    return general if level == "abstract" else f"{general} (for example: {text})"

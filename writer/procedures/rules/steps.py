@@ -1,7 +1,7 @@
-"""The steps of a script: which calls of a run are worth repeating, each written as tool, argument names and types.
+"""The steps of a script: the calls of a run that are worth repeating, each as a tool, names of arguments and types.
 
-Nothing of a tool's output becomes part of a step. Where an output gives its reader an instruction, the tools that it
-names become no steps, and its words no examples.
+A step contains no part of a tool's output. If an output gives its reader an instruction, the tools that it names do not
+become steps, and its words do not become examples.
 """
 
 import re
@@ -23,9 +23,9 @@ from writer.nested import parts
 
 MOST_STEPS = 30
 EACH_VALUE = "Once for each value, in the order of the task"
-"""Of calls of one form whose values are not shown."""
+"""Ending of a step that stands for several calls of one form without their values."""
 MOST_TOGETHER = 8
-"""Calls of one form that are one step with all of their values."""
+"""Maximum calls of one form that one step combines with all their values."""
 STEP_CHARS = 1_000
 EXAMPLE_CHARS = 60
 STATEMENT_CHARS = 200
@@ -35,18 +35,19 @@ _WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
 
 
 def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
-    """Returns the calls that did the work, in their order: none that failed, none twice.
+    """Returns the calls that did the work, in their order, without failed, repeated and injected ones.
 
-    Calls that only look something up stay where nothing else was done, or where a later call of the rest has a value
-    that they answered and that was not known before; so do those whose output is missing or too long to look through.
+    Calls that only look something up are kept if the run did nothing else, or if a kept later call uses a value from
+    their output that was new; also if their output is missing or too long to search.
     """
-    done = list(_first_of_equals(_not_injected(calls)))
+    done = list(_successes(calls))
     if not any(changes_state(call.tool) for call in done):
         return done
     needed: set[str] = set()
     kept = []
     for call in reversed(done):
-        own = _words(call.given)
+        plain = (part for part in parts(call.arguments, widest=MOST_KEYS) if not isinstance(part, dict | list))
+        own = set(_WORD.findall(glimpse(list(islice(plain, MOST_KEYS)))))
         if changes_state(call.tool) or _answered(call, needed - own):
             kept.append(call)
             needed |= own - set(_WORD.findall(task))
@@ -56,12 +57,12 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
 def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
     """Returns the calls as steps, at most MOST_STEPS.
 
-    Calls of one form in a row are one step where it loses nothing: with the values that its placeholders stand for in
-    their order, or without any value. A concrete script has no placeholder, and so a step for each call.
+    Calls of one form in a row become one step, without values at the abstract level, and with a list of the values in
+    their order at the hybrid level. At the concrete level each call is a step.
     """
     steps: list[str] = []
-    injected = _injected_words(calls)
-    for _, group in groupby(calls, key=_form):
+    injected = set().union(*map(_instruction_words, calls))
+    for _, group in groupby(calls, key=lambda call: (call.tool, form(call.arguments))):
         row = list(group)
         if level == "abstract":
             steps.append(_step(row, level, injected))
@@ -74,7 +75,7 @@ def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
 
 
 def _with_values(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> Iterator[str]:
-    """Yields the steps of calls of one form: MOST_TOGETHER a step, or one each where their values are too long."""
+    """Yields the steps of calls of one form: MOST_TOGETHER calls a step, or one call each if their values are long."""
     for start in range(0, len(row), MOST_TOGETHER):
         some = row[start : start + MOST_TOGETHER]
         together = "" if level == "concrete" else _step(some, level, injected)
@@ -86,27 +87,27 @@ def _with_values(row: Sequence[Call], level: AbstractionLevel, injected: set[str
 
 def _step(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> str:
     """Returns one step for calls of one form."""
-    given, again = _arguments(row, level, injected), ""
+    arguments, again = _arguments(row, level, injected), ""
     if len(row) > 1:
-        listed = given != _arguments(row[:1], level, injected)
+        listed = arguments != _arguments(row[:1], level, injected)
         again = " Once for each, in this order." if listed else f" {EACH_VALUE}: {len(row)} here."
-    return clean(f"Call {tool_name(row[0].tool)} with {given}.{again}", STEP_CHARS)
+    return clean(f"Call {tool_name(row[0].tool)} with {arguments}.{again}", STEP_CHARS)
 
 
 def called(call: Call, level: AbstractionLevel) -> str:
-    """Returns one call in words: its tool and its arguments at this level."""
+    """Returns a description of one call: its tool and its arguments at this level."""
     return f"{tool_name(call.tool)} called with {_arguments([call], level, _instruction_words(call))}"
 
 
 def without_examples(step: str) -> str:
-    """Returns the step with its placeholders alone."""
+    """Returns the step without the examples behind its placeholders, so that equal steps compare equal."""
     return _EXAMPLE.sub("", step)
 
 
 def task_type(calls: Sequence[Call]) -> str:
-    """Returns what kind of work the calls do: what the last statement does, or the last tool that changes something."""
+    """Returns the kind of work of the calls: the verb of the last statement, or the last tool that changes state."""
     changing = [call for call in calls if changes_state(call.tool)]
-    statement = next((text for call in reversed(changing) if (text := statement_of(call.given))), "")
+    statement = next((text for call in reversed(changing) if (text := statement_of(call.arguments))), "")
     language = language_of(statement)
     if language is None:
         return tool_name((changing or calls)[-1].tool) if calls else ""
@@ -114,74 +115,51 @@ def task_type(calls: Sequence[Call]) -> str:
     return " ".join(known).casefold()
 
 
-def _not_injected(calls: Sequence[Call]) -> Iterator[Call]:
-    """Yields the successful calls, except of tools that an earlier output told the agent to call."""
+def _successes(calls: Sequence[Call]) -> Iterator[Call]:
+    """Yields the successful calls, each once, except calls of tools that an earlier output told the agent to call."""
     injected: set[str] = set()
+    earlier: set[tuple[str, bytes]] = set()
     for call in calls:
         if call.failure is None and call.tool.strip() and call.tool.casefold() not in injected:
-            yield call
+            try:
+                canonical = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)
+            except orjson.JSONEncodeError:  # lone surrogates, or integers over 64 bits
+                canonical = repr(call.arguments).encode(errors="replace")
+            if (call.tool, canonical) not in earlier:
+                earlier.add((call.tool, canonical))
+                yield call
         injected |= _instruction_words(call)
 
 
-def _injected_words(calls: Sequence[Call]) -> set[str]:
-    return set().union(*map(_instruction_words, calls))
-
-
 def _instruction_words(call: Call) -> set[str]:
-    """Returns the words of the output if it gives its reader an instruction, otherwise none."""
+    """Returns the words of the output if it gives its reader an instruction, else an empty set."""
     text = glimpse(call.output)
     return {word.casefold().strip(".!?") for word in _WORD.findall(text)} if instructs(text) else set()
 
 
-def _first_of_equals(calls: Iterator[Call]) -> Iterator[Call]:
-    seen = set()
-    for call in calls:
-        key = call.tool, _canonical(call.given)
-        if key not in seen:
-            seen.add(key)
-            yield call
-
-
-def _canonical(given: object) -> bytes:
-    try:
-        return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:  # lone surrogates, or integers over 64 bits
-        return repr(given).encode(errors="replace")
-
-
 def _answered(call: Call, needed: set[str]) -> bool:
-    """Returns whether the output holds a needed word, or is longer than what is looked at, or is not there."""
+    """Returns whether the output has a needed word, or may have one because it is missing or too long to search."""
     if call.output is None:
         return True
     text = glimpse(call.output)
     return len(text) >= LOOK_CHARS or not needed.isdisjoint(_WORD.findall(text))
 
 
-def _words(given: object) -> set[str]:
-    """Returns the words of the values in a call's arguments, those of its first texts and numbers."""
-    plain = (part for part in parts(given, widest=MOST_KEYS) if not isinstance(part, dict | list))
-    return set(_WORD.findall(glimpse(list(islice(plain, MOST_KEYS)))))
-
-
-def _form(call: Call) -> tuple[str, str]:
-    return call.tool, form(call.given)
-
-
 def _arguments(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> str:
-    """Returns the arguments of calls of one form; an example has what its placeholder stands for in each, in order."""
-    first = row[0].given
+    """Returns the arguments of calls of one form; a placeholder lists the value of each call as examples, in order."""
+    first = row[0].arguments
     if level == "abstract":
         return form(first)
     if not isinstance(first, dict):
-        return form(first, lambda _, key: _shown([call.given for call in row], key, level, injected))
-    each = (list(call.given.values()) for call in row if isinstance(call.given, dict))
+        return form(first, lambda _, key: _shown([call.arguments for call in row], key, level, injected))
+    each = (list(call.arguments.values()) for call in row if isinstance(call.arguments, dict))
     columns = zip(*each, strict=False)  # calls of one form have their arguments in the same places
     shown = {key: _shown(values, key, level, injected) for key, values in zip(first, columns, strict=False)}
     return form(shown, lambda text, _: str(text))
 
 
 def _shown(values: Sequence[object], key: object, level: AbstractionLevel, injected: set[str]) -> str:
-    """Returns a placeholder with an example, or the example alone; the placeholder alone where nothing may be shown."""
+    """Returns the placeholder with examples, at the concrete level the value; the placeholder if no value is safe."""
     general, examples = form_of(values[0], key), [_example(value, key, injected) for value in values]
     if level == "concrete":
         return examples[0] or general
@@ -192,16 +170,16 @@ def _shown(values: Sequence[object], key: object, level: AbstractionLevel, injec
 
 
 def _example(value: object, key: object, injected: set[str]) -> str | None:
-    """Returns a plain value as it was; None for one that is long or nested, or may instruct its reader."""
+    """Returns a value as an example; None for a value that is long or nested, or that may instruct its reader."""
     if isinstance(value, bool) or value is None or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else glimpse(value)
     if isinstance(value, str) and (language := language_of(value, key)):
-        longest, said, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb instructs no reader
+        longest, prose, quote = STATEMENT_CHARS, text.partition(" ")[2], "`"  # its verb instructs no reader
         text = text if language == "sql" else form_of(text, key, concrete=True).strip("`")
     else:
-        longest, said, quote = EXAMPLE_CHARS, text, ""
-    words = {word.casefold() for word in _WORD.findall(said)}
-    if not text or len(text) > longest or instructs(said) or (words and words <= injected):
+        longest, prose, quote = EXAMPLE_CHARS, text, ""
+    words = {word.casefold() for word in _WORD.findall(prose)}
+    if not text or len(text) > longest or instructs(prose) or (words and words <= injected):
         return None
     return f"{quote}{clean(text, longest)}{quote}"

@@ -10,7 +10,7 @@ from tests.writer.model_answers import (
 )
 from writer.analysis.calls import StoredRun
 from writer.procedures.llm.learners import LlmAnalyst
-from writer.procedures.llm.run_digest import GIVEN_CHARS, MOST_DIGEST_CALLS, OUTPUT_CHARS, TASK_CHARS
+from writer.procedures.llm.run_digest import ARGUMENT_CHARS, MOST_DIGEST_CALLS, OUTPUT_CHARS, TASK_CHARS
 
 
 async def test_the_model_reads_the_run_and_what_the_rules_found(server: ChatServer, analyst: LlmAnalyst):
@@ -36,7 +36,7 @@ async def test_the_digest_of_a_huge_run_is_within_bounds(server: ChatServer, ana
     (record,) = records
     assert len(record["calls"]) == MOST_DIGEST_CALLS
     assert record["calls"][0]["call"] == 0  # what failed is there, however long ago
-    assert len(json.dumps(record)) < TASK_CHARS + (MOST_DIGEST_CALLS + 12) * (GIVEN_CHARS + OUTPUT_CHARS + 200)
+    assert len(json.dumps(record)) < TASK_CHARS + (MOST_DIGEST_CALLS + 12) * (ARGUMENT_CHARS + OUTPUT_CHARS + 200)
 
 
 async def test_the_material_is_one_fenced_record_and_the_instructions_say_so(server: ChatServer, analyst: LlmAnalyst):
