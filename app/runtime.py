@@ -19,7 +19,7 @@ from app.auth.tokens import TokenVerifier
 from app.postgres.migrate import migrate
 from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from app.settings import Settings
+from app.settings import Limits, Settings
 from retrieval.database.database import Database
 from retrieval.errors import CasebankError, SchemaOutdated
 from retrieval.ports import Embedder
@@ -107,7 +107,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         embedder = make_embedder(settings)
         stack.push_async_callback(embedder.aclose)
         database = await stack.enter_async_context(
-            service_database(url, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
+            service_database(url, pool_size=settings.pool_size, timeout_s=settings.timeouts_s.database)
         )
         keyring = Keyring(settings.master_key_bytes, settings.old_master_keys, seals_words=settings.seal == "all")
         with suppress(SchemaOutdated):  # nobody is served until it is migrated, and then it is asked again
@@ -116,7 +116,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         database = await _signed_at_last(database, keyring.masters, stack)
         rewriting, teachers, summarist = Rewriting(database), None, None
         if settings.llm == "openai":
-            patient, quick = make_model(settings), make_model(settings, settings.llm_rewrite_budget_s)
+            patient, quick = make_model(settings), make_model(settings, settings.timeouts_s.llm_rewrite)
             stack.push_async_callback(patient.aclose)
             stack.push_async_callback(quick.aclose)
             account = Account(database, settings.llm_tokens_per_day)
@@ -189,37 +189,31 @@ async def has_pgvector(database: Database) -> bool:
 
 
 def _pace(settings: Settings) -> Pace:
+    pace = settings.worker_pace
     return Pace(
-        poll_s=settings.worker_poll_s,
-        lease=timedelta(seconds=settings.worker_lease_s),
-        max_attempts=settings.worker_max_attempts,
-        backoff_s=settings.worker_backoff_s,
+        poll_s=pace.poll_s,
+        lease=timedelta(seconds=pace.lease_s),
+        max_attempts=pace.attempts,
+        backoff_s=pace.backoff_s,
     )
 
 
 def make_admission(settings: Settings, database: Database) -> Admission:
     """Returns who lets requests in, within the limits of the settings."""
-    bounds = Bounds(settings.user_pending, settings.all_pending) if settings.limits else Bounds(0, 0)
-    places = Places(
-        settings.requests_at_once,
-        settings.user_requests_at_once,
-        wait_s=settings.turn_wait_s,
-        share=settings.crowd_share,
-    )
+    limits, wait_s = settings.limits, settings.timeouts_s.turn
+    places = Places(limits.requests, limits.user_requests or limits.requests, wait_s=wait_s)
     return Admission(
-        quotas=_quotas(settings) if settings.limits else {},
+        quotas=_quotas(limits),
         buckets=Buckets(database),
-        turns=Turns(places) if settings.limits else None,
-        backlog=Backlog(database, bounds),
-        wait_s=settings.turn_wait_s,
+        turns=Turns(places) if limits.requests else None,
+        backlog=Backlog(database, Bounds(limits.user_pending, limits.pending)),
+        wait_s=wait_s,
     )
 
 
-def _quotas(settings: Settings) -> Quotas:
+def _quotas(limits: Limits) -> Quotas:
     made = {
-        (scope, kind): Quota.per_minute(
-            f"{scope}-{kind}", getattr(settings, f"{scope}_{kind}_per_minute"), settings.limits_at_once_s
-        )
+        (scope, kind): Quota.per_minute(f"{scope}-{kind}", getattr(limits, f"{scope}_{kind}"), limits.burst_s)
         for scope in SCOPES
         for kind in KINDS
     }
@@ -243,7 +237,7 @@ def make_embedder(settings: Settings) -> Embedder:
         max_chars=settings.openai_max_chars,
     )
     return OpenAIEmbedder(
-        endpoint, Patience(timeout_s=settings.embedder_timeout_s, budget_s=settings.embedder_budget_s)
+        endpoint, Patience(timeout_s=settings.timeouts_s.embedder_request, budget_s=settings.timeouts_s.embedder)
     )
 
 
@@ -267,8 +261,8 @@ def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIMode
         api_key=settings.llm_api_key.get_secret_value(),
         max_output_tokens=settings.llm_max_output_tokens,
     )
-    longest = settings.llm_budget_s if budget_s is None else budget_s
-    return OpenAIModel(endpoint, Patience(timeout_s=min(settings.llm_timeout_s, longest), budget_s=longest))
+    longest = settings.timeouts_s.llm if budget_s is None else budget_s
+    return OpenAIModel(endpoint, Patience(timeout_s=min(settings.timeouts_s.llm_request, longest), budget_s=longest))
 
 
 def make_verifier(settings: Settings) -> TokenVerifier:

@@ -14,6 +14,7 @@ import psutil
 
 from app.edge.open_files import allow_files
 from app.processes.own_service import OwnService, own_service
+from app.settings import Connections
 from bench.bank import empty, settings_of
 from bench.hostile import costly_runs
 from bench.measure import Measurement, p50, timed_ms
@@ -34,7 +35,7 @@ async def flood(home: Path) -> list[Measurement]:
     allow_files(SLOW + OTHERS)
     url = await empty(home, "bench_flood")
     own = settings_of(home, url, os.urandom(32))
-    wide = own.model_copy(update={"connections": SLOW + OTHERS, "connections_per_address": 0})
+    wide = own.model_copy(update={"connections": Connections(total=SLOW + OTHERS, per_address=0)})
     async with own_service(wide) as service:
         under = await _under_attack(service)
         return [*under, await _stalled(service), await _slow_heads(service)]

@@ -9,6 +9,7 @@ from app import logs
 from app.edge.server import check_free, run_server
 from app.main import create_app
 from app.settings import Settings
+from app.terminal.command_line import warn_of_unknown_variables
 
 
 def serve(
@@ -24,6 +25,7 @@ def serve(
         Console(stderr=True, soft_wrap=True).print(said, style="red", markup=False)
         raise typer.Exit(1) from None
     settings = Settings()
+    warn_of_unknown_variables()
     logs.as_json(settings.log_level)
     if settings.database_url is None:
         settings.make_home()

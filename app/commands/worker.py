@@ -11,6 +11,7 @@ from app.jobs.metrics import serve_alone
 from app.jobs.schedule import worker_jobs
 from app.runtime import running
 from app.settings import Settings
+from app.terminal.command_line import warn_of_unknown_variables
 from app.terminal.run_to_end import run_to_end as run
 from app.terminal.run_to_end import until_told_to_stop
 
@@ -25,6 +26,7 @@ def worker(
             await until_told_to_stop(runtime.worker.run())
 
     settings = Settings()
+    warn_of_unknown_variables()
     logs.as_json(settings.log_level)
     if metrics_port:
         serve_alone("127.0.0.1", metrics_port, REGISTRY)

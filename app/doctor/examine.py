@@ -12,6 +12,7 @@ Look = Callable[[Settings], Finding]
 
 BEFORE: tuple[Look, ...] = (
     machine.software,
+    machine.variables,
     machine.redaction,
     machine.training,
     machine.disk,

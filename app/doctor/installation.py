@@ -28,7 +28,7 @@ class Installation:
 async def opened(settings: Settings) -> AsyncIterator[Installation]:
     """Yields what the settings name, with the embedded Postgres started if it is the one."""
     async with owner_url(settings) as url:
-        timeout_s = settings.database_timeout_s
+        timeout_s = settings.timeouts_s.database
         owner = engine_of(url, connect_args={"timeout": timeout_s, "command_timeout": timeout_s})
         embedder = make_embedder(settings)
         try:

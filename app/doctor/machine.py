@@ -25,6 +25,13 @@ def software(_settings: Settings) -> Finding:
     return Finding("software", ok=True, detail=f"casebank {version('casebank')}, Python {platform.python_version()}")
 
 
+def variables(_settings: Settings) -> Finding:
+    """Judges whether every ``CASEBANK_…`` variable of the environment is a setting."""
+    unknown = Settings.unknown_variables()
+    detail = "; ".join(unknown) or "every CASEBANK_… variable is a setting"
+    return Finding("variables", not unknown, detail, "correct its name, or take it out: it has no effect")
+
+
 def redaction(_settings: Settings) -> Finding:
     """Says which engine looks for the tokens of providers before anything is stored."""
     if engine.name() == "betterleaks":
@@ -87,9 +94,10 @@ def _older_secrets(settings: Settings, detail: str) -> Finding:
 def open_files(settings: Settings) -> Finding:
     """Judges whether a process may have as many files open as there may be connections."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = settings.connections + OTHER_FILES
+    connections = settings.connections.total
+    wanted = connections + OTHER_FILES
     enough = hard == resource.RLIM_INFINITY or hard >= wanted
-    detail = f"{settings.connections} connections need {wanted} open files; {hard} are allowed"
+    detail = f"{connections} connections need {wanted} open files; {hard} are allowed"
     return Finding("open files", enough, detail, "raise `ulimit -Hn`, or lower CASEBANK_CONNECTIONS")
 
 

@@ -32,7 +32,7 @@ async def queue(installation: Installation) -> Finding:
     pending, dead = found.get("pending"), found.get("dead")
     age = now - pending.oldest if pending else timedelta()
     settings = installation.settings
-    bound = settings.all_pending if settings.limits and settings.user_pending else 0
+    bound = settings.limits.pending if settings.limits.bounds_queue else 0
     detail = f"{pending.cases if pending else 0} pending, {dead.cases if dead else 0} dead"
     if pending:
         detail += f", the oldest for {age.total_seconds():.0f} s"

@@ -19,7 +19,7 @@ def check_free(host: str, port: int) -> None:
 def run_server(app: FastAPI, host: str, port: int) -> None:
     """Serves until the process is told to end."""
     settings: Settings = app.state.settings
-    allow_files(settings.connections + OTHER_FILES)
+    allow_files(settings.connections.total + OTHER_FILES)
     uvicorn.run(
         app,
         host=host,
@@ -28,5 +28,5 @@ def run_server(app: FastAPI, host: str, port: int) -> None:
         ws="none",
         log_config=None,
         access_log=False,
-        timeout_graceful_shutdown=settings.stop_within_s,
+        timeout_graceful_shutdown=settings.timeouts_s.stop,
     )

@@ -97,7 +97,7 @@ async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress
         if readable and marks is not None:
             progress("searching the files")
             searches[digest(marks.name)] = await _search(url, settings.home / "postgres", marks)
-        async with service_database(url, pool_size=1, timeout_s=settings.database_timeout_s) as database:
+        async with service_database(url, pool_size=1, timeout_s=settings.timeouts_s.database) as database:
             issuer = await make_issuer(database, settings)
             return await issuer.complete(_scrubbed(rewritten, readable=readable), rewritten.began_at, searches)
 

@@ -25,6 +25,8 @@ UPKEEP, TRAINING, POSTGRES, WORKER, AUDIT = "upkeep", "training", "postgres", "w
 NUMBERS, QUEUE, FLEET = "numbers", "queue", "fleet"
 REVIVE_EVERY_S = 1.0
 LOOK_EVERY_S = 1.0
+SEAL_EVERY_S = 60.0
+"""Seconds between two seals of the audit's chains; a seal costs little, and a change in between is only found later."""
 FLEET_EVERY_S = 5.0
 """How often a service looks whether an erasure has emptied a fleet's policy."""
 SIGN_EVERY_S = 15.0
@@ -55,10 +57,10 @@ def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     work = {UPKEEP: lambda: upkeep(runtime), TRAINING: trainings.train_all}
     records = JobRecords(runtime.database)
     jobs = [Job(name, every.total_seconds(), work[name], records) for name, every in periods(runtime.settings).items()]
-    jobs.append(Job(AUDIT, runtime.settings.seal_every_s, lambda: seal_audit(runtime)))
+    jobs.append(Job(AUDIT, SEAL_EVERY_S, lambda: seal_audit(runtime)))
     if runtime.settings.train_every_s and runtime.settings.fleet != "off":
         jobs.append(Job(FLEET, FLEET_EVERY_S, lambda: refill_fleets(runtime, trainings)))
-    if runtime.settings.limits:
+    if runtime.settings.limits.bounds_queue:
         jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look))
     return jobs + _postgres_job(runtime)
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from app import logs
 from app.auth.tokens import is_user
@@ -45,12 +46,19 @@ async def parts() -> AsyncIterator[Runtime]:
         yield runtime
 
 
+def warn_of_unknown_variables() -> None:
+    """Prints a line on standard error for each ``CASEBANK_…`` variable that is no setting."""
+    for line in Settings.unknown_variables():
+        Console(stderr=True, soft_wrap=True).print(f"casebank: {line}", markup=False, highlight=False)
+
+
 def patient() -> Settings:
     """Returns the settings of a command, which may take its time."""
     settings = Settings()
+    usual = settings.timeouts_s
     longer = {
-        "database_timeout_s": max(PATIENCE_S, settings.database_timeout_s),
-        "embedder_timeout_s": max(EMBEDDER_PATIENCE_S, settings.embedder_timeout_s),
-        "embedder_budget_s": max(PATIENCE_S, settings.embedder_budget_s),
+        "database": max(PATIENCE_S, usual.database),
+        "embedder_request": max(EMBEDDER_PATIENCE_S, usual.embedder_request),
+        "embedder": max(PATIENCE_S, usual.embedder),
     }
-    return settings.model_copy(update=longer)
+    return settings.model_copy(update={"timeouts_s": usual.model_copy(update=longer)})

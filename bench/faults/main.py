@@ -18,7 +18,7 @@ from tqdm import tqdm
 from app import postgres
 from app.doctor import examine
 from app.processes.own_service import OwnService, free_port
-from app.settings import Settings
+from app.settings import Limits, Settings, WorkerPace
 from bench.faults.ledger import Ledger
 from bench.faults.load import ANSWER_TIMEOUT_S, Backend
 from bench.faults.probe import Back, back
@@ -85,8 +85,8 @@ def _settings(home: Path) -> Settings:
         home=home,
         database_url=None,
         worker_in_service=False,
-        limits=False,  # the load comes from few users
-        worker_lease_s=LEASE_S,
+        limits=Limits.off(),  # the load comes from few users
+        worker_pace=WorkerPace(lease_s=LEASE_S),
         train_every_s=0,
         upkeep_every_s=86_400,
     )

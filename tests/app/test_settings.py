@@ -1,5 +1,6 @@
 """The settings: what others say of them is true."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import pytest
 
 from app.providers import llm, openai
-from app.settings import Settings
+from app.settings import Connections, Limits, Settings, Timeouts, WorkerPace
+from app.settings.numbers import Numbers
+from app.settings.variables import FIXED, OTHER_READERS, REPLACED
+from app.wrong_settings import WrongSettings
 from tests.paths import ROOT
 
 NAMES = {f"CASEBANK_{name.upper()}" for name in Settings.model_fields}
-OPTIONS = {"CASEBANK_DATA"}
-"""Read by the command line itself."""
 HINTS = [*openai.CHECK.values(), openai.CHECK_DIMENSION, *llm.CHECK.values()]
 SOURCES = sorted((ROOT / "app").rglob("*.py"))
 
@@ -25,7 +27,63 @@ def test_what_an_error_tells_an_operator_to_check_can_be_set(hint: str):
 @pytest.mark.parametrize("file", SOURCES, ids=[str(path.relative_to(ROOT)) for path in SOURCES])
 def test_every_setting_that_the_code_names_exists(file: Path):
     named = set(re.findall(r"\bCASEBANK_[A-Z_]*[A-Z]\b(?!_)", file.read_text()))
-    assert named - OPTIONS <= NAMES
+    assert named - OTHER_READERS <= NAMES
+
+
+def test_there_are_at_most_45_settings():
+    assert len(Settings.model_fields) <= 45
+
+
+def test_every_earlier_setting_is_gone_and_what_took_its_place_exists():
+    assert not (REPLACED.keys() | FIXED.keys()) & Settings.model_fields.keys()
+    for place in REPLACED.values():
+        setting, number, _ = place.split("=")
+        assert number in type(Settings.model_fields[setting].default).model_fields
+
+
+@pytest.mark.parametrize("earlier", sorted(REPLACED.keys() | FIXED.keys()))
+def test_an_earlier_setting_is_never_ignored(earlier: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(f"CASEBANK_{earlier.upper()}", "1")
+    with pytest.raises(WrongSettings, match=f"^CASEBANK_{earlier.upper()}: ") as refused:
+        Settings()
+    assert str(refused.value).count("\n") == 0
+
+
+def test_a_number_that_is_left_out_keeps_its_default(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CASEBANK_LIMITS", " user_reads = 600, burst_s=2.5,")
+    assert Settings().limits == Limits(user_reads=600, burst_s=2.5)
+    assert Settings().limits.user_writes == 3_000
+
+
+@pytest.mark.parametrize(
+    "numbers", [Limits(user_reads=7), Limits.off(), Timeouts(llm=9), Connections(per_address=0), WorkerPace(attempts=2)]
+)
+def test_the_text_of_numbers_sets_them(numbers: Numbers):
+    assert type(numbers).model_validate(str(numbers)) == numbers
+
+
+@pytest.mark.parametrize(("text", "limits"), [("off", Limits.off()), ("false", Limits.off()), ("on", Limits())])
+def test_limits_are_switched_by_a_word(text: str, limits: Limits):
+    assert Limits.model_validate(text) == limits
+
+
+def test_limits_that_are_off_bound_nothing():
+    assert {number for name, number in Limits.off() if name != "burst_s"} == {0}
+    assert not Limits.off().bounds_queue
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(monkeypatch: pytest.MonkeyPatch):
+    for name in [each for each in os.environ if each.startswith("CASEBANK_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("CASEBANK_POOL_SIZES", "3")
+    monkeypatch.setenv("CASEBANK_WEATHER", "fine")
+    monkeypatch.setenv("CASEBANK_HOME", "/somewhere")
+    monkeypatch.setenv("CASEBANK_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("CASEBANK_PORT_8700_TCP_PORT", "8700")
+    assert Settings.unknown_variables() == [
+        "CASEBANK_POOL_SIZES is no setting; did you mean CASEBANK_POOL_SIZE?",
+        "CASEBANK_WEATHER is no setting",
+    ]
 
 
 def test_every_setting_of_the_table_in_the_documentation_exists():

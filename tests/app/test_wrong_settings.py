@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from app.cli import cli
 from app.doctor.machine import tokens
-from app.settings import Settings
+from app.settings import Limits, Settings
 from app.wrong_settings import WrongSettings
 from tests.app.processes import CASEBANK, surroundings
 from tests.paths import ROOT
@@ -22,11 +22,16 @@ WRONG = [
     ("CASEBANK_EMBEDDER", "foo", "must be 'wordllama' or 'openai'"),
     ("CASEBANK_FLEET", "maybe", "must be 'off', 'choice' or 'on'"),
     ("CASEBANK_SEAL", "everything", "must be 'payload' or 'all'"),
-    ("CASEBANK_LIMITS", "perhaps", "must be true or false"),
+    ("CASEBANK_EXPLORE", "perhaps", "must be true or false"),
     ("CASEBANK_LOG_LEVEL", "loud", "must be 'debug', 'info', 'warning' or 'error'"),
-    ("CASEBANK_CROWD_SHARE", "7", "must be less than or equal to 1"),
-    ("CASEBANK_CROWD_SHARE", "much", "must be a number"),
-    ("CASEBANK_USER_READS_PER_MINUTE", "-5", "must be greater than or equal to 0"),
+    ("CASEBANK_TIMEOUTS_S", "turn=61", "turn must be less than or equal to 60"),
+    ("CASEBANK_TIMEOUTS_S", "stop=5,turn=long", "turn must be a number"),
+    ("CASEBANK_LIMITS", "user_reads=-5", "user_reads must be greater than or equal to 0"),
+    ("CASEBANK_LIMITS", "perhaps", f"must be like user_reads=1, with names of {Limits.names()}"),
+    ("CASEBANK_CONNECTIONS", "500", "must be like total=1, with names of total, per_address"),
+    ("CASEBANK_WORKER_PACE", "lease=3", "must be like poll_s=1, with names of poll_s, lease_s, attempts, backoff_s"),
+    ("CASEBANK_USER_PENDING", "5", "is a part of another setting now: CASEBANK_LIMITS=user_pending=N"),
+    ("CASEBANK_CROWD_SHARE", "0.2", "cannot be set any more, it is always 0.1; take it out"),
     ("CASEBANK_JWT_SECRET", "short", "needs 32 bytes at least"),
     ("CASEBANK_JWKS_URL", "nonsense", "must be an address like https://issuer.example/jwks.json"),
     ("CASEBANK_JWKS_URL", "ftp://127.0.0.1/keys", "must be an address like https://issuer.example/jwks.json"),

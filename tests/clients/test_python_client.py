@@ -22,7 +22,7 @@ from tests.app.processes import Service, bank, free_port, new_home, until
 from tests.paths import ROOT
 
 AGENT = "db-operator"
-LIMITED = {"CASEBANK_USER_WRITES_PER_MINUTE": "60", "CASEBANK_LIMITS_AT_ONCE_S": "1"}
+LIMITED = {"CASEBANK_LIMITS": "user_writes=60,burst_s=1"}
 
 
 @pytest.fixture(scope="module")

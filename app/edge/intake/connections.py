@@ -42,10 +42,10 @@ class Bounds:
     def of(cls, settings: Settings) -> "Bounds":
         """Returns the bounds that the settings name."""
         return cls(
-            settings.connections,
-            settings.connections_per_address or settings.connections,
-            settings.headers_timeout_s,
-            settings.body_timeout_s,
+            settings.connections.total,
+            settings.connections.per_address or settings.connections.total,
+            settings.timeouts_s.headers,
+            settings.timeouts_s.body,
         )
 
     def opened(self, address: str) -> bool:

@@ -26,6 +26,8 @@ INLINE_BYTES = 4 * 1024
 UNCOUNTED_BYTES = 16 * 1024
 """A body of no more needs no room; the limit of connections bounds how many there are."""
 
+BODIES_AT_ONCE = 4
+"""Largest bodies that fit into the room at once, half of it for any one user; 16 MiB by default."""
 GIVEN_UP_AFTER = 12
 """Budgets of processor time, by the clock: on a machine that is busy with other things they last longer."""
 
@@ -41,14 +43,15 @@ class Intake:
     @classmethod
     def of(cls, settings: Settings) -> "Intake":
         """Returns the intake that the settings describe; no process is started yet."""
+        timeouts = settings.timeouts_s
         return cls(
             settings.max_body_bytes,
-            Room(settings.bodies_in_flight_bytes, settings.body_timeout_s / 3),  # and time to arrive then
+            Room(BODIES_AT_ONCE * settings.max_body_bytes, timeouts.body / 3),  # and time to arrive then
             Aside(
                 settings.body_processes,
-                settings.body_budget_s,
-                given_up_after_s=GIVEN_UP_AFTER * settings.body_budget_s,
-                patience_s=settings.body_timeout_s,
+                timeouts.body_check,
+                given_up_after_s=GIVEN_UP_AFTER * timeouts.body_check,
+                patience_s=timeouts.body,
             ),
         )
 

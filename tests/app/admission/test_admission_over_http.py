@@ -30,7 +30,7 @@ AN_HOUR_S = 3600.0
 @pytest.fixture(scope="module")
 async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     """A service whose worker is somewhere else, so that what is retained stays in the queue."""
-    per_minute = {f"{who}_{kind}_per_minute": 600 for who in AT_ONCE for kind in ("reads", "writes")}
+    per_minute = {f"{who}_{kind}": 600 for who in AT_ONCE for kind in ("reads", "writes")}
     settings = Settings(
         home=Path(tmp_path_factory.mktemp("home")),
         database_url=database_url,
@@ -38,11 +38,8 @@ async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
         master_key=os.urandom(32).hex(),
         explore=False,
         worker_in_service=False,
-        limits_at_once_s=60.0,
-        turn_wait_s=0.001,
-        user_pending=PENDING,
-        all_pending=1_000,
-        **per_minute,
+        timeouts_s={"turn": 0.001},
+        limits={**per_minute, "burst_s": 60.0, "user_pending": PENDING, "pending": 1_000},
     )
     app = create_app(settings)
     async with AsyncExitStack() as clients, app.router.lifespan_context(app):
@@ -204,11 +201,8 @@ async def test_limits_can_be_switched_off(postgres: EmbeddedPostgres, tmp_path: 
         jwt_secret=os.urandom(32).hex(),
         master_key=os.urandom(32).hex(),
         database_url=await new_database(postgres),
-        limits=False,
+        limits="off",
         worker_in_service=False,
-        user_reads_per_minute=1,
-        user_pending=1,
-        limits_at_once_s=1,
     )
     app = create_app(settings)
     async with AsyncExitStack() as clients, app.router.lifespan_context(app):

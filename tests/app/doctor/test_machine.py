@@ -46,7 +46,7 @@ async def test_published_keys_that_nobody_can_reach_are_found(url: str, tmp_path
 def test_more_connections_than_files_may_be_open_are_found(tmp_path: Path):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert machine.open_files(Settings(home=tmp_path)).ok is (hard >= 1_256)
-    assert machine.open_files(Settings(home=tmp_path, connections=hard)).ok is False
+    assert machine.open_files(Settings(home=tmp_path, connections={"total": hard})).ok is False
 
 
 @pytest.mark.parametrize(

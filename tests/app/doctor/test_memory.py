@@ -70,7 +70,7 @@ async def test_a_profile_in_another_vector_space_is_told_to_reembed(url: str, tm
 
 async def test_an_embedder_that_does_not_answer_is_found(url: str, tmp_path: Path):
     nobody = {"embedder": "openai", "openai_base_url": "http://127.0.0.1:1/v1", "openai_api_key": SecretStr("k")}
-    found = (await look(url, tmp_path, **nobody, embedder_timeout_s=0.2))["embedder"]
+    found = (await look(url, tmp_path, **nobody, timeouts_s={"embedder_request": 0.2}))["embedder"]
     assert (found.ok, found.advice != "") == (False, True)
 
 

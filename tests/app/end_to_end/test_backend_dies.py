@@ -18,7 +18,7 @@ KILLS = 4
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with new_home() as home, Service(home, CASEBANK_WORKER_LEASE_S="3") as service:
+    with new_home() as home, Service(home, CASEBANK_WORKER_PACE="lease_s=3") as service:
         yield service
 
 

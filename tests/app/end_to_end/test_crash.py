@@ -109,7 +109,7 @@ def assert_come_back_later(answer: httpx.Response) -> None:
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     """One service for all the disasters, each with a user of its own."""
-    with new_home() as home, Service(home, CASEBANK_WORKER_LEASE_S=LEASE_S) as service:
+    with new_home() as home, Service(home, CASEBANK_WORKER_PACE=f"lease_s={LEASE_S}") as service:
         yield service
 
 

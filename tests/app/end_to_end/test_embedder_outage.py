@@ -55,11 +55,9 @@ async def client(database_url: str, running_embedder: OpenAIServer) -> AsyncIter
         openai_base_url=running_embedder.base_url,
         openai_embedding_model="hashed-words",
         openai_embedding_dimension=running_embedder.dimension,
-        embedder_timeout_s=0.3,
-        embedder_budget_s=0.5,
-        worker_backoff_s=1,
+        timeouts_s={"embedder_request": 0.3, "embedder": 0.5},
+        worker_pace={"backoff_s": 1, "attempts": 100},
         explore=False,
-        worker_max_attempts=100,
     )
     now = datetime.now(UTC)
     token = issue_token(SECRET, user="alice", issuer="casebank", audience="casebank", ttl=timedelta(hours=1), now=now)

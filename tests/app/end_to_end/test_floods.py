@@ -22,10 +22,8 @@ MOST_FROM_ONE_ADDRESS = 60
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     limits = {
-        "CASEBANK_BODY_BUDGET_S": "2",
-        "CASEBANK_CONNECTIONS_PER_ADDRESS": str(MOST_FROM_ONE_ADDRESS),
-        "CASEBANK_HEADERS_TIMEOUT_S": "3",
-        "CASEBANK_BODY_TIMEOUT_S": "60",
+        "CASEBANK_CONNECTIONS": f"per_address={MOST_FROM_ONE_ADDRESS}",
+        "CASEBANK_TIMEOUTS_S": "headers=3,body=60,body_check=2",
     }
     with new_home() as home, Service(home, **limits) as service:
         yield service

@@ -194,7 +194,7 @@ def test_the_log_is_one_json_object_a_line(service: Service):
 
 
 def test_a_request_that_never_ends_does_not_keep_the_service_from_stopping():
-    with new_home() as home, Service(home, CASEBANK_STOP_WITHIN_S="1") as service:
+    with new_home() as home, Service(home, CASEBANK_TIMEOUTS_S="stop=1") as service:
         head = "POST /v1/retain HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
         bearer = service.bearer("slow")["Authorization"]
         with socket.create_connection(("127.0.0.1", service.port)) as stalled:

@@ -8,9 +8,8 @@ from tests.app.processes import Service, new_home
 
 AT_ONCE = 12
 FEW = {
-    "CASEBANK_USER_READS_PER_MINUTE": str(AT_ONCE),
-    "CASEBANK_LIMITS_AT_ONCE_S": "60",  # and one comes back in five seconds
-    "CASEBANK_TURN_WAIT_S": "0.001",
+    "CASEBANK_LIMITS": f"user_reads={AT_ONCE},burst_s=60",  # and one comes back in five seconds
+    "CASEBANK_TIMEOUTS_S": "turn=0.001",
     "CASEBANK_WORKER_IN_SERVICE": "false",
 }
 

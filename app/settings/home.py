@@ -1,0 +1,83 @@
+"""The secrets that casebank makes for itself, in ``secrets.json`` in its home, readable by the owner only."""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from app.auth.tokens import OldSecret
+from app.wrong_settings import WrongSettings
+
+
+class HomeSecrets(BaseModel):
+    """Secrets of an installation that sets none of its own."""
+
+    jwt_secret: str = Field(default_factory=lambda: secrets.token_urlsafe(48))
+    jwt_secrets_old: list[OldSecret] = []
+    master_key: str | None = None
+    """64 hex digits; made for the embedded database only: two processes with a key each could not read each other."""
+    master_key_old: str | None = None
+
+
+@contextmanager
+def home_errors() -> Iterator[None]:
+    """Turns an error in the block into WrongSettings about CASEBANK_HOME, without quoting file contents."""
+    try:
+        yield
+    except OSError as error:
+        raise WrongSettings(f"CASEBANK_HOME: cannot be used: {error.strerror}: {error.filename}") from None
+    except ValueError:
+        raise WrongSettings("CASEBANK_HOME: its secrets.json is damaged; put back a copy of it") from None
+
+
+def load_or_make_secrets(path: Path, *, master_key: bool) -> HomeSecrets:
+    """Returns the secrets in the file; the first of several processes to come makes it, whole or not at all.
+
+    Args:
+        path: location of the file.
+        master_key: True to make a master key where the file has none.
+    """
+    if (kept := _load(path)) is not None and (kept.master_key or not master_key):
+        return kept
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path):
+        kept = _load(path) or HomeSecrets()
+        if master_key and kept.master_key is None:
+            kept.master_key = secrets.token_hex(32)
+        _store(path, kept)
+    return kept
+
+
+def rotate_jwt_secret(path: Path, until: datetime) -> None:
+    """Replaces the HS256 secret in the file; tokens of the one before are good until that time."""
+    with _locked(path):
+        kept, now = _load(path) or HomeSecrets(), datetime.now(UTC)
+        unexpired = [old for old in kept.jwt_secrets_old if old.until > now]
+        older = [OldSecret(secret=kept.jwt_secret, until=until), *unexpired]
+        _store(path, kept.model_copy(update={"jwt_secret": HomeSecrets().jwt_secret, "jwt_secrets_old": older}))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Lets one process at a time change the file."""
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _store(path: Path, content: HomeSecrets) -> None:
+    """Writes the file, whole or not at all, readable by its owner only."""
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(content.model_dump_json(exclude_none=True))
+    draft.replace(path)
+
+
+def _load(path: Path) -> HomeSecrets | None:
+    return HomeSecrets.model_validate(json.loads(path.read_text())) if path.exists() else None

@@ -1,0 +1,133 @@
+"""Numbers that an operator sets together, in one setting: limits, timeouts, connections, the worker's pace.
+
+Each is written as ``name=number`` with commas between them, as ``CASEBANK_TIMEOUTS_S=database=30,stop=5``; a name
+that is left out keeps its default.
+"""
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SWITCHES = {"off": False, "false": False, "on": True, "true": True}
+
+
+class Numbers(BaseModel):
+    """Numbers by name, read from the text of one setting."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        numbers = {}
+        for part in filter(None, map(str.strip, value.split(","))):
+            name, equals, number = map(str.strip, part.partition("="))
+            if not equals or name not in cls.model_fields:
+                raise ValueError(f"must be like {next(iter(cls.model_fields))}=1, with names of {cls.names()}")
+            numbers[name] = number
+        return numbers
+
+    @classmethod
+    def names(cls) -> str:
+        """Returns the names that the text may have, with commas between them."""
+        return ", ".join(cls.model_fields)
+
+    def __str__(self) -> str:
+        """Returns the text that sets these numbers."""
+        return ",".join(f"{name}={number}" for name, number in self)
+
+
+class Limits(Numbers):
+    """Limits of what callers may ask for; 0 in any of them: no limit. ``off``: none of them."""
+
+    user_reads: int = Field(default=6_000, ge=0, le=1_000_000)
+    """6,000 requests a minute: reads of one user, over all replicas."""
+    user_writes: int = Field(default=3_000, ge=0, le=1_000_000)
+    """3,000 requests a minute: writes of one user, over all replicas."""
+    agent_reads: int = Field(default=4_000, ge=0, le=1_000_000)
+    """4,000 requests a minute: reads of one agent of a user."""
+    agent_writes: int = Field(default=2_000, ge=0, le=1_000_000)
+    """2,000 requests a minute: writes of one agent of a user."""
+    session_reads: int = Field(default=2_000, ge=0, le=1_000_000)
+    """2,000 requests a minute: reads in one session."""
+    session_writes: int = Field(default=1_000, ge=0, le=1_000_000)
+    """1,000 requests a minute: writes in one session."""
+    burst_s: float = Field(default=15.0, gt=0, le=3_600)
+    """15 seconds: the share of a minute's requests that may come at once."""
+    requests: int = Field(default=64, ge=0)
+    """64 concurrent requests of one process; further ones queue."""
+    user_requests: int = Field(default=4, ge=0)
+    """4 concurrent requests of one user in one process; further ones queue."""
+    pending: int = Field(default=50_000, ge=0)
+    """50,000 cases in the queue, of all users."""
+    user_pending: int = Field(default=5_000, ge=0)
+    """5,000 cases in the queue, of one user."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_switch(cls, value: object) -> object:
+        on = SWITCHES.get(value.strip().lower()) if isinstance(value, str) else None
+        if on is None:
+            return value
+        return {} if on else dict(cls.off())
+
+    @classmethod
+    def off(cls) -> Self:
+        """Returns the limits under which every request is let in."""
+        return cls(**{name: 0 for name, field in cls.model_fields.items() if field.annotation is int})
+
+    @property
+    def bounds_queue(self) -> bool:
+        """Returns whether the queue is bounded: by its length, and by each user's part of it."""
+        return bool(self.pending and self.user_pending)
+
+
+class Timeouts(Numbers):
+    """Longest waits, in seconds."""
+
+    database: float = Field(default=10.0, gt=0)
+    """10 s: one answer of the database."""
+    embedder_request: float = Field(default=2.0, gt=0)
+    """2 s: one request to the embedder."""
+    embedder: float = Field(default=5.0, gt=0)
+    """5 s: vectors in all, retries included; after it keywords carry the search."""
+    llm_request: float = Field(default=20.0, gt=0)
+    """20 s: one request to the language model."""
+    llm: float = Field(default=40.0, gt=0)
+    """40 s: an answer in all, retries included; then the rules explain the run. Keep it below the worker's lease."""
+    llm_rewrite: float = Field(default=1.5, gt=0)
+    """1.5 s: a rewritten query; after it the query itself is searched for."""
+    headers: float = Field(default=10.0, gt=0)
+    """10 s: arrival of a request's headers."""
+    body: float = Field(default=30.0, gt=0)
+    """30 s: arrival of a body, its turn to be checked, and the reading of an answer, each."""
+    body_check: float = Field(default=5.0, gt=0)
+    """5 s of processor time: parsing, validation and redaction of one body; more is answered with 413."""
+    turn: float = Field(default=10.0, gt=0, le=60)
+    """10 s: a request's turn, or a token of its limit; after it the answer is 429."""
+    stop: int = Field(default=10, ge=1)
+    """10 s: requests under way while the service stops."""
+
+
+class Connections(Numbers):
+    """Open connections of one process; further ones are answered with 503 and closed."""
+
+    total: int = Field(default=1000, ge=1)
+    """1,000 connections in all."""
+    per_address: int = Field(default=200, ge=0)
+    """200 connections from one address; 0: ``total``, for a service behind a proxy, which is one address."""
+
+
+class WorkerPace(Numbers):
+    """Pace of the workers."""
+
+    poll_s: float = Field(default=0.2, gt=0)
+    """0.2 seconds between two looks at an empty queue."""
+    lease_s: float = Field(default=60.0, gt=0)
+    """60 seconds in which a case is one worker's, a language model's answer included."""
+    attempts: int = Field(default=8, ge=1)
+    """8 failures after which a case is dead; an outage of the embedder is no failure."""
+    backoff_s: float = Field(default=1.0, gt=0)
+    """1 second after a case's first failure; doubles with each further one, up to five minutes."""

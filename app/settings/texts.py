@@ -1,0 +1,86 @@
+"""Readers of the settings whose text has a form of its own: addresses, networks, keys, older secrets."""
+
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from urllib.parse import urlsplit
+
+from app.auth.tokens import MIN_SECRET_BYTES, OldSecret
+from app.wrong_settings import WrongSettings
+
+MASTER_KEY_DIGITS = 64
+
+
+class NoMasterKey(WrongSettings):
+    """A master key that is missing or malformed; the message says how to make one."""
+
+
+def is_http(url: str) -> bool:
+    """Returns whether the text is an address that begins with http or https and names a host."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def is_strong(secret: str) -> bool:
+    """Returns whether the secret is long enough to sign tokens."""
+    return len(secret.encode()) >= MIN_SECRET_BYTES
+
+
+def networks(text: str) -> list[IPv4Network | IPv6Network]:
+    """Returns the networks of CASEBANK_OPERATOR_FROM.
+
+    Raises:
+        ValueError: a part of the text is no network.
+    """
+    try:
+        return [ip_network(part) for part in text.split()]
+    except ValueError:
+        raise ValueError("CASEBANK_OPERATOR_FROM: networks like 10.0.0.0/8 with spaces between them") from None
+
+
+def origins(text: str) -> list[str] | None:
+    """Returns the origins of CASEBANK_CONSOLE besides the machine's own; None: the console is off.
+
+    Raises:
+        ValueError: a part of the text is no origin.
+    """
+    if text == "off":
+        return None
+    named = [part for part in text.split() if part != "loopback"]
+    for part in named:
+        if not is_http(part) or part != "{0.scheme}://{0.netloc}".format(urlsplit(part)).lower():
+            raise ValueError("CASEBANK_CONSOLE: loopback, off, or addresses like https://memory.example.org")
+    return named
+
+
+def key_bytes(text: str, variable: str) -> bytes:
+    """Returns the 32 bytes of a master key.
+
+    Raises:
+        NoMasterKey: the text is not 64 hex digits; the message names the variable.
+    """
+    if len(text) != MASTER_KEY_DIGITS or set(text.lower()) - set("0123456789abcdef"):
+        raise NoMasterKey(f"{variable} must be 64 hex digits (openssl rand -hex 32 makes them)")
+    return bytes.fromhex(text)
+
+
+def old_secrets(text: str) -> tuple[OldSecret, ...]:
+    """Returns the secrets of CASEBANK_JWT_SECRETS_OLD.
+
+    Raises:
+        ValueError: a secret is too short, or its end is missing or has no zone.
+    """
+    return tuple(map(_old_secret, text.split()))
+
+
+def _old_secret(text: str) -> OldSecret:
+    secret, _, until = text.rpartition("@")
+    try:
+        old = OldSecret(secret=secret, until=datetime.fromisoformat(until))
+    except ValueError:
+        raise ValueError("CASEBANK_JWT_SECRETS_OLD: each is secret@until, until like 2026-12-31T00:00:00Z") from None
+    if not is_strong(secret):
+        raise ValueError(f"CASEBANK_JWT_SECRETS_OLD: each secret needs {MIN_SECRET_BYTES} bytes at least")
+    return old
