@@ -2,6 +2,9 @@
 
 import logging
 import os
+from importlib.metadata import version
+
+__version__ = version("casebank")
 
 # A library that the providers need calls logging.basicConfig when it is imported; with a handler on the root
 # that does nothing, and app.logs decides alone.

@@ -1,19 +1,20 @@
-"""The front door: every command that a person or cron runs, each imported when it is called."""
+"""The command line: every command that a person or cron runs, each imported when it is called."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from app import __version__
 from app.terminal.imported import imported
 from app.terminal.plain_commands import PlainGroup
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: where its function or its group of commands is, and the line about it in the list of all."""
+    """A command: the module and name of its function or group, and its line in the list of all."""
 
     module: str
     name: str
@@ -21,114 +22,124 @@ class Command:
 
 
 COMMANDS = {
-    "mcp": Command(
-        "app.mcp.command",
-        "speak_mcp",
-        "Answer the Model Context Protocol on standard input and output, for one user; needs the extra `mcp`.",
-    ),
-    "impact": Command(
-        "app.commands.impact",
-        "show_impact",
-        "Say what memory changed: what was served beside an empty slate, the default and the last policy, by the log.",
-    ),
-    "fleet": Command(
-        "app.commands.fleet",
-        "show_fleets",
-        "Show what the users of each agent learned together, who gives to it, and how far its trial is.",
-    ),
     "serve": Command(
         "app.commands.serve",
         "serve",
-        "Run the service, with its worker and, unless DATABASE_URL is set, its own Postgres.",
+        "Run the service with a worker and, unless DATABASE_URL is set, an embedded Postgres.",
     ),
     "console": Command(
         "app.commands.console",
         "console",
-        "Print a link that signs in to the console once, within two minutes, and open it in a browser.",
+        "Print a link that signs in to the console, once and within two minutes, and open it in a browser.",
     ),
     "worker": Command(
         "app.commands.worker",
         "worker",
-        "Run a worker alone, beside a service or in place of its own.",
+        "Run a worker alone, beside a service or in place of the service's own.",
     ),
-    "migrate": Command("app.commands.migrate", "migrate", "Bring the database's schema to a revision."),
+    "migrate": Command("app.commands.migrate", "migrate", "Migrate the database's schema to a revision."),
     "prune": Command(
         "app.commands.upkeep",
         "prune",
-        "Take out of every bank what its window, time limit and worth leave no room for; index what is very large.",
+        "Prune every bank to its window, time limit and worth, and index the vectors of very large banks.",
     ),
-    "purge": Command("app.commands.erase", "purge", "Erase everything of a user, for good, and print the receipt."),
+    "purge": Command("app.commands.erase", "purge", "Erase all data of a user for good and print the receipt."),
     "rotate-key": Command(
         "app.commands.rotate_key",
         "rotate_key",
-        "Wrap every user's key by CASEBANK_MASTER_KEY, beside CASEBANK_MASTER_KEY_OLD; may be broken off and repeated.",
+        "Wrap every user's key with CASEBANK_MASTER_KEY in place of CASEBANK_MASTER_KEY_OLD; may be repeated.",
     ),
     "backup": Command(
         "app.commands.backups",
         "backup",
-        "Write the embedded database into a folder, while the service may go on; the master key is not in it.",
+        "Back up the embedded database into a folder, without the master key; the service may run meanwhile.",
     ),
     "restore": Command(
         "app.commands.backups",
         "restore",
-        "Put a backup in the place of the bank, less everybody who was erased since; the service must not run.",
+        "Restore a backup and erase again the users who were erased since; the service must not run.",
     ),
     "erase-again": Command(
         "app.commands.erase",
         "again",
-        "Erase again whom a restored database knows of though they were erased; `restore` does so by itself.",
+        "Erase users whom a restored database brought back; `restore` does it by itself.",
     ),
     "export": Command(
-        "app.commands.rows", "export", "Write everything of a user to standard output, one JSON object a line."
+        "app.commands.rows", "export", "Export all data of a user to standard output, one JSON object a line."
     ),
     "train": Command(
         "app.commands.train",
         "commands",
-        "Train candidate policies from the logs, judge those on trial, watch over those that serve (--help for more).",
+        "Train policies from the logs, judge those on trial and watch those that serve (--help for more).",
     ),
     "backfill": Command(
         "app.commands.rows",
         "backfill",
-        "Retain old runs from a file, or make old turns and facts findable; again, it adds only what is missing.",
+        "Retain old runs from a file, or index old turns and facts for recall; a repeat adds only what is missing.",
     ),
     "reembed": Command(
         "app.commands.upkeep",
         "reembed",
-        "Bring every bank over to the embedder in the settings; each one switches at once when it is done.",
+        "Embed every bank again with the embedder of the settings; each bank switches when its vectors are complete.",
     ),
     "reseal": Command(
         "app.commands.upkeep",
         "reseal",
-        "Bring what was written before over to CASEBANK_SEAL: words sealed with the users' keys, or in plain.",
+        "Rewrite earlier rows as CASEBANK_SEAL says: texts sealed with the users' keys, or in plain.",
     ),
     "requeue": Command(
         "app.commands.upkeep",
         "requeue",
-        "Queue the dead cases again, the sessions that could not be read, and the memories without a vector.",
+        "Queue dead cases, dead sessions and memories without a vector again.",
     ),
     "doctor": Command(
         "app.commands.doctor",
         "doctor",
-        "Check everything that a support person would ask about; exits with 1 where something is bad.",
+        "Check this machine, the settings and the database; exit with status 1 if a check fails.",
     ),
     "demo": Command(
         "app.commands.demo",
         "demo",
-        "Show what memory changes: a scripted database operator with none, with keywords, and with casebank.",
+        "Run a scripted database operator with no memory, keyword memory and casebank, and compare them.",
     ),
-    "policy": Command("app.commands.policy", "commands", "Look at what was learned, and take it out of service."),
-    "audit": Command("app.commands.audit", "commands", "Check that the audit is what was written, or shorten it."),
-    "token": Command("app.commands.tokens", "commands", "Print a bearer token; revoke some; change their secret."),
-    "knowledge": Command("app.commands.knowledge", "commands", "What an agent is to know of its domain."),
+    "policy": Command(
+        "app.commands.policy", "commands", "Show the policies of a profile, or take the one that serves out of service."
+    ),
+    "audit": Command(
+        "app.commands.audit", "commands", "Verify that the audit was not changed, or delete its old entries."
+    ),
+    "token": Command(
+        "app.commands.tokens", "commands", "Print a bearer token, revoke tokens, or replace the secret that signs them."
+    ),
+    "knowledge": Command(
+        "app.commands.knowledge",
+        "commands",
+        "Import, list, edit or delete knowledge: what an agent should know of its domain.",
+    ),
+    "mcp": Command(
+        "app.mcp.command",
+        "speak_mcp",
+        "Serve the memory tools by the Model Context Protocol on standard input and output; needs the extra `mcp`.",
+    ),
+    "impact": Command(
+        "app.commands.impact",
+        "show_impact",
+        "Report whether memory helped: rewards with memory beside those with none and with other policies.",
+    ),
+    "fleet": Command(
+        "app.commands.fleet",
+        "show_fleets",
+        "List each agent's fleet policies, the number of users who share, and the progress of trials.",
+    ),
 }
-"""In the order of the list. Its lines stand here, for a list of what memory can do should not import all of it."""
+"""Commands in the order of the list. The lines stand here because ``casebank --help`` should import no command."""
 
 
 class Elsewhere(TyperCommand):
-    """A command that is a name and a line until it is called."""
+    """A command whose body is imported when it is called; until then it is a name and a line."""
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """Returns the context of the command itself, whose words are parsed by it."""
+        """Returns the context of the command's body, which parses the words."""
         return body_of(self.name or "").make_context(*given, **more)
 
 
@@ -143,19 +154,33 @@ def body_of(name: str) -> Any:
     return get_command(body)
 
 
-def _elsewhere() -> None:
-    """Is never called: the command's own body is."""
+def print_version(wanted: bool) -> None:  # noqa: FBT001 - as typer calls it
+    """Prints the version and ends the program, where it is wanted."""
+    if wanted:
+        typer.echo(f"casebank {__version__}")
+        raise typer.Exit
 
 
 cli = typer.Typer(
     name="casebank",
     cls=PlainGroup,
-    help="Memory for agents that learns which memories help.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@cli.callback()
+def main(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Memory for agents that learns which memories help."""
+
+
 for _name, _command in COMMANDS.items():
-    cli.command(_name, cls=Elsewhere, help=_command.line)(_elsewhere)
+    cli.command(_name, cls=Elsewhere, help=_command.line)(lambda: None)  # never called: the body is, in its place
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
+from app import __version__
 from app.auth.tokens import TokenVerifier
 from app.console import routes as console
 from app.console.page import Doors
@@ -81,7 +82,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,  # it would fetch a picture
         swagger_ui_parameters={"validatorUrl": None},  # or each reader's browser would tell a stranger of this address
         title="casebank",
-        version="0.1.0",
+        version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,  # what a generated client calls its methods

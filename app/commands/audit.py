@@ -1,4 +1,4 @@
-"""``casebank audit``: whether the audit is what was written, and what of it may go."""
+"""``casebank audit``: verifies the audit, and deletes its old entries."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -16,20 +16,20 @@ from writer.audit.tombstone_chain import Tombstones, verify_tombstones
 from writer.audit.verify import Verified, everybody, tombstones, verify_user
 
 commands = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Check that the audit is what was written, or shorten it."
+    add_completion=False, no_args_is_help=True, help="Verify that the audit was not changed, or delete its old entries."
 )
 out = Console()
 
-All = Annotated[bool, typer.Option("--all", help="everybody's, and the erasures")]
+All = Annotated[bool, typer.Option("--all", help="all users, and the erasures")]
 
 
 @commands.command()
 def verify(
     user: MaybeUser = None,
     everyone: All = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON lines")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON lines")] = False,
 ) -> None:
-    """Walk the chain of a user's entries, or of everybody's and of the erasures; exit status 1 if one does not hold."""
+    """Verify the chain of a user's entries, or all chains; exit with status 1 if an entry was changed."""
     _one_or_all(user, everyone=everyone)
 
     async def work() -> tuple[list[Verified], Tombstones | None]:
@@ -53,11 +53,13 @@ def verify(
 
 @commands.command()
 def prune(
-    days: Annotated[int, typer.Option("--keep-days", min=1, max=CENTURY_DAYS, help="entries from before that go")],
+    days: Annotated[
+        int, typer.Option("--keep-days", min=1, max=CENTURY_DAYS, help="age in days above which entries are deleted")
+    ],
     user: MaybeUser = None,
     everyone: All = False,
 ) -> None:
-    """Delete old entries; what is left can be verified as before. A chain that does not hold is left as it is."""
+    """Delete old entries; the rest can still be verified. A chain that was changed is left alone."""
     _one_or_all(user, everyone=everyone)
 
     async def work() -> tuple[int, int]:
@@ -77,13 +79,13 @@ def prune(
     gone, broken = run(work())
     out.print(f"{gone} entries deleted")
     if broken:
-        out.print(f"{broken} chains do not hold and were left as they are: casebank audit verify")
+        out.print(f"{broken} chains were changed and are left alone: casebank audit verify")
         raise typer.Exit(1)
 
 
 def _one_or_all(user: str | None, *, everyone: bool) -> None:
     if (user is None) != everyone:
-        raise typer.BadParameter("either --user or --all")
+        raise typer.BadParameter("give either --user or --all")
 
 
 def _show(found: list[Verified], stones: Tombstones | None, *, as_json: bool) -> None:
@@ -91,7 +93,7 @@ def _show(found: list[Verified], stones: Tombstones | None, *, as_json: bool) ->
         for line in [_as_dict(each) for each in found] + ([] if stones is None else [_erasures(stones)]):
             typer.echo(json.dumps(line))
         return
-    table = Table("chain", "entries", "sealed", "", "first that is not what was written", min_width=60)
+    table = Table("chain", "entries", "sealed", "", "first entry that was changed", min_width=60)
     for each in found:
         first = "" if each.fault is None else f"entry {each.fault.seq} ({each.fault.entry_id}): {each.fault.what}"
         table.add_row(each.user_sub, str(each.seq), str(each.sealed_seq), "BAD" if each.fault else "ok", first)

@@ -16,21 +16,24 @@ out = Console()
 
 
 def backup(folder: Annotated[Path, typer.Argument(help="a new folder for the dump and its manifest")]) -> None:
-    """Write the embedded database into a folder, while the service may go on; the master key is not in it."""
+    """Back up the embedded database into a folder, without the master key; the service may run meanwhile."""
     logs.quiet()
     made = run(make_backup(Settings(), folder))
     out.print(f"schema {made.revision}, sha256 {made.sha256}", markup=False)
-    out.print(f"keep the master key apart: what is sealed opens only with {made.master_key}", markup=False)
+    out.print(f"keep the master key apart: sealed texts open with it alone: {made.master_key}", markup=False)
 
 
 def restore(
-    folder: Annotated[Path, typer.Argument(help="as `casebank backup` left it")],
-    replace: Annotated[bool, typer.Option("--replace", help="the bank that is there goes")] = False,
+    folder: Annotated[Path, typer.Argument(help="folder that `casebank backup` wrote")],
+    replace: Annotated[bool, typer.Option("--replace", help="delete the bank that is in place")] = False,
     receipt: Annotated[
-        list[Path] | None, typer.Option(help="of an erasure since (purge --json), if this machine knows nothing of it")
+        list[Path] | None,
+        typer.Option(
+            help="file with a receipt (purge --json) of an erasure after the backup that this machine does not know"
+        ),
     ] = None,
 ) -> None:
-    """Put a backup in the place of the bank, less everybody who was erased since; the service must not run."""
+    """Restore a backup and erase again the users who were erased since; the service must not run."""
     logs.quiet()
     done = run(restore_backup(Settings(), folder, receipt or [], replace=replace))
     out.print(f"{done.users} users are back as of {done.manifest.created_at}; {done.erased_again} erased again")

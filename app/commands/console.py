@@ -1,4 +1,4 @@
-"""``casebank console``: a link that signs in, on the screen and in a browser."""
+"""``casebank console``: prints a link that signs in, and opens it in a browser."""
 
 from typing import Annotated
 
@@ -12,13 +12,17 @@ from app.terminal.command_line import MaybeUser, checked
 
 def console(
     user: MaybeUser = None,
-    operator: Annotated[bool, typer.Option("--operator", help="show the numbers of the installation")] = False,
-    address: Annotated[str, typer.Option("--at", help="where the service is reached")] = "http://127.0.0.1:8700",
-    opens: Annotated[bool, typer.Option("--open/--no-open", help="open it in a browser")] = True,
+    operator: Annotated[
+        bool, typer.Option("--operator", help="sign in as the operator, who sees the numbers of the installation")
+    ] = False,
+    address: Annotated[str, typer.Option("--at", help="address of the service")] = "http://127.0.0.1:8700",
+    opens: Annotated[
+        bool, typer.Option("--open/--no-open", help="open the link in a browser, or only print it")
+    ] = True,
 ) -> None:
-    """Print a link that signs in to the console once, within two minutes, and open it in a browser."""
+    """Print a link that signs in to the console, once and within two minutes, and open it in a browser."""
     if user is None and not operator:
-        raise typer.BadParameter("whose memory?", param_hint="--user")
+        raise typer.BadParameter("name a user, or give --operator", param_hint="--user")
     settings = Settings()
     name = checked(OPERATOR_NAME if user is None else user)
     made = link(settings, address, name, is_operator=operator)

@@ -1,4 +1,4 @@
-"""``casebank demo``: what memory changes, seen in a scripted agent."""
+"""``casebank demo``: compares memories by the runs of a scripted agent."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +12,13 @@ from app.terminal.run_to_end import run_to_end as run
 
 
 def demo(
-    tasks: Annotated[int, typer.Option(min=10, help="tasks of each house")] = 120,
-    seed: Annotated[list[int], typer.Option(help="a house; may be said again")] = [31],  # noqa: B006 (typer's way)
-    out_dir: Annotated[Path, typer.Option(help="where the plot and the numbers go")] = Path("out"),
+    tasks: Annotated[int, typer.Option(min=10, help="number of tasks of each house")] = 120,
+    seed: Annotated[list[int], typer.Option(help="seed of a house; may be repeated")] = [31],  # noqa: B006 (typer's way)
+    out_dir: Annotated[Path, typer.Option(help="folder for the plot and the numbers")] = Path("out"),
     learn: Annotated[
-        bool, typer.Option("--learn", help="also train on what was logged, and try what was learned")
+        bool, typer.Option("--learn", help="also train on the logged decisions, and compare the trained policy")
     ] = False,
 ) -> None:
-    """Show what memory changes: a scripted database operator with none, with keywords, and with casebank."""
+    """Run a scripted database operator with no memory, keyword memory and casebank, and compare them."""
     logs.quiet()
     run(run_demo(Settings(), tasks=tasks, seeds=seed, out_dir=out_dir, learn=learn))

@@ -1,4 +1,4 @@
-"""``casebank doctor``: what a support person would ask about."""
+"""``casebank doctor``: checks the installation and prints the findings."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ out = Console()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
 ) -> None:
-    """Check everything that a support person would ask about; exits with 1 where something is bad."""
+    """Check this machine, the settings and the database; exit with status 1 if a check fails."""
     logs.quiet()
     findings = run(examine(Settings()))
     if as_json:
@@ -32,7 +32,7 @@ def doctor(
 
 
 def _as_table(findings: Sequence[Finding]) -> Table:
-    table = Table("check", "", "found", "what to do")
+    table = Table("check", "", "finding", "what to do")
     for finding in findings:
         mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
         table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)

@@ -1,4 +1,4 @@
-"""``casebank purge`` and ``erase-again``: everything of a user, for good."""
+"""``casebank purge`` and ``erase-again``: erase all data of a user for good."""
 
 from collections.abc import Coroutine
 from pathlib import Path
@@ -23,16 +23,25 @@ out = Console()
 
 def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     user: MaybeUser = None,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
     scrub: Annotated[
-        bool, typer.Option("--scrub", help="then rewrite the tables and drop the log; alone: for all erased before")
+        bool,
+        typer.Option(
+            "--scrub", help="then rewrite the tables and drop the log; without --user: for all earlier erasures"
+        ),
     ] = False,
-    receipt: Annotated[bool, typer.Option("--receipt", help="erase nothing, print the receipts of before")] = False,
-    digest: Annotated[str | None, typer.Option("--digest", help="with --receipt: the sha256 of the name")] = None,
-    verify: Annotated[Path | None, typer.Option("--verify", help="erase nothing, check a receipt's signature")] = None,
+    receipt: Annotated[
+        bool, typer.Option("--receipt", help="erase nothing; print the receipts of earlier erasures")
+    ] = False,
+    digest: Annotated[
+        str | None, typer.Option("--digest", help="with --receipt: sha256 of the user's name, in hex")
+    ] = None,
+    verify: Annotated[
+        Path | None, typer.Option("--verify", help="erase nothing; check the signature of the receipt in this file")
+    ] = None,
 ) -> None:
-    """Erase everything of a user, for good, and print the receipt."""
+    """Erase all data of a user for good and print the receipt."""
     logs.quiet()
     if verify is not None:
         try:
@@ -71,8 +80,8 @@ def _tell(receipt: dict[str, Any], *, as_json: bool, was_asked: bool) -> None:
 
 
 def _doubt() -> None:
-    """Says that a name may be misspelt; to erase it is right all the same: a repeat, or so that old tokens stay out."""
-    text = "casebank: no row of this user was found: is the name right?"
+    """Warns that the name may be misspelt; the erasure is valid all the same, and keeps old tokens out."""
+    text = "casebank: this user has no rows: is the name right?"
     Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False)
 
 
@@ -86,9 +95,11 @@ def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_
 
 
 def again(
-    receipts: Annotated[list[Path], typer.Argument(help="of erasures (purge --json) after the backup was made")],
+    receipts: Annotated[
+        list[Path], typer.Argument(help="files with receipts (purge --json) of erasures after the backup")
+    ],
 ) -> None:
-    """Erase again whom a restored database knows of though they were erased; `restore` does so by itself."""
+    """Erase users whom a restored database brought back; `restore` does it by itself."""
     logs.quiet()
 
     async def work() -> int:

@@ -1,4 +1,4 @@
-"""``casebank fleet``: what the users of each agent learned together, and how far its trial is; numbers alone."""
+"""``casebank fleet``: lists the policies that the users of each agent share, and the progress of trials."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ out = Console()
 
 
 def show_fleets() -> None:
-    """Show what the users of each agent learned together, who gives to it, and how far its trial is."""
+    """List each agent's fleet policies, the number of users who share, and the progress of trials."""
 
     async def work() -> tuple[str, Sequence[RowMapping], dict[str, int]]:
         async with parts() as runtime, runtime.database.as_worker() as connection:
@@ -30,7 +30,7 @@ def show_fleets() -> None:
 
     fleet, rows, counted = run(work())
     out.print(f"CASEBANK_FLEET is {fleet}")
-    table = Table("agent", "gives now", "policy", "status", "users", "decisions", "trained", "trial")
+    table = Table("agent", "users who share", "policy", "status", "users", "decisions", "trained", "trial")
     for agent in sorted({*counted, *(row["agent_key"] for row in rows)}):
         found = [row for row in rows if row["agent_key"] == agent]
         gives = str(counted.get(agent, 0))
@@ -50,7 +50,7 @@ def _told(row: RowMapping) -> tuple[str, ...]:
 
 
 def every_policy() -> Rows:
-    """Returns the statement for the policies of fleets that were ever on trial, the newest of each agent first."""
+    """Returns the statement for the fleets' policies that were ever on trial, the newest of each agent first."""
     shown = ("agent_key", "version", "status", "decisions", "verdict", "created_at")
     users = policies.c.metrics["users"].as_integer().label("users")
     return (
@@ -62,7 +62,7 @@ def every_policy() -> Rows:
 
 
 def givers() -> Rows:
-    """Returns the statement for how many users give to each agent's fleet."""
+    """Returns the statement that counts the users who share with each agent's fleet."""
     return (
         select(contributions.c.agent_key, func.count().label("users"))
         .group_by(contributions.c.agent_key)

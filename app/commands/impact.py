@@ -1,4 +1,4 @@
-"""``casebank impact``: did memory help, on a screen or as the API tells it."""
+"""``casebank impact``: reports whether memory helped, as tables or as the API's JSON."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -19,9 +19,9 @@ def show_impact(
     user: User,
     agent: Agent,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="print it as the API does")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the report as the API's JSON")] = False,
 ) -> None:
-    """Say what memory changed: what was served beside an empty slate, the default and the last policy, by the log."""
+    """Report whether memory helped: rewards with memory beside those with none and with other policies."""
 
     async def work() -> ImpactOut:
         async with parts() as runtime:

@@ -1,4 +1,4 @@
-"""``casebank knowledge``: what an agent is to know of its domain, of one user or shared by all."""
+"""``casebank knowledge``: imports, lists, edits and deletes entries of one user, or shared by all users of an agent."""
 
 import json
 import sys
@@ -27,16 +27,25 @@ from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowled
 from writer.knowledge.shared import delete_shared, edit_shared, embed_shared, write_shared
 from writer.privacy.words import Words
 
-commands = typer.Typer(add_completion=False, no_args_is_help=True, help="What an agent is to know of its domain.")
+commands = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Import, list, edit or delete knowledge: what an agent should know of its domain.",
+)
 out = Console()
 
 ACTOR = "casebank knowledge"
 AT_ONCE = 200
 
-Shared = Annotated[bool, typer.Option("--shared", help="of all users of the agent; the tables' owner alone writes it")]
-Category = Annotated[str | None, typer.Option(help="what it is about")]
-Type = Annotated[str | None, typer.Option("--type", help="a rule, a term, …")]
-Id = Annotated[UUID, typer.Argument(metavar="ID", help="as `list` prints it")]
+Shared = Annotated[
+    bool,
+    typer.Option(
+        "--shared", help="entries shared by all users of the agent; only the owner of the tables may change them"
+    ),
+]
+Category = Annotated[str | None, typer.Option(help="topic of the entry")]
+Type = Annotated[str | None, typer.Option("--type", help="kind of the entry, as rule or term")]
+Id = Annotated[UUID, typer.Argument(metavar="ID", help="id of the entry, as `list` prints it")]
 
 
 @commands.command("import")
@@ -48,10 +57,10 @@ def import_file(  # noqa: PLR0913, PLR0917 - each is an option of the command li
     category: Category = None,
     type_: Type = None,
 ) -> None:
-    """Keep every entry of a file, or none if a line is wrong; one that is there by its title is updated.
+    """Import every entry of a file, or none if a line is wrong; an entry with a known title is updated.
 
     A line of JSON has category, type, title and text. In Markdown a heading of the first level is the category and a
-    lower one the title of the text below it; --category and --type say what the file does not.
+    lower one the title of the text below it; --category and --type apply where the file has none.
     """
     author = _author(user, shared=shared)
 
@@ -98,17 +107,17 @@ def show(
 def edit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     entry_id: Id,
     agent: Agent,
-    category: Annotated[str, typer.Option(help="what it is about")],
-    text: Annotated[str, typer.Option(help="what it says; -: read from standard input")],
+    category: Annotated[str, typer.Option(help="topic of the entry")],
+    text: Annotated[str, typer.Option(help="text of the entry; -: read it from standard input")],
     user: MaybeUser = None,
     shared: Shared = False,
-    type_: Annotated[str, typer.Option("--type", help="a rule, a term, …")] = "fact",
-    title: Annotated[str | None, typer.Option(help="by which it is known again")] = None,
+    type_: Annotated[str, typer.Option("--type", help="kind of the entry, as rule or term")] = "fact",
+    title: Annotated[str | None, typer.Option(help="title, by which a later import finds the entry")] = None,
 ) -> None:
-    """Put something else in an entry's place."""
+    """Replace an entry by another text."""
     author = _author(user, shared=shared)
-    said = sys.stdin.read() if text == "-" else text
-    fields = {"agent": agent, "category": category, "type": type_, "title": title, "text": said.strip()}
+    content = sys.stdin.read() if text == "-" else text
+    fields = {"agent": agent, "category": category, "type": type_, "title": title, "text": content.strip()}
     try:
         written = KnowledgeWritten.model_validate(fields)
     except ValidationError as error:
@@ -145,15 +154,15 @@ def delete(entry_id: Id, agent: Agent, user: MaybeUser = None, shared: Shared = 
 
 def _author(user: str | None, *, shared: bool) -> Author:
     if (user is None) != shared:
-        raise typer.BadParameter("one of --user and --shared", param_hint="--user")
+        raise typer.BadParameter("give either --user or --shared", param_hint="--user")
     return Author(OPERATOR_NAME if user is None else checked(user), ACTOR, datetime.now(UTC))
 
 
 async def embed_shared_too(runtime: Runtime) -> None:
-    """Makes the vectors that shared entries lack in the embedder's space, where the login owns them.
+    """Embeds the shared entries that have no vector of this embedder, if the login owns the table.
 
     Raises:
-        EmbedderError: words alone find the others.
+        EmbedderError: the embedder failed; keywords alone find the remaining entries.
     """
     operator = _author(None, shared=True)
     try:
@@ -163,7 +172,7 @@ async def embed_shared_too(runtime: Runtime) -> None:
 
 
 async def _embed(runtime: Runtime, operator: Author) -> None:
-    """Makes the vectors of shared entries; without the embedder words alone find them until they are made."""
+    """Embeds the shared entries; if the embedder fails, keywords alone find them until ``casebank reembed``."""
     try:
         await embed_shared(runtime.database, runtime.embedder, operator)
     except EmbedderError as error:
@@ -183,5 +192,5 @@ async def _page(runtime: Runtime, author: Author, page: KnowledgePage, *, shared
     return [_row(row, words.open_knowledge(row["id"], row["words"])) for row in rows]
 
 
-def _row(row: RowMapping, said: dict[str, str]) -> dict[str, str]:
-    return {"id": str(row["id"]), "category": row["category"], "type": row["entry_type"], **said}
+def _row(row: RowMapping, words: dict[str, str]) -> dict[str, str]:
+    return {"id": str(row["id"]), "category": row["category"], "type": row["entry_type"], **words}

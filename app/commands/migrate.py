@@ -1,4 +1,4 @@
-"""``casebank migrate``: the tables of the database, at a revision."""
+"""``casebank migrate``: migrates the tables of the database to a revision."""
 
 from typing import Annotated
 
@@ -13,8 +13,10 @@ from app.terminal.run_to_end import run_to_end as run
 out = Console()
 
 
-def migrate(revision: Annotated[str, typer.Argument(help="head, base, or a revision")] = "head") -> None:
-    """Bring the database's schema to a revision."""
+def migrate(
+    revision: Annotated[str, typer.Argument(help="revision, or head for the newest, or base for none")] = "head",
+) -> None:
+    """Migrate the database's schema to a revision."""
 
     async def move() -> None:
         settings = Settings()

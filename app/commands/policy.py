@@ -1,4 +1,4 @@
-"""``casebank policy``: what was learned for a profile, and out of service with it."""
+"""``casebank policy``: shows the policies of a profile, and takes one out of service."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,17 +18,19 @@ from writer.training.lifecycle import roll_back, versions
 from writer.training.progress import trial_of
 
 commands = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Look at what was learned, and take it out of service."
+    add_completion=False,
+    no_args_is_help=True,
+    help="Show the policies of a profile, or take the one that serves out of service.",
 )
 out = Console()
 
 LOOKS_SHOWN = 3
-"""Of a trial, the latest."""
+"""Number of a trial's latest looks that are printed."""
 
 
 @commands.command()
 def rollback(user: User, agent: Agent) -> None:
-    """Take the serving policy out of service; the untrained default goes on."""
+    """Take the serving policy out of service; the untrained default serves instead."""
 
     async def work() -> int:
         async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
@@ -38,7 +40,7 @@ def rollback(user: User, agent: Agent) -> None:
 
 
 def _why(row: RowMapping) -> str:
-    """Returns the gate's reasons; of a trial also how far it is, and what its latest looks said."""
+    """Returns the gate's reasons, and for a trial its progress and its latest looks."""
     said = list(row["verdict"]["reasons"]) if row["verdict"] else []
     trial = trial_of(row["verdict"])
     if trial is not None and row["status"] == "candidate":
@@ -51,7 +53,7 @@ def _why(row: RowMapping) -> str:
 
 @commands.command()
 def show(user: User, agent: Agent) -> None:
-    """Show the versions of a profile's policy, and the gate's reasons."""
+    """List the versions of a profile's policy, with the gate's reasons."""
 
     async def work() -> tuple[Sequence[RowMapping], int]:
         async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:

@@ -1,4 +1,4 @@
-"""``casebank rotate-key``: every user's key, wrapped by another master key."""
+"""``casebank rotate-key``: wraps every user's key with another master key."""
 
 import json
 from typing import Annotated
@@ -15,10 +15,10 @@ out = Console()
 
 
 def rotate_key(
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the receipt as JSON")] = False,
 ) -> None:
-    """Wrap every user's key by CASEBANK_MASTER_KEY, beside CASEBANK_MASTER_KEY_OLD; may be broken off and repeated."""
+    """Wrap every user's key with CASEBANK_MASTER_KEY in place of CASEBANK_MASTER_KEY_OLD; may be repeated."""
     if not yes:
         typer.confirm("Does every service, worker and job hold both keys by now?", abort=True)
 
@@ -38,9 +38,9 @@ def rotate_key(
 
 def _print_rotation(done: Rotation) -> None:
     if not done.now:
-        out.print("nothing was left to do; the receipt of then:", markup=False)
+        out.print("every key is wrapped already; the receipt of that rotation:", markup=False)
     for name, value in done.as_dict().items():
         out.print(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}", markup=False)
     old = "CASEBANK_MASTER_KEY_OLD"
     unopened = f"{done.left} users' keys do not open: add the key that wrapped them to {old}, and repeat"
-    out.print(unopened if done.left else f"{old} is needed no more, but for backups of before", markup=False)
+    out.print(unopened if done.left else f"{old} is only needed for earlier backups now", markup=False)

@@ -1,4 +1,4 @@
-"""``casebank export`` and ``backfill``: a user's rows out of the bank, and old runs into it."""
+"""``casebank export`` and ``backfill``: write a user's rows out of the bank, and old runs into it."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ out = Console()
 
 
 def export(user: User) -> None:
-    """Write everything of a user to standard output, one JSON object a line."""
+    """Export all data of a user to standard output, one JSON object a line."""
 
     async def work() -> None:
         async with parts() as runtime:
@@ -34,21 +34,22 @@ def export(user: User) -> None:
 
 def backfill(
     file: Annotated[
-        Path | None, typer.Argument(exists=True, dir_okay=False, help="old runs, one JSON object a line")
+        Path | None, typer.Argument(exists=True, dir_okay=False, help="old runs: a file with one JSON object a line")
     ] = None,
     user: MaybeUser = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="which assistant")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="assistant of that user")] = None,
     of_memories: Annotated[
-        bool, typer.Option("--memories", help="no file: make findable what everybody said before there was recall")
+        bool,
+        typer.Option("--memories", help="without a file: index the turns and facts of all users from before recall"),
     ] = False,
 ) -> None:
-    """Retain old runs from a file, or make old turns and facts findable; again, it adds only what is missing."""
+    """Retain old runs from a file, or index old turns and facts for recall; a repeat adds only what is missing."""
     if of_memories and file is None and user is None and agent is None:
         _backfill_memories()
     elif not of_memories and file is not None and user is not None and agent is not None:
         _backfill_runs(file, checked(user), agent)
     else:
-        raise typer.BadParameter("FILE --user U --agent A, or --memories alone")
+        raise typer.BadParameter("give FILE --user U --agent A, or --memories alone")
 
 
 def _backfill_memories() -> None:
@@ -57,7 +58,7 @@ def _backfill_memories() -> None:
             with tqdm(unit=" memories", desc="backfill", disable=None) as bar:
                 return await remember_all(runtime.database, runtime.keyring, progress=bar.update)
 
-    out.print(f"{run(work())} turns and facts made findable; a worker makes their vectors")
+    out.print(f"{run(work())} turns and facts indexed; a worker embeds them")
 
 
 def _backfill_runs(file: Path, user: str, agent: str) -> None:
@@ -68,7 +69,7 @@ def _backfill_runs(file: Path, user: str, agent: str) -> None:
                 return await backfill_runs(runtime.database, runtime.keyring, lines, author, agent, progress=bar.update)
 
     done = run(work())
-    out.print(f"{done.read} lines: {done.retained} retained, {done.known} known before, {len(done.refused)} refused")
+    out.print(f"{done.read} lines: {done.retained} retained, {done.known} known already, {len(done.refused)} refused")
     if done.passed_over:
         out.print(f"{done.passed_over} rows of an export that are no cases passed over")
     for line, reason in done.refused:

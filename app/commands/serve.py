@@ -1,4 +1,4 @@
-"""``casebank serve``: the service, with all that it needs."""
+"""``casebank serve``: runs the service."""
 
 from typing import Annotated
 
@@ -16,13 +16,13 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")] = 8700,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
 ) -> None:
-    """Run the service, with its worker and, unless DATABASE_URL is set, its own Postgres."""
+    """Run the service with a worker and, unless DATABASE_URL is set, an embedded Postgres."""
     try:
         check_free(host, port)
     except OSError as error:
         why = str(error.strerror).partition(" (")[0]  # Python adds the address
-        said = f"casebank: cannot listen on {host}:{port}: {why}; --port takes another"
-        Console(stderr=True, soft_wrap=True).print(said, style="red", markup=False)
+        message = f"casebank: cannot listen on {host}:{port}: {why}; --port takes another"
+        Console(stderr=True, soft_wrap=True).print(message, style="red", markup=False)
         raise typer.Exit(1) from None
     settings = Settings()
     warn_of_unknown_variables()

@@ -19,7 +19,9 @@ from writer.audit import Change, note
 from writer.privacy.redact import redact_text
 
 commands = typer.Typer(
-    add_completion=False, invoke_without_command=True, help="Print a bearer token; revoke some; change their secret."
+    add_completion=False,
+    invoke_without_command=True,
+    help="Print a bearer token, revoke tokens, or replace the secret that signs them.",
 )
 out = Console()
 
@@ -31,9 +33,11 @@ MAX_HOURS = 24 * CENTURY_DAYS
 def token(
     context: typer.Context,
     user: MaybeUser = None,
-    hours: Annotated[float, typer.Option(min=0.01, max=MAX_HOURS, help="how long it is valid")] = 24 * 30,
-    service: Annotated[bool, typer.Option("--service", help="may act for any user it names")] = False,
-    scope: Annotated[str, typer.Option(help=f"more that it may: {OPERATOR}, for /metrics")] = "",
+    hours: Annotated[float, typer.Option(min=0.01, max=MAX_HOURS, help="hours that the token is valid")] = 24 * 30,
+    service: Annotated[
+        bool, typer.Option("--service", help="let the token act for any user that its requests name")
+    ] = False,
+    scope: Annotated[str, typer.Option(help=f"further scope: {OPERATOR} lets it read /metrics")] = "",
 ) -> None:
     """Print a bearer token, signed with this installation's newest secret."""
     if context.invoked_subcommand is not None:
@@ -42,7 +46,7 @@ def token(
     if settings.jwks_url is not None:
         raise typer.BadParameter("CASEBANK_JWKS_URL is set: tokens come from your identity provider")
     if user is None and scope != OPERATOR:
-        raise typer.BadParameter("whose token?", param_hint="--user")
+        raise typer.BadParameter("name a user, or give --scope " + OPERATOR, param_hint="--user")
     typer.echo(
         issue_token(
             settings.signing_secret,
@@ -58,20 +62,22 @@ def token(
 
 def _known(scope: str) -> str:
     if set(scope.split()) - {ACT_AS, OPERATOR}:
-        raise typer.BadParameter(f"{ACT_AS}, {OPERATOR}, or both", param_hint="--scope")
+        raise typer.BadParameter(f"a scope is {ACT_AS}, {OPERATOR}, or both", param_hint="--scope")
     return scope
 
 
 @commands.command("revoke")
 def revoke_tokens(
     user: MaybeUser = None,
-    jti: Annotated[str | None, typer.Option(help="the one token with this id (the claim jti)")] = None,
-    token_from_stdin: Annotated[bool, typer.Option("--token", help="the one on standard input")] = False,
-    why: Annotated[str, typer.Option(help="kept with it, redacted")] = "",
+    jti: Annotated[str | None, typer.Option(help="id (claim jti) of the token to revoke")] = None,
+    token_from_stdin: Annotated[
+        bool, typer.Option("--token", help="read the token to revoke from standard input")
+    ] = False,
+    why: Annotated[str, typer.Option(help="reason, stored redacted with the revocation")] = "",
 ) -> None:
-    """Refuse one token from now on, or all of a user's or service's that were issued up to now."""
+    """Revoke one token, or all tokens of a user or service that were issued up to now."""
     if (user is not None) + (jti is not None) + token_from_stdin != 1:
-        raise typer.BadParameter("one of --user, --jti and --token")
+        raise typer.BadParameter("give one of --user, --jti and --token")
     if user is not None:
         checked(user)
     if jti is not None and not jti.strip():
@@ -98,24 +104,24 @@ def revoke_tokens(
 
 
 def _read(token: str, why: str) -> Revocation:
-    """Returns what revokes this token; that it is a good one is no condition."""
+    """Returns the revocation of a token, valid or not."""
     try:
         claims = jwt.decode(token, options={"verify_signature": False})
         jti, subject, ends = claims["jti"], claims["sub"], datetime.fromtimestamp(float(claims["exp"]), UTC)
     except (jwt.PyJWTError, KeyError, TypeError, ValueError, OverflowError):
-        raise typer.BadParameter("no token with jti, sub and exp; revoke its user's instead (--user)") from None
+        raise typer.BadParameter("the token lacks jti, sub or exp; revoke its user's tokens instead (--user)") from None
     return Revocation(why, str(jti), checked(subject), ends)
 
 
 @commands.command("list-revoked")
 def list_revoked() -> None:
-    """List what was revoked: digests and times, for no token and no name is kept."""
+    """List the revocations, as digests and times: tokens and names are not stored."""
 
     async def work() -> list[RowMapping]:
         async with parts() as runtime, runtime.database.as_worker() as connection:
             return list((await connection.execute(listed())).mappings().all())
 
-    table = Table("revoked", "what", "ends by itself", "why")
+    table = Table("revoked", "what", "expires", "why")
     for row in run(work()):
         jti, subject = row["jti_sha256"], row["subject_sha256"]
         what = f"token {jti.hex()[:16]}" if jti else f"all of {subject.hex()[:16]} issued up to then"
@@ -127,14 +133,14 @@ def list_revoked() -> None:
 @commands.command("rotate-secret")
 def rotate_secret(
     overlap_hours: Annotated[
-        float, typer.Option(min=0, max=MAX_HOURS, help="how long tokens of the old secret stay good")
+        float, typer.Option(min=0, max=MAX_HOURS, help="hours that tokens of the old secret stay valid")
     ] = 24 * 30,
 ) -> None:
-    """Make a new secret in CASEBANK_HOME; restart the services to sign and verify with it."""
+    """Replace the secret in CASEBANK_HOME; restart the services to sign and verify with the new one."""
     until = datetime.now(UTC) + timedelta(hours=overlap_hours)
     try:
         Settings().rotate_signing_secret(until)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    out.print(f"new secret made; tokens of the one before are good until {until.isoformat(timespec='seconds')}")
-    out.print("restart every service of this home now: one that still runs refuses tokens of the new secret")
+    out.print(f"new secret made; tokens of the old one are valid until {until.isoformat(timespec='seconds')}")
+    out.print("restart every service of this home now: until then it refuses tokens of the new secret")

@@ -1,4 +1,4 @@
-"""``casebank train``: hands its words on to a process of its own, ``python -m app.training``."""
+"""``casebank train``: passes its arguments to a process of its own, ``python -m app.training``."""
 
 import subprocess
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ commands = typer.Typer(add_completion=False)
 
 @commands.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def train(context: typer.Context) -> None:
-    """Train candidate policies from the logs, judge those on trial, watch over those that serve (--help for more)."""
+    """Train policies from the logs, judge those on trial and watch those that serve (--help for more)."""
     # a process of its own: torch has no place in the others
     words, user = _without_name(context.args)
     command = [*OWN_MODULE, "app.training", *words]

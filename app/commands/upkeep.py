@@ -1,4 +1,4 @@
-"""``casebank prune``, ``reembed``, ``reseal``, ``requeue``: what keeps every bank in order."""
+"""``casebank prune``, ``reembed``, ``reseal``, ``requeue``: upkeep of all banks."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -23,7 +23,7 @@ out = Console()
 
 
 def prune() -> None:
-    """Take out of every bank what its window, time limit and worth leave no room for; index what is very large."""
+    """Prune every bank to its window, time limit and worth, and index the vectors of very large banks."""
 
     async def work() -> Pruned:
         async with parts() as runtime:
@@ -33,11 +33,11 @@ def prune() -> None:
             return pruned
 
     pruned = run(work())
-    out.print(f"{pruned.soft} cases taken out of their banks, {pruned.hard} deleted for good")
+    out.print(f"{pruned.soft} cases pruned from their banks, {pruned.hard} deleted for good")
 
 
 def reembed() -> None:
-    """Bring every bank over to the embedder in the settings; each one switches at once when it is done."""
+    """Embed every bank again with the embedder of the settings; each bank switches when its vectors are complete."""
 
     async def work() -> int:
         async with parts() as runtime:
@@ -50,7 +50,7 @@ def reembed() -> None:
 
 
 def reseal() -> None:
-    """Bring what was written before over to CASEBANK_SEAL: words sealed with the users' keys, or in plain."""
+    """Rewrite earlier rows as CASEBANK_SEAL says: texts sealed with the users' keys, or in plain."""
 
     async def work() -> int:
         async with parts() as runtime:
@@ -63,10 +63,12 @@ def reseal() -> None:
 def requeue(
     user: Annotated[
         str | None,
-        typer.Option("--user", callback=named, help="only this user's; -: from standard input; unset: everybody's"),
+        typer.Option(
+            "--user", callback=named, help="one user alone; -: read the name from standard input; unset: all users"
+        ),
     ] = None,
 ) -> None:
-    """Queue the dead cases again, the sessions that could not be read, and the memories without a vector."""
+    """Queue dead cases, dead sessions and memories without a vector again."""
 
     async def work() -> tuple[int, int]:
         async with parts() as runtime, runtime.database.as_worker() as connection:

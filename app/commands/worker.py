@@ -1,4 +1,4 @@
-"""``casebank worker``: what follows from runs, in a process of its own."""
+"""``casebank worker``: runs a worker in a process of its own."""
 
 from typing import Annotated
 
@@ -17,9 +17,11 @@ from app.terminal.run_to_end import until_told_to_stop
 
 
 def worker(
-    metrics_port: Annotated[int, typer.Option(help="port of its /metrics, on the loopback address; 0: none")] = 8701,
+    metrics_port: Annotated[
+        int, typer.Option(help="port of its /metrics on the loopback address; 0: no metrics")
+    ] = 8701,
 ) -> None:
-    """Run a worker alone, beside a service or in place of its own."""
+    """Run a worker alone, beside a service or in place of the service's own."""
 
     async def work() -> None:
         async with running(settings) as runtime, beside([job.run for job in worker_jobs(runtime)]):

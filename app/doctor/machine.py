@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 import jwt
 
+from app import __version__
 from app.auth.tokens import MIN_SECRET_BYTES
 from app.doctor.finding import Finding, said
 from app.edge.open_files import OTHER_FILES
@@ -22,7 +23,7 @@ JWKS_TIMEOUT_S = 5.0
 
 def software(_settings: Settings) -> Finding:
     """Says which versions of casebank and Python these are."""
-    return Finding("software", ok=True, detail=f"casebank {version('casebank')}, Python {platform.python_version()}")
+    return Finding("software", ok=True, detail=f"casebank {__version__}, Python {platform.python_version()}")
 
 
 def variables(_settings: Settings) -> Finding:

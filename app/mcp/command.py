@@ -1,4 +1,4 @@
-"""``casebank mcp``: the memory tools on standard input and output, for a program that starts its servers itself."""
+"""``casebank mcp``: serves the memory tools on standard input and output, for a program that starts its servers."""
 
 from datetime import UTC, datetime
 
@@ -16,11 +16,11 @@ from writer.author import Author
 from writer.privacy.names import nameable
 
 ACTOR = "casebank mcp"
-"""Who did what the tools did, in the audit."""
+"""Actor of the tools' changes in the audit."""
 
 
 def speak_mcp(user: User, agent: Agent) -> None:
-    """Answer the Model Context Protocol on standard input and output, for one user; needs the extra `mcp`."""
+    """Serve the memory tools by the Model Context Protocol on standard input and output; needs the extra `mcp`."""
     if not is_installed():
         raise typer.BadParameter(HOW)
     from app.mcp.stdio import serve_on_stdio  # noqa: PLC0415 - as app/mcp/installed.py says

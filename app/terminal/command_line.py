@@ -1,4 +1,4 @@
-"""What the commands share: whom they are about, and the parts that they run with."""
+"""Parts that the commands share: common options, and the running parts of a process."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -14,25 +14,25 @@ from app.runtime import Runtime, running
 from app.settings import Settings
 
 PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
-"""How long a command waits for one answer of the database or for its vectors in all, and for one request for them."""
+"""Seconds that a command waits: for one answer of the database or for its vectors in all; for one request for them."""
 
 CENTURY_DAYS = 36_525
-"""The longest time that a command takes: what a date can be has an end."""
+"""Longest time that an option accepts, in days: the range of dates is limited."""
 
 
 def named(user: str | None) -> str | None:
-    """Returns the name, from standard input where it is ``-``: there it shows in no list of processes."""
+    """Returns the name; ``-``: reads it from standard input, where no list of processes shows it."""
     return sys.stdin.readline().rstrip("\r\n") if user == "-" else user
 
 
-WHOSE = "whose memory (the token's subject); -: read from standard input"
-User = Annotated[str, typer.Option("--user", callback=named, help=WHOSE)]
-MaybeUser = Annotated[str | None, typer.Option("--user", callback=named, help=WHOSE)]
-Agent = Annotated[str, typer.Option("--agent", help="which assistant")]
+USER_HELP = "user who owns the memory (the token's subject); -: read the name from standard input"
+User = Annotated[str, typer.Option("--user", callback=named, help=USER_HELP)]
+MaybeUser = Annotated[str | None, typer.Option("--user", callback=named, help=USER_HELP)]
+Agent = Annotated[str, typer.Option("--agent", help="assistant of that user")]
 
 
 def checked(user: str) -> str:
-    """Returns the name, if a user may be called so."""
+    """Returns the name if it is valid for a user."""
     if not is_user(user):
         raise typer.BadParameter("a user is 1 to 255 printable characters", param_hint="--user")
     return user
@@ -40,7 +40,7 @@ def checked(user: str) -> str:
 
 @asynccontextmanager
 async def parts() -> AsyncIterator[Runtime]:
-    """Yields the parts for a command, which may take its time: nobody waits for it as a caller of the service does."""
+    """Yields the running parts, with the timeouts of a command."""
     logs.quiet()
     async with running(patient()) as runtime:
         yield runtime
@@ -53,7 +53,7 @@ def warn_of_unknown_variables() -> None:
 
 
 def patient() -> Settings:
-    """Returns the settings of a command, which may take its time."""
+    """Returns the settings with longer timeouts: a command does much at once, and no caller waits for it."""
     settings = Settings()
     usual = settings.timeouts_s
     longer = {

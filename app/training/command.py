@@ -75,24 +75,29 @@ async def run_again(settings: Settings, fit: Fit, seed: int) -> list[TrainingRes
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     user: Annotated[
-        str | None, typer.Option(help="with --agent: this profile alone; -: read from standard input")
+        str | None, typer.Option(help="with --agent: one profile alone; -: read the name from standard input")
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="with --user: which assistant of that user")] = None,
-    engine_name: Annotated[str, typer.Option("--engine", help="local or ray")] = "local",
-    device: Annotated[str, typer.Option(help="cpu, cuda, or one of several as cuda:1")] = "cpu",
-    seed: Annotated[int, typer.Option(help="the same seed and logs give the same weights")] = 0,
-    out_dir: Annotated[Path | None, typer.Option(help="write train.json and plots here")] = None,
+    agent: Annotated[str | None, typer.Option(help="with --user: assistant of that user")] = None,
+    engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
+    device: Annotated[str, typer.Option(help="cpu, cuda, or one of several GPUs as cuda:1")] = "cpu",
+    seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
+    out_dir: Annotated[Path | None, typer.Option(help="folder for train.json and the plots")] = None,
     outcomes: Annotated[
-        bool, typer.Option("--outcomes", help="print, as JSON, who had which outcome in numbers, and what trials need")
+        bool,
+        typer.Option(
+            "--outcomes",
+            help="print the number of profiles by outcome, and the decisions that trials still need, as JSON",
+        ),
     ] = False,
     after_erasure: Annotated[
-        bool, typer.Option("--after-erasure", help="only train again what fleets lost by an erasure")
+        bool, typer.Option("--after-erasure", help="only train again the fleets' policies that an erasure emptied")
     ] = False,
     profile_from_stdin: Annotated[
-        bool, typer.Option("--profile-from-stdin", help='one profile, as {"user": …, "agent": …} on standard input')
+        bool,
+        typer.Option("--profile-from-stdin", help='read one profile from standard input, as {"user": …, "agent": …}'),
     ] = False,
 ) -> None:
-    """Train candidates from the logs, judge the ones on trial, and watch over those that serve."""
+    """Train policies from the logs, judge those on trial and watch those that serve."""
     logs.quiet()
     if profile_from_stdin:
         given = json.loads(sys.stdin.read())
@@ -100,7 +105,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     elif user == "-":
         user = sys.stdin.readline().rstrip("\n")
     if (user is None) != (agent is None):
-        raise typer.BadParameter("--user and --agent go together")
+        raise typer.BadParameter("give --user and --agent together")
     only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
     if engine_name not in {"local", "ray"}:
         raise typer.BadParameter("local or ray", param_hint="--engine")

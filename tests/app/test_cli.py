@@ -5,17 +5,23 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
+from typer.core import TyperOption
 from typer.testing import CliRunner, Result
 
+from app import __version__
 from app.auth.tokens import ACT_AS, TokenVerifier
 from app.cli import COMMANDS, body_of, cli
 from app.postgres import EmbeddedPostgres
 from app.settings import Settings
 from tests.paths import ROOT
+from tests.plain_words import CLAUSE
 
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
 
@@ -34,6 +40,31 @@ def casebank(*words: str, given: str = "") -> Result:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_line_about_a_command_in_the_list_of_all_is_the_first_of_its_own_help(name: str):
     assert body_of(name).help.split("\n\n")[0].replace("\n", " ") == COMMANDS[name].line
+
+
+def test_the_version_is_that_of_the_installed_package():
+    printed = casebank("--version")
+    assert (printed.exit_code, printed.stdout) == (0, f"casebank {version('casebank')}\n")
+    assert __version__ == version("casebank")
+
+
+def helps(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    """Yields the help of the command, of its options, and of the commands in its group, each with its place."""
+    yield name, command.help or ""
+    for option in command.params:
+        if isinstance(option, TyperOption) and option.name != "help":
+            yield f"{name} {option.opts[0]}", option.help or ""
+    for below in getattr(command, "commands", {}).values():
+        yield from helps(below, f"{name} {below.name}")
+
+
+HELPS = dict(each for name in COMMANDS for each in helps(body_of(name), name))
+
+
+@pytest.mark.parametrize("place", HELPS)
+def test_every_help_says_what_it_is_and_begins_with_no_clause(place: str):
+    assert HELPS[place]
+    assert not CLAUSE.match(HELPS[place][0].upper() + HELPS[place][1:])
 
 
 def test_the_list_of_all_commands_imports_none_of_them():
@@ -125,10 +156,10 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     runs.write_text('{"agent": "a", "task": "water the plants", "outcome": "success"}\n{"no": "run"}\n')
     filled = casebank("backfill", str(runs), "--user", "alice", "--agent", "a")
     assert filled.exit_code == 1  # for the line that is none
-    assert "1 retained, 0 known before, 1 refused" in filled.stdout
+    assert "1 retained, 0 known already, 1 refused" in filled.stdout
     types = [json.loads(line)["type"] for line in casebank("export", "--user", "alice").stdout.splitlines()]
     assert types.count("cases") == 1
-    assert "0 cases taken out of their banks, 0 deleted for good" in casebank("prune").stdout
+    assert "0 cases pruned from their banks, 0 deleted for good" in casebank("prune").stdout
     assert "0 cases queued again" in casebank("requeue").stdout
     assert "0 cases embedded" in casebank("reembed").stdout
     shown = casebank("policy", "show", "--user", "alice", "--agent", "a")

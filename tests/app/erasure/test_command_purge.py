@@ -341,7 +341,7 @@ async def test_a_purge_that_finds_no_row_asks_whether_the_name_is_right_and_bloc
     async def purged(*words: str, given: str = "") -> Any:
         return await asyncio.to_thread(CliRunner().invoke, cli, ["purge", "--json", *words], given)
 
-    doubt = "no row of this user was found: is the name right?"
+    doubt = "this user has no rows: is the name right?"
     await live(settings, runs=1)
     misspelt = await purged("--user", f"{MARK}2", "--yes")
     assert (misspelt.exit_code, doubt in misspelt.stderr) == (0, True)
