@@ -1,1 +1,1 @@
-"""The read side: schema, statements, fusion, slate, decision log."""
+"""Finds cases and procedures that may help; it reads, and logs each decision."""

@@ -1,62 +1,50 @@
-"""Retrieve: embed the query, find candidates in one statement, order them, and log the decision."""
+"""The read side: retrieve, and the smaller questions that it shares its parts with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeVar, cast
-from uuid import UUID
 
 import numpy as np
-from cachetools import LRUCache
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
-from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
+from retrieval.embedding import QueryEmbedding
 from retrieval.pages.listing import Measures
-from retrieval.ports import Embedder, Vector
+from retrieval.ports import Embedder
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.found import Procedure, ProceduresFound, as_alternatives
 from retrieval.procedures.lessons import lessons
-from retrieval.procedures.threshold import Calibrations, Threshold
-from retrieval.ranking.answer import answer
-from retrieval.ranking.decisions import LoggedDecision, log_decision, sealed
+from retrieval.procedures.threshold import Threshold
+from retrieval.ranking.answer import Ranked, compose, entry_of, rank
+from retrieval.ranking.decisions import log
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
-from retrieval.ranking.pool import Pool, Query, pool
+from retrieval.ranking.pool import Pool, Query, pool_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.ranking.search_result import SearchResult
-from retrieval.ranking.tool_counts import NOT_KNOWN, ToolVectors, tool_counts, words_of
+from retrieval.ranking.tool_counts import tool_counts
 from retrieval.recall.memory import Large, Recalled, RecallQuestion
-from retrieval.recall.recall import Meaning, recall
-from retrieval.recall.told import Telling
+from retrieval.recall.quotes import QuoteReader
+from retrieval.recall.recall import BankSizes, Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
-from retrieval.sealed import SealedCase, Seals, UserSeal, is_sealed
-from retrieval.search.candidates import (
-    BankRow,
-    Filters,
-    Measured,
-    Search,
-    candidates,
-    vectors,
-)
+from retrieval.sealed import Opener, Seals
+from retrieval.search.candidates import BankRow, Filters, Search
+from retrieval.search.read import CandidateReader
 from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.search.unrelated import unrelated
-from retrieval.sections.context import PartName, Quoted, count_tokens, with_tools
+from retrieval.sections.context import Section, count_tokens
 from retrieval.sections.tools import lines, troubles
 from retrieval.sessions.read import Reading, View
 from retrieval.telemetry import stage
 
-Row = TypeVar("Row")
-"""A row of one of the statements that read cases."""
-
 
 @dataclass(frozen=True, slots=True)
 class ProcedureQuestion:
-    """Which procedures to look for in one profile, at most ``limit``; an attribute of None lets everything through.
+    """A search for at most ``limit`` procedures of one profile; an attribute of None lets everything through.
 
     Attributes:
-        text: what their triggers are compared with; None: by attributes alone.
+        text: text to compare triggers with; None: the attributes alone decide.
         least: similarity, in place of the profile's or the model's threshold.
     """
 
@@ -72,7 +60,7 @@ class ProcedureQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureAnswer:
-    """The procedures found, the best first, from which similarity on, and what was missing."""
+    """Procedures, best first, the threshold that they reached, and the parts that were down."""
 
     procedures: Sequence[Procedure]
     threshold: Threshold
@@ -81,203 +69,114 @@ class ProcedureAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The read side: where the cases are, and what turns a query into a vector."""
+    """The read side: the database, and the embedder that turns a query into a vector."""
 
     database: Database
     embedder: Embedder
     pgvector: bool = True
-    """Whether the database compares vectors; otherwise the process does."""
+    """True where the database compares vectors; otherwise this process does."""
     explore: bool = False
-    """Whether profiles may try things out; if not, every slate is the policy's own, and trials wait."""
+    """True where profiles may try slates out; otherwise each slate is the policy's own, and trials wait."""
     rewriting: Rewriting | None = None
-    """Whether queries may be rewritten; if not, what is searched for is always the query."""
+    """Rewriters of queries; None: every query is searched for as it is."""
     seals: Seals | None = None
-    """Who opens the words of cases, and seals those of queries; without it there must be none that are sealed."""
+    """Seals that open the words of cases and seal those of queries; None: the bank has no sealed words."""
     large: Large = field(default_factory=Large)
-    """From how many texts on a recall is an approximation."""
+    """Sizes above which a recall is an approximation."""
     policies: Policies = field(default_factory=Policies)
-    """The learned policies that serve."""
-    _approximate: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
-    """The profiles last seen in the HNSW index, learnt from each answer: only the first retrieve of one is exact, and
-    slow."""
-    _texts: LRUCache[tuple[str, str, frozenset[str]], int] = field(default_factory=lambda: LRUCache(10_000))
-    """How many texts of those kinds there are, learnt from each recall: only the first one of a large bank is exact."""
-    _tools: ToolVectors = field(default_factory=ToolVectors)
-    _calibrations: Calibrations = field(default_factory=Calibrations)
+    """Learned policies that serve."""
+    _candidates: CandidateReader = field(default_factory=CandidateReader)
+    _embedding: QueryEmbedding = field(default_factory=QueryEmbedding)
+    _sizes: BankSizes = field(default_factory=BankSizes)
 
     async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Retrieved:
-        """Returns up to k cases that may help, and logs the decision, if it is to be kept, with each place's chance.
+        """Returns up to k cases that may help, and logs the decision, unless the question says not to.
 
-        Whatever is missing, the rest answers: ``mode`` says what carried the search (hybrid, keyword, off or
-        empty) and ``degraded`` what was missing. An unknown agent has an empty slate.
+        Where a part is down, the others answer: ``mode`` names what carried the search (hybrid, keyword, off or
+        empty), and ``degraded`` the parts that were down. An unknown agent gets an empty slate.
+
+        Two statements are always sent: the candidates with the profile's settings, and the log of the decision. A cold
+        retrieve sends up to eleven, each of the following where it applies:
+
+        * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
+        * the user's key and the weights of live policies, if they are new to this process; one statement per owner of a
+          policy (the profile, its fleet);
+        * rare words in common, if a candidate is unlike the query and shares a word with it;
+        * procedures, if the profile has any; lessons in their place, if the question asks for them;
+        * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
+        * the reuse history, if a decision of the profile was rewarded;
+        * the tools of the slate's cases that fail often, if the question asks for them;
+        * vectors of cases and of procedures, if the database has no pgvector.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
         """
         with stage("retrieve"):
-            question, unwritten = await self._rewrite(
-                Asker(user_sub, authorised_at, question.search.agent_key), question
-            )
-            search, degraded = await self._embed(question.search)
-            degraded += unwritten
+            question, unwritten = await self._rewrite(user_sub, authorised_at, question)
+            search, degraded = await self._embedding.embed(self.embedder, question.search)
+            degraded += unwritten + self._without_pgvector(search)
             async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
-                    rows, search = await self._candidates(connection, search, degraded)
-                    rows = await self._to_be_opened(connection, rows)
+                    search, rows = await self._candidates.read(connection, search, pgvector=self.pgvector)
+                    if self.rewriting is not None and rows:
+                        self.rewriting.learn(user_sub, search.agent_key, rows[0].rewrite)
+                    rows = await self._opener.rows(connection, rows)
+                    question = replace(question, search=search)
                 with stage("retrieve.rank"):
-                    found = await self._found(connection, replace(question, search=search), rows, degraded)
-                    seen = await self._pool(connection, search, found)
-                    arms = await self.policies.arms(connection, search.agent_key, found.settings)
+                    result = await self._read(connection, question, rows, degraded)
+                    pool = await self._pool(connection, search, result)
+                    arms = await self.policies.arms(connection, search.agent_key, result.settings)
                 with stage("reuse"):
-                    asked = replace(question, search=search)
-                    answered, entry = answer(asked, found, seen, arms, explore=self.explore)
-                    if question.lessons:
-                        answered, entry = await _with_lessons(connection, answered, entry)
-                    if question.tool_memory and answered.context.text:
-                        answered = await _with_tools(connection, answered, question)
-                        entry = replace(entry, tokens=answered.context.tokens)
+                    ranked = rank(question, result, pool, arms, explore=self.explore)
+                    learned = await lessons(connection, ranked.case_ids) if question.lessons else {}
+                    tools = await self._tools(connection, question, ranked)
+                    answered = compose(question, result, ranked, learned, tools)
                 if not question.logged:
                     return answered
                 with stage("retrieve.log"):
-                    await self._log(connection, entry, answered.context.text)
+                    entry = entry_of(question, ranked, answered)
+                    await log(connection, entry, answered.context.text, self._opener)
         count_answer(answered, entry.arm)
         return answered
 
-    async def _found(
-        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: list[str]
-    ) -> SearchResult:
-        if not question.memory:
-            return SearchResult(rows, degraded, wanted=False)
-        search = question.search
-        procedures = ProceduresFound()
-        if not question.lessons:
-            procedures = await self._procedures(connection, search, rows, question.min_similarity)
-        floor = self._calibrations.floor(search.model)
-        recalled = await self._recalled(connection, question, rows, degraded)
-        return SearchResult(
-            rows,
-            degraded,
-            procedures,
-            await unrelated(connection, search, rows, floor),
-            quotes=await self._quotes(connection, question, rows, recalled),
-            recalled=recalled,
-        )
-
     async def session(self, user_sub: str, authorised_at: datetime, name: str, token_budget: int) -> View | None:
-        """Returns a session as far as the budget shows it; None: the user has no such session.
+        """Returns a session within the budget; None: the user has no session of this name.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
         """
         async with self.database.fast(user_sub, authorised_at) as connection:
-            reading = Reading(connection, name, self._seal_with, lambda turn: count_tokens(turn.text), count_tokens)
+            reading = Reading(connection, name, self._opener.of_key, lambda turn: count_tokens(turn.text), count_tokens)
             return await reading.view(token_budget)
 
     async def recall(self, user_sub: str, authorised_at: datetime, question: RecallQuestion) -> Recalled:
-        """Returns the memories that the question is about, the best first, each with where it comes from.
+        """Returns the memories that the question is about, best first, each with its source.
 
-        Of an unknown agent there are none. Whatever is missing, the rest answers, and ``degraded`` says what was.
+        An unknown agent has none. Where a part is down, the others answer, and ``degraded`` names it.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
             SealBroken: a memory was sealed with another key, or was changed.
         """
         with stage("recall"):
-            search, degraded = await self._embed(Search(question.agent_key, question.query))
-            if search.vector is not None and not self.pgvector:
-                degraded.append("pgvector")
+            search, degraded = await self._embedding.embed(self.embedder, Search(question.agent_key, question.query))
+            degraded += self._without_pgvector(search)
             async with self.database.fast(user_sub, authorised_at) as connection:
-                found = await self._found_again(connection, question, search)
-                return replace(found, degraded=degraded)
-
-    async def _recalled(
-        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: Sequence[str]
-    ) -> Recalled | None:
-        """Returns what was said and is known, in one more statement; None where nobody asked, or memory is off."""
-        if not question.recall or (rows and not rows[0].enabled):
-            return None
-        search = question.search
-        asked = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)
-        with stage("retrieve.recall"):
-            found = await self._found_again(connection, asked, search)
-        return replace(found, degraded=[each for each in degraded if each != "rewriter"])
-
-    async def _found_again(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
-        """Returns what is recalled, and remembers how large the bank is."""
-        bank = connection.user_sub, question.agent_key, frozenset[str](question.kinds)
-        texts = self._texts.get(bank, 0)
-        sample = self.large.sample_of(texts)
-        size = None if sample is None else (texts, sample)
-        found = await recall(connection, question, self._meaning(search), self._seal_with, size)
-        if found.texts and question.session is None and question.as_of is None:
-            self._texts[bank] = found.texts
-        return found
-
-    def _meaning(self, search: Search) -> Meaning | None:
-        """Returns what the query means; None where nobody could embed it, or the database compares no vectors."""
-        if search.vector is None or not self.pgvector:
-            return None
-        return Meaning(search.vector, search.model, self._calibrations.floor(search.model))
-
-    async def _quotes(
-        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], recalled: Recalled | None
-    ) -> dict[PartName, Quoted]:
-        """Returns what the context says of the session and of the user."""
-        if not rows[0].enabled if rows else recalled is None:
-            return {}
-        telling = Telling(
-            connection,
-            question.search.agent_key,
-            rows[0] if rows else None,
-            question.token_budget,
-            question.session,
-            facts=question.facts and not question.lessons,
-            recalled=recalled or Recalled(),
-            seal_of=self._seal_with,
-        )
-        return await telling.quotes()
-
-    async def _to_be_opened(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
-        """Returns the rows, those with sealed words as such that open when they are read."""
-        keys = {row.key_id for row in rows if is_sealed(row)}
-        if not keys:
-            return rows
-        seal = await self._seal_with(connection, keys.pop())
-        return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
-
-    async def _seal_with(self, connection: FastConnection, key_id: UUID) -> UserSeal:
-        """Returns what opens words that were sealed with this key."""
-        if self.seals is None:
-            raise AssertionError("these words are sealed, and nobody here can open them")
-        seal = await self._seal(connection, self.seals)
-        if seal.key_id != key_id:  # the user began anew since this process remembered the key
-            self.seals.forget(connection.user_sub)
-            seal = await self._seal(connection, self.seals)
-        return seal
-
-    async def _seal(self, connection: FastConnection, seals: Seals) -> UserSeal:
-        return await seals.of_user(self.database, connection)
-
-    async def _log(self, connection: FastConnection, entry: LoggedDecision, told: str) -> None:
-        """Logs the decision with what it told, sealed, and the words of its query, sealed where that is wished."""
-        if self.seals is not None:
-            seal = await self._seal(connection, self.seals)
-            entry = sealed(entry, seal, told, words=self.seals.seals_words)
-        if await connection.value(log_decision(), entry.parameters()) is False:
-            cast("Seals", self.seals).forget(connection.user_sub)  # too late for this query: its words are not kept
+                return replace(await self._recall(connection, question, search), degraded=degraded)
 
     async def procedures(self, user_sub: str, authorised_at: datetime, question: ProcedureQuestion) -> ProcedureAnswer:
-        """Returns the procedures that a caller looks for; none of an unknown agent, or of one whose memory is off.
+        """Returns the procedures that fit the question; empty for an unknown agent, or one whose memory is off.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
         """
         search, degraded = Search(question.agent_key, question.text or ""), list[str]()
         if question.text is not None:
-            search, degraded = await self._embed(search)
+            search, degraded = await self._embedding.embed(self.embedder, search)
         async with self.database.fast(user_sub, authorised_at) as connection:
             rows = await connection.all(*profile_terms(question.agent_key))
-            threshold = self._threshold(rows[0].procedure_similarity if rows else None, None)
+            of_profile = rows[0].procedure_similarity if rows else None
+            threshold = self._embedding.calibrations.threshold(self.embedder.model, of_profile)
             if question.least is not None:
                 threshold = Threshold(question.least, "request")
             if not rows or not rows[0].enabled:
@@ -294,128 +193,97 @@ class Reader:
                 measures=question.measures,
                 look=question.limit,
             )
-            found = await find(connection, wanted, pgvector=self.pgvector)
-        if search.vector is not None and not self.pgvector:
-            degraded.append("pgvector")
-        return ProcedureAnswer(as_alternatives(found), threshold, degraded)
+            procedures = await find(connection, wanted, pgvector=self.pgvector)
+        return ProcedureAnswer(as_alternatives(procedures), threshold, degraded + self._without_pgvector(search))
 
-    async def _procedures(
-        self, connection: FastConnection, search: Search, rows: Sequence[BankRow], min_similarity: float | None
-    ) -> ProceduresFound:
-        """Returns the procedures for the task, in one more statement, where the profile has any and wants them."""
-        if not rows or not (rows[0].enabled and rows[0].has_procedures and rows[0].procedures):
-            return ProceduresFound()
-        threshold = self._threshold(rows[0].procedure_similarity, min_similarity)
-        wanted = ProcedureSearch(
-            agent_key=search.agent_key,
-            text=search.query,
-            vector=search.vector,
-            model=search.model,
-            floor=threshold.similarity,
-            filters=search.filters,
-        )
-        return ProceduresFound(await find(connection, wanted, pgvector=self.pgvector), threshold)
+    @property
+    def _opener(self) -> Opener:
+        return Opener(self.database, self.seals)
 
-    def _threshold(self, of_profile: float | None, of_request: float | None) -> Threshold:
-        """Returns from which similarity on a procedure is shown; a request may ask for more, and never for less."""
-        own = self._calibrations.of(self.embedder.model)
-        least = own if of_profile is None else Threshold(of_profile, "profile")
-        return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
+    def _without_pgvector(self, search: Search) -> list[str]:
+        """Returns the entry of ``degraded`` for a query whose vector the database cannot compare."""
+        return ["pgvector"] if search.vector is not None and not self.pgvector else []
 
-    async def _rewrite(self, asker: Asker, question: Question) -> tuple[Question, list[str]]:
-        """Returns the question with what is to be searched for, and what was missing for it."""
+    async def _rewrite(self, user_sub: str, authorised_at: datetime, question: Question) -> tuple[Question, list[str]]:
+        """Returns the question with the query to search for, and the entry of ``degraded`` if the rewriter failed."""
         if self.rewriting is None or not question.memory:
             return question, []
-        original = question.search.query
-        rewritten = await self.rewriting.rewrite(asker, original, question.rewrite)
-        if rewritten.query != original:
-            question = replace(
-                question, search=replace(question.search, query=rewritten.query), original_query=original
-            )
+        search = question.search
+        rewritten = await self.rewriting.rewrite(
+            Asker(user_sub, authorised_at, search.agent_key), search.query, question.rewrite
+        )
+        if rewritten.query != search.query:
+            question = replace(question, search=replace(search, query=rewritten.query), original_query=search.query)
         return question, ["rewriter"] if rewritten.degraded else []
 
-    async def _pool(self, connection: FastConnection, search: Search, found: SearchResult) -> Pool:
-        """Returns the candidates, with what came of similar decisions where the profile has any that were rewarded."""
-        rows = found.cases
+    async def _read(
+        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: list[str]
+    ) -> SearchResult:
+        """Reads what stands beside the candidates: procedures, recalled memories, session and facts."""
+        if not question.memory:
+            return SearchResult(rows, degraded, wanted=False)
+        search, enabled = question.search, bool(rows and rows[0].enabled)
+        procedures = ProceduresFound()
+        if enabled and not question.lessons and rows[0].has_procedures and rows[0].procedures:
+            threshold = self._embedding.calibrations.threshold(
+                self.embedder.model, rows[0].procedure_similarity, question.min_similarity
+            )
+            wanted = ProcedureSearch(
+                agent_key=search.agent_key,
+                text=search.query,
+                vector=search.vector,
+                model=search.model,
+                floor=threshold.similarity,
+                filters=search.filters,
+            )
+            procedures = ProceduresFound(await find(connection, wanted, pgvector=self.pgvector), threshold)
+        recalled: Recalled | None = None
+        if question.recall and (enabled or not rows):  # memories may be there before the first case makes a profile
+            about = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)
+            with stage("retrieve.recall"):
+                recalled = await self._recall(connection, about, search)
+            recalled = replace(recalled, degraded=[each for each in degraded if each != "rewriter"])
+        floor = self._embedding.calibrations.floor(search.model)
+        far = await unrelated(connection, search, rows, floor)
+        quotes: Sequence[Section] = ()
+        if enabled or recalled is not None:
+            reader = QuoteReader(
+                connection,
+                search.agent_key,
+                rows[0] if rows else None,
+                question.token_budget,
+                question.session,
+                facts=question.facts and not question.lessons,
+                recalled=recalled or Recalled(),
+                seal_of=self._opener.of_key,
+            )
+            quotes = await reader.sections()
+        return SearchResult(rows, degraded, procedures, far, quotes=quotes, recalled=recalled)
+
+    async def _recall(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
+        """Returns the memories that the query means, by keywords alone where its vector cannot be compared."""
+        meaning = None
+        if search.vector is not None and self.pgvector:
+            meaning = Meaning(search.vector, search.model, self._embedding.calibrations.floor(search.model))
+        sample = self._sizes.sample(connection.user_sub, question, self.large)
+        recalled = await recall(connection, question, meaning, self._opener.of_key, sample)
+        self._sizes.learn(connection.user_sub, question, recalled)
+        return recalled
+
+    async def _pool(self, connection: FastConnection, search: Search, result: SearchResult) -> Pool:
+        """Returns the candidates' features, with the outcomes of similar decisions if the profile has rewarded ones."""
+        rows = result.cases
         uses: Sequence[Reuse] = []
         if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
-            uses = await self._to_be_opened(connection, await connection.all(*reuse_history(search)))
+            uses = await self._opener.rows(connection, await connection.all(*reuse_history(search)))
         counts = tool_counts([*rows, *uses])
-        self._tools.want(counts)
+        self._embedding.tools.want(counts)
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
-        return pool(rows, uses, counts, query, self._tools)
+        return pool_of(rows, uses, counts, query, self._embedding.tools)
 
-    async def _embed(self, search: Search) -> tuple[Search, list[str]]:
-        """Embeds the query, and beside it what else needs vectors: tools' names, and once what calibrates the model."""
-        names = self._tools.wanted()
-        sentences = self._calibrations.wanted(self.embedder.model)
-        with stage("retrieve.embed"):
-            try:
-                vector, *others = await self._beside(search.query, [*sentences, *map(words_of, names)])
-            except TextNotEmbeddable:
-                return search, ["query_not_embeddable"]
-            except EmbedderError:
-                return search, ["embedder"]
-        measured = [each for each in others[: len(sentences)] if len(each)]
-        if measured or not names:  # or else a name may have spoiled it: another time
-            self._calibrations.learn(self.embedder.model, measured)
-        self._tools.learn(dict(zip(names, others[len(sentences) :], strict=True)))
-        return replace(search, vector=vector.tolist(), model=self.embedder.model), []
-
-    async def _beside(self, query: str, others: Sequence[str]) -> Sequence[Vector]:
-        """Returns the vectors of the query and of the others; if they spoil the answer, they have none from now on."""
-        try:
-            return list(await self.embedder.embed([query, *others]))
-        except (EmbedderRefused, EmbedderMisbehaved):
-            if not others:
-                raise
-        # other users' tools may be among them: what is wrong with one must not be the query's fault
-        (vector,) = await self.embedder.embed([query])
-        return [vector, *[NOT_KNOWN] * len(others)]
-
-    async def _candidates(
-        self,
-        connection: FastConnection,
-        search: Search,
-        degraded: list[str],
-    ) -> tuple[Sequence[BankRow], Search]:
-        profile = connection.user_sub, search.agent_key
-        if search.vector is not None and not self.pgvector:
-            degraded.append("pgvector")
-            search = replace(search, measured=await _measure(connection, search))
-        elif profile in self._approximate:
-            search = replace(search, approximate=True)
-        rows = await connection.all(*candidates(search))
-        self._approximate.pop(profile, None)
-        if rows and rows[0].approximate:
-            self._approximate[profile] = True
-        if self.rewriting is not None and rows:
-            self.rewriting.learn(*profile, rows[0].rewrite)
-        return rows, search
-
-
-async def _measure(connection: FastConnection, search: Search) -> Measured:
-    """Computes the cosine distances that the database cannot."""
-    found = await connection.all(*vectors(search))
-    rows = [row for row in found if len(row.embedding) == len(search.vector or [])]
-    if not rows:
-        return Measured([], [])
-    bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
-    distances = 1 - bank @ np.array(search.vector, dtype=np.float32)
-    return Measured([row.case_id for row in rows], distances.tolist())
-
-
-async def _with_lessons(
-    connection: FastConnection, answered: Retrieved, entry: LoggedDecision
-) -> tuple[Retrieved, LoggedDecision]:
-    """Returns the answer with what its cases taught, and the entry with those as the procedures that were shown."""
-    found = await lessons(connection, entry.case_ids)
-    shown = {each.id: each.version for each in found.values()}
-    entry = replace(entry, procedure_ids=list(shown), procedure_versions=list(shown.values()))
-    return replace(answered, lessons=found), entry
-
-
-async def _with_tools(connection: FastConnection, answered: Retrieved, question: Question) -> Retrieved:
-    with stage("retrieve.tools"):
-        rows = await connection.all(*troubles(question.search.agent_key, [each.row.id for each in answered.choices]))
-        return replace(answered, context=with_tools(answered.context, lines(rows), question.token_budget))
+    async def _tools(self, connection: FastConnection, question: Question, ranked: Ranked) -> Iterable[str]:
+        """Returns a line for each tool of the slate's cases that fails often, if the question asks for them."""
+        if not question.tool_memory or not ranked.cases:
+            return ()
+        with stage("retrieve.tools"):
+            return lines(await connection.all(*troubles(question.search.agent_key, ranked.case_ids)))

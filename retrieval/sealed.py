@@ -5,10 +5,10 @@ A sealed plan has a token in the place of each step, the same for equal steps of
 rules of a slate still see which runs did the same.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeGuard, cast
+from typing import Any, Protocol, TypeGuard, TypeVar, cast
 from uuid import UUID
 
 from retrieval.database.database import Database
@@ -67,6 +67,38 @@ class Seals(Protocol):
 
     def forget(self, user_sub: str) -> None:
         """Forgets the key that is remembered, for the database has another one."""
+
+
+SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
+"""Finds the seal of a key, which opens the words that were sealed with it."""
+Row = TypeVar("Row")
+"""A row of a statement that reads cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """Opens sealed words for the user of a connection; without seals the bank must have no sealed words."""
+
+    database: Database
+    seals: Seals | None
+
+    async def of_key(self, connection: FastConnection, key_id: UUID) -> UserSeal:
+        """Returns the seal of this key."""
+        if self.seals is None:
+            raise AssertionError("these words are sealed, and this process has no key to open them")
+        seal = await self.seals.of_user(self.database, connection)
+        if seal.key_id != key_id:  # the user began anew since this process remembered the key
+            self.seals.forget(connection.user_sub)
+            seal = await self.seals.of_user(self.database, connection)
+        return seal
+
+    async def rows(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
+        """Returns the rows; those with sealed words open them when they are read."""
+        keys = {row.key_id for row in rows if is_sealed(row)}
+        if not keys:
+            return rows
+        seal = await self.of_key(connection, keys.pop())
+        return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
 
 
 def effects_of(effects: Sequence[str], tokens: Sequence[str], said: CaseWords) -> list[str]:

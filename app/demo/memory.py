@@ -10,7 +10,8 @@ from typing import Protocol
 import httpx
 from pydantic import BaseModel
 
-from retrieval.sections.context import Remembered, memory_context
+from retrieval.sections.cases import CasesSection, Remembered
+from retrieval.sections.context import memory_context
 
 TOKEN_BUDGET = 600
 """Of what stands in the agent's prompt."""
@@ -69,8 +70,8 @@ class RetrievedCases:
 
 def slate_of(cases: Sequence[RememberedCase]) -> RetrievedCases:
     """Returns the slate of a memory that is not casebank, told in casebank's words."""
-    told = [Remembered(case.task, case.plan, case.outcome, None) for case in cases]
-    context = memory_context(told, TOKEN_BUDGET)
+    remembered = [Remembered(case.task, case.plan, case.outcome, None) for case in cases]
+    context = memory_context(TOKEN_BUDGET, CasesSection(remembered))
     return RetrievedCases(tuple(cases), text=context.text, tokens=context.tokens)
 
 

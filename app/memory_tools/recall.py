@@ -8,7 +8,7 @@ from app.memory_tools.texts import FACTS, FOUND, GOALS, answer, framed, procedur
 from app.schemas.memory_tools import GoalsIn, RecallIn
 from retrieval.ranking.question import Question
 from retrieval.recall.memory import RecallQuestion
-from retrieval.recall.told import line_of
+from retrieval.recall.quotes import line_of
 from retrieval.search.candidates import Search
 from retrieval.tables.kinds import FactKind
 

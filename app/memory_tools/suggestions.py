@@ -10,6 +10,7 @@ from retrieval.pages.listing import one_profile
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.sections import tools
 from retrieval.sections.context import memory_context
+from retrieval.sections.procedures import ProceduresSection
 from retrieval.sections.quoting import quoted
 
 BUDGET = 1_000
@@ -23,7 +24,7 @@ async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
     author, parts = asking.author, asking.parts
     question = ProcedureQuestion(asking.agent, given.query, limit=given.top_k)
     found = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
-    context = memory_context([], BUDGET, [each.guidance for each in found])
+    context = memory_context(BUDGET, ProceduresSection([each.guidance for each in found]))
     named = " ".join([given.query, *(step for each in found for step in each.steps)])
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         lines = await _tools(connection, asking, named, given.top_k)

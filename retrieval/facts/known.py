@@ -1,6 +1,6 @@
-"""What a context tells of the user: the facts that hold, goals first, in lines that fit a budget."""
+"""The lines of a context about the user: the facts that hold, goals first, within a budget."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, case, func, literal_column, select
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.facts.listing import holds
-from retrieval.sealed import UserSeal
-from retrieval.sections.context import Quoted, count_tokens
+from retrieval.sealed import SealOf
+from retrieval.sections.context import count_tokens
+from retrieval.sections.quotes import Quotes
 from retrieval.sections.quoting import quoted
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactKind, Speaker
@@ -37,10 +38,10 @@ async def known_of_user(
     connection: FastConnection,
     agent_key: str,
     room: int,
-    seal_of: Callable[[FastConnection, UUID], Awaitable[UserSeal]],
-    told: Collection[UUID] = (),
-) -> Quoted | None:
-    """Returns the lines about the user that fit, besides facts that are told already; None: nothing is known.
+    seal_of: SealOf,
+    recalled: Collection[UUID] = (),
+) -> Quotes | None:
+    """Returns the lines that fit, without the facts that were recalled; None: the profile has no fact.
 
     Raises:
         SealBroken: a fact was sealed with another key, or was changed.
@@ -51,14 +52,14 @@ async def known_of_user(
     seal = await seal_of(connection, rows[0].key_id)
     lines: list[str] = []
     for row in rows:
-        if row.id in told:
+        if row.id in recalled:
             continue
         line = line_of_fact(row.kind, seal.open_fact(row.id, row.words)["text"], row.valid_from, row.said_by)
         room -= count_tokens(line + "\n")
         if room < 0:
             break
         lines.append(line)
-    return Quoted(lines, len(lines), rows[0].holding - len(lines) - len(told))
+    return Quotes(lines, len(lines), rows[0].holding - len(lines) - len(recalled))
 
 
 def line_of_fact(kind: FactKind, text: str, since: datetime, said_by: Speaker) -> str:

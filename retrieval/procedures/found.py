@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 from uuid import UUID
 
 from retrieval.procedures.threshold import Threshold
-from retrieval.sections.context import Guidance
+from retrieval.sections.procedures import Guidance
 from retrieval.tables.kinds import ProcedureKind, QueryKind
 from retrieval.text import folded, without_example
 
@@ -102,7 +102,7 @@ class ProceduresFound:
     """None where nobody looked: the profile has no procedures, or does not want them shown."""
 
 
-def compose(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
+def compose_procedures(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
     """Returns what to show together, at most ``most``, the best first.
 
     No two say the same, as those do that come from one run or have equal steps: the fix stands, which says why, or

@@ -121,6 +121,11 @@ class Calibrations:
         """Returns the model's threshold."""
         return self._known.get(model, Threshold())
 
+    def threshold(self, model: str, of_profile: float | None, of_request: float | None = None) -> Threshold:
+        """Returns the threshold of procedures; a request may raise the profile's or the model's, and never lower it."""
+        least = self.of(model) if of_profile is None else Threshold(of_profile, "profile")
+        return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
+
     def floor(self, model: str) -> float | None:
         """Returns the similarity below which the model calls two texts unrelated; None: it was not measured."""
         return self._floors.get(model)

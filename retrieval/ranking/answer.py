@@ -1,14 +1,16 @@
-"""From candidates to the answer with its slate and the reasons for it, and to the entry that logs the decision."""
+"""Ranks the candidates, and composes the answer and the entry that logs its decision."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import uuid_utils.compat as uuids
 
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
-from policy.slate import Field, field_of, order
-from retrieval.procedures.found import Procedure, compose
+from policy.slate import field_of, order
+from retrieval.procedures.found import Procedure, compose_procedures
+from retrieval.procedures.lessons import Lesson
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
@@ -17,54 +19,128 @@ from retrieval.ranking.retrieved import Choice, Mode, Retrieved
 from retrieval.ranking.search_result import SearchResult
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
-from retrieval.search.profile_settings import ProfileSettings
-from retrieval.sections.context import PROCEDURES_SHARE, Remembered, memory_context, with_others
+from retrieval.sections.cases import CasesSection, OthersSection, Remembered
+from retrieval.sections.context import memory_context
+from retrieval.sections.procedures import ProceduresSection
+from retrieval.sections.tools import ToolsSection
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
 
 
-def answer(
-    question: Question, found: SearchResult, pool: Pool, arms: Mapping[str, Policy | None], *, explore: bool
-) -> tuple[Retrieved, LoggedDecision]:
-    """Returns the answer, and the entry that logs its decision."""
-    settings = found.settings
-    retrieval_id = uuids.uuid7()
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """The candidates in the order of a policy.
+
+    Attributes:
+        seed: draws the lots of the decision.
+        k: largest number of cases on the slate.
+        policy: the policy that served; None: the default.
+        cases: the slate, best first, with its words opened.
+        others: further runs to show beside the slate, likewise.
+        procedures: those to show, best first.
+    """
+
+    retrieval_id: UUID
+    seed: int
+    k: int
+    pool: Pool
+    decision: Decision
+    policy: Policy | None
+    cases: Sequence[Candidate]
+    others: Sequence[Candidate]
+    procedures: Sequence[Procedure]
+
+    @property
+    def case_ids(self) -> list[UUID]:
+        """Ids of the slate's cases, by place."""
+        return [row.id for row in self.cases]
+
+
+def rank(
+    question: Question, result: SearchResult, pool: Pool, arms: Mapping[str, Policy | None], *, explore: bool
+) -> Ranked:
+    """Returns the slate that a policy chooses from the candidates, and the runs and procedures to show beside it."""
+    settings, retrieval_id = result.settings, uuids.uuid7()
     k = question.k or (settings.k if settings else 0)
-    rules = field_of(pool.features, pool.group, pool.source, _least_similarity(question))
-    decision = decide(pool.features, rules, k, Trial(arms, _budget(settings, explore=explore), _seed(retrieval_id)))
-    by_id = {row.id: row for row in found.cases}
-    chosen: list[Candidate] = [opened(by_id[pool.ids[index]]) for index in decision.slate]
-    beside = _others(found, decision, rules) if question.others else []
-    procedures = _procedures(found, decision, warned=any(row.failed for row in chosen))
-    degraded = found.degraded + _other_space(question, found, pool)
-    policy = arms[decision.arm]
+    seed = retrieval_id.int & LARGEST_SEED
+    budget = Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
+    field = field_of(pool.features, pool.group, pool.source, _least_similarity(question))
+    decision = decide(pool.features, field, k, Trial(arms, budget, seed))
+    by_id = {row.id: row for row in result.cases}
+    cases: list[Candidate] = [opened(by_id[pool.ids[index]]) for index in decision.slate]
+    beside: list[Candidate] = []
+    if question.others:
+        ordered, plans = order(field, decision.scores.total), [row.plan for row in result.cases]
+        beside = [opened(result.cases[index]) for index in others(field, ordered, decision.slate, plans)]
+    procedures: list[Procedure] = []
+    # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
+    if result.procedures.found and settings is not None and (decision.slate or not decision.allowed):
+        # a failed case on the slate is the one warning that a context has
+        warnings = 0 if any(row.failed for row in cases) else 1
+        procedures = compose_procedures(result.procedures.found, settings.procedures, warnings=warnings)
+    return Ranked(retrieval_id, seed, k, pool, decision, arms[decision.arm], cases, beside, procedures)
+
+
+def compose(
+    question: Question, result: SearchResult, ranked: Ranked, lessons: Mapping[UUID, Lesson], tools: Iterable[str]
+) -> Retrieved:
+    """Returns the answer with the text for the prompt, from its sections.
+
+    Args:
+        question: the question.
+        result: the rows that were read for it.
+        ranked: the slate.
+        lessons: by case of the slate; empty where the request asked for none.
+        tools: lines about the tools of the slate's cases; empty where the request asked for none.
+    """
+    settings, decision, pool, degraded = result.settings, ranked.decision, ranked.pool, result.degraded
+    other_model = settings is not None and settings.embedding_model != question.search.model
+    if pool.ids and question.search.vector is not None and other_model:
+        degraded = [*degraded, "embedding_model"]
+    share = settings.procedures_share if settings and ranked.cases else 1.0
     context = memory_context(
-        [_remembered(row) for row in chosen],
         question.token_budget,
-        [each.guidance for each in procedures],
-        quotes=found.quotes,
-        procedures_share=settings.procedures_share if settings else PROCEDURES_SHARE,
+        *result.quotes,
+        ProceduresSection([each.guidance for each in ranked.procedures], share),
+        CasesSection([_remembered(row) for row in ranked.cases]),
+        OthersSection([_remembered(row) for row in ranked.others]),
+        ToolsSection(tools),
     )
-    context = with_others(context, [_remembered(row) for row in beside], question.token_budget)
-    answered = Retrieved(
-        retrieval_id=retrieval_id,
-        choices=[_choice(row, place, pool, decision) for place, row in enumerate(chosen)],
+    drawn = decision.slate != decision.slates[decision.arm]
+    choices = [
+        Choice(
+            row=row,
+            propensity=decision.lottery.place_chance(place, index),
+            q_value=None if decision.scores.q is None else float(decision.scores.q[index]),
+            why=_why(row, drawn=drawn),
+            index=index,
+            features=pool.features,
+            scores=decision.scores,
+        )
+        for place, (row, index) in enumerate(zip(ranked.cases, decision.slate, strict=True))
+    ]
+    return Retrieved(
+        retrieval_id=ranked.retrieval_id,
+        choices=choices,
         context=context,
-        mode=_mode(found, degraded),
-        policy_version=default.VERSION if policy is None else policy.version,
+        mode=_mode(result, degraded),
+        policy_version=default.VERSION if ranked.policy is None else ranked.policy.version,
         degraded=degraded,
-        procedures=procedures,
-        others=beside[: context.shown("others")],
-        threshold=found.procedures.threshold,
+        procedures=ranked.procedures,
+        others=ranked.others[: context.shown("others")],
+        threshold=result.procedures.threshold,
         rewritten=question.search.query if question.original_query is not None else None,
-        why_empty=_why_empty(found, decision),
-        recalled=found.recalled,
+        why_empty=_why_empty(result, decision),
+        recalled=result.recalled,
+        lessons=lessons,
     )
-    return answered, _entry(question, answered, pool, decision, k)
 
 
-def _entry(question: Question, answered: Retrieved, pool: Pool, decision: Decision, k: int) -> LoggedDecision:
-    search = question.search
+def entry_of(question: Question, ranked: Ranked, answered: Retrieved) -> LoggedDecision:
+    """Returns the entry that logs the decision; lessons are logged as the procedures that were shown."""
+    search, decision, pool = question.search, ranked.decision, ranked.pool
+    procedures = {each.id: each.version for each in answered.procedures}
+    procedures |= {each.id: each.version for each in answered.lessons.values()}
     return LoggedDecision(
         id=answered.retrieval_id,
         agent_key=search.agent_key,
@@ -74,9 +150,9 @@ def _entry(question: Question, answered: Retrieved, pool: Pool, decision: Decisi
         degraded=answered.degraded,
         policy_version=answered.policy_version,
         feature_version=features.VERSION,
-        seed=_seed(answered.retrieval_id),
+        seed=ranked.seed,
         arm=decision.arm,
-        k=k,
+        k=ranked.k,
         min_similarity=_least_similarity(question),
         slate_propensity=decision.lottery.chance(decision.slate),
         candidate_ids=pool.ids,
@@ -86,16 +162,12 @@ def _entry(question: Question, answered: Retrieved, pool: Pool, decision: Decisi
         scores=decision.scores.total.tolist(),
         query_model=None if search.vector is None else search.model,
         query_vector=search.vector,
-        procedure_ids=[each.id for each in answered.procedures],
-        procedure_versions=[each.version for each in answered.procedures],
+        procedure_ids=list(procedures),
+        procedure_versions=list(procedures.values()),
         tokens=answered.context.tokens,
-        case_ids=[choice.row.id for choice in answered.choices],
+        case_ids=ranked.case_ids,
         propensities=[choice.propensity for choice in answered.choices],
     )
-
-
-def _seed(retrieval_id: UUID) -> int:
-    return retrieval_id.int & LARGEST_SEED
 
 
 def _least_similarity(question: Question) -> float | None:
@@ -103,24 +175,25 @@ def _least_similarity(question: Question) -> float | None:
     return None if question.search.vector is None else question.min_similarity
 
 
-def _budget(settings: ProfileSettings | None, *, explore: bool) -> Budget:
-    return Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
+def _remembered(row: Candidate) -> Remembered:
+    return Remembered(row.task, row.plan, row.outcome, row.reward, row.reward_source)
 
 
-def _other_space(question: Question, found: SearchResult, pool: Pool) -> list[str]:
-    """Returns what is missing where the bank's vectors are of another space than the query's."""
-    if not pool.ids or question.search.vector is None or found.settings is None:
-        return []
-    return ["embedding_model"] if found.settings.embedding_model != question.search.model else []
+def _mode(result: SearchResult, degraded: list[str]) -> Mode:
+    if result.is_off:
+        return "off"
+    if not result.candidates and not result.procedures.found:
+        return "empty"
+    return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
 
 
-def _why_empty(found: SearchResult, decision: Decision) -> str | None:
-    """Returns why there is no case on the slate; None where there is one."""
+def _why_empty(result: SearchResult, decision: Decision) -> str | None:
+    """Returns the reason that no case is on the slate; None where one is."""
     if decision.slate:
         return None
-    if found.is_off:
-        return "memory is switched off for this " + ("agent" if found.wanted else "request")
-    if found.candidates and not found.cases:
+    if result.is_off:
+        return "memory is switched off for this " + ("agent" if result.wanted else "request")
+    if result.candidates and not result.cases:
         return "no case is related to the query: none is near it, and none shares a rare word with it"
     if not decision.allowed:
         return "there is no case that may be shown"
@@ -129,50 +202,8 @@ def _why_empty(found: SearchResult, decision: Decision) -> str | None:
     return "no case is expected to help"
 
 
-def _procedures(found: SearchResult, decision: Decision, *, warned: bool) -> list[Procedure]:
-    """Returns the procedures shown beside the slate; a failed case on it is the one warning that there may be.
-
-    A slate left empty shows what is done without any memory: then there is none of theirs, either.
-    """
-    if not found.procedures.found or found.settings is None or (not decision.slate and decision.allowed):
-        return []
-    return compose(found.procedures.found, found.settings.procedures, warnings=0 if warned else 1)
-
-
-def _others(found: SearchResult, decision: Decision, rules: Field) -> list[Candidate]:
-    """Returns the cases that are told beside the slate."""
-    ordered, plans = order(rules, decision.scores.total), [row.plan for row in found.cases]
-    return [opened(found.cases[index]) for index in others(rules, ordered, decision.slate, plans)]
-
-
-def _remembered(row: Candidate) -> Remembered:
-    return Remembered(row.task, row.plan, row.outcome, row.reward, row.reward_source)
-
-
-def _choice(row: Candidate, place: int, pool: Pool, decision: Decision) -> Choice:
-    scores, index = decision.scores, decision.slate[place]
-    drawn = decision.slate != decision.slates[decision.arm]
-    return Choice(
-        row=row,
-        propensity=decision.lottery.place_chance(place, index),
-        q_value=None if scores.q is None else float(scores.q[index]),
-        why=_why(row, drawn=drawn),
-        index=index,
-        features=pool.features,
-        scores=scores,
-    )
-
-
-def _mode(found: SearchResult, degraded: list[str]) -> Mode:
-    if found.is_off:
-        return "off"
-    if not found.candidates and not found.procedures.found:
-        return "empty"
-    return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
-
-
 def _why(row: Candidate, *, drawn: bool) -> str:
-    """Returns in one line which half found the case, what its record is, and whether its slate was tried out."""
+    """Returns in one line the halves that found the case, its record, and a mark if its slate was tried out."""
     halves = [
         f"{name} match {rank}"
         for name, rank in (("semantic", row.semantic_rank), ("keyword", row.keyword_rank))

@@ -1,4 +1,4 @@
-"""The log of decisions: the one statement that writes a decision with its slots."""
+"""The log of decisions, the only rows that retrieval writes: one statement inserts a decision with its slots."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -23,10 +23,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import entered
 from retrieval.database.rows import Expression
-from retrieval.sealed import UserSeal
+from retrieval.sealed import Opener
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.keys import user_keys
 
@@ -81,15 +81,6 @@ class LoggedDecision:
         return {name: getattr(self, name) for name in _FIELDS}
 
 
-def sealed(entry: LoggedDecision, seal: UserSeal, told: str, *, words: bool) -> LoggedDecision:
-    """Returns the entry with what it told, sealed, and where that is wished with the words of its query sealed."""
-    entry = replace(entry, told=seal.seal_told(entry.id, told), key_id=seal.key_id)
-    if not words:
-        return entry
-    blob, group = seal.seal_query(entry.id, entry.query, entry.rewritten), seal.group_of(entry.query)
-    return replace(entry, query="", rewritten=None, words=blob, query_group=group)
-
-
 SLOTS = ("case_ids", "propensities")
 """What is written to ``decision_slots``, a row for each place."""
 _FIELDS = tuple(field.name for field in fields(LoggedDecision))
@@ -136,3 +127,16 @@ def log_decision() -> FastStatement[bool]:
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
     logged = insert(decision_slots).from_select(names, slots).cte("logged")
     return FastStatement.of(select(known.c.known).add_cte(logged))
+
+
+async def log(connection: FastConnection, entry: LoggedDecision, context_text: str, opener: Opener) -> None:
+    """Logs the decision with the text that it served, sealed, and the words of its query, sealed where that is set."""
+    seals = opener.seals
+    if seals is not None:
+        seal = await seals.of_user(opener.database, connection)
+        entry = replace(entry, told=seal.seal_told(entry.id, context_text), key_id=seal.key_id)
+        if seals.seals_words:
+            words, group = seal.seal_query(entry.id, entry.query, entry.rewritten), seal.group_of(entry.query)
+            entry = replace(entry, query="", rewritten=None, words=words, query_group=group)
+    if await connection.value(log_decision(), entry.parameters()) is False and seals is not None:
+        seals.forget(connection.user_sub)  # too late for this query: its words are not kept

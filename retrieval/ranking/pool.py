@@ -39,7 +39,7 @@ class Query:
     vector: NDArray[np.float32] | None
 
 
-def pool(
+def pool_of(
     rows: Sequence[Candidate], uses: Sequence[Reuse], counts: ToolCounts, query: Query, names: ToolVectors
 ) -> Pool:
     """Returns the candidates in the rows with their features.

@@ -1,6 +1,6 @@
 """The rows that a retrieval read, before they are ranked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
@@ -9,7 +9,7 @@ from retrieval.procedures.found import ProceduresFound
 from retrieval.recall.memory import Recalled
 from retrieval.search.candidates import BankRow, Candidate, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
-from retrieval.sections.context import PartName, Quoted
+from retrieval.sections.context import Section
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class SearchResult:
     """Of the candidates, those that have nothing to do with the query."""
     wanted: bool = True
     """Whether the request wants to be told anything."""
-    quotes: Mapping[PartName, Quoted] = field(default_factory=dict)
-    """What the context says of the session and of the user, as far as there is something to say."""
+    quotes: Sequence[Section] = ()
+    """The sections of the session and of the user's facts."""
     recalled: Recalled | None = None
     """What was found of turns, facts and knowledge; None where that was not asked for, or memory is off."""
 

@@ -1,14 +1,16 @@
 """Finds what a question is about among an agent's memories, in one statement, and opens what is shown."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
+
+from cachetools import LRUCache
 
 from retrieval.database.fast_path import FastConnection
 from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
     FactSource,
     KnowledgeSource,
+    Large,
     Memory,
     Recalled,
     RecallQuestion,
@@ -24,7 +26,7 @@ from retrieval.recall.statement import (
     SESSIONS,
     MemoryRow,
 )
-from retrieval.sealed import UserSeal
+from retrieval.sealed import SealOf, UserSeal
 from retrieval.sections.context import count_tokens
 from retrieval.sessions.messages import Turn
 
@@ -41,8 +43,22 @@ class Meaning:
     least: float | None
 
 
-SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
-"""Finds what opens what was sealed with that key."""
+class BankSizes:
+    """The number of texts in each bank, learnt from each recall: only the first recall of a large bank is exact."""
+
+    def __init__(self, capacity: int = 10_000) -> None:
+        self._texts: LRUCache[tuple[str, str, frozenset[str]], int] = LRUCache(capacity)
+
+    def sample(self, user_sub: str, question: RecallQuestion, large: Large) -> tuple[int, int] | None:
+        """Returns the texts of a large bank, and the size of the sample to draw; None: the bank is not large."""
+        texts = self._texts.get((user_sub, question.agent_key, frozenset(question.kinds)), 0)
+        sample = large.sample_of(texts)
+        return None if sample is None else (texts, sample)
+
+    def learn(self, user_sub: str, question: RecallQuestion, recalled: Recalled) -> None:
+        """Remembers how many texts the recall looked at, unless it was about one session or the past."""
+        if recalled.texts and question.session is None and question.as_of is None:
+            self._texts[user_sub, question.agent_key, frozenset(question.kinds)] = recalled.texts
 
 
 async def recall(

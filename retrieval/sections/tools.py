@@ -3,7 +3,8 @@
 A run counts until its case is deleted for good: one that was merged or pruned called its tools all the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 from uuid import UUID
@@ -32,8 +33,11 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.database.rows import Rows
+from retrieval.sections.context import Block, Draft, leading
+from retrieval.sections.quoting import unquoted
 from retrieval.tables.cases import case_tools
 
+HEADING = "Tools in these runs:\n"
 FORMS = 10
 FAILURES = 100
 """Pairs of a cause and its fix, the most frequent first."""
@@ -177,8 +181,20 @@ _TROUBLES = _troubles()
 def lines(rows: Sequence[ToolTrouble]) -> Iterator[str]:
     """Yields a line for each tool in the rows of ``troubles``."""
     for tool, group in groupby(rows, key=lambda row: row.tool):
-        found = list(group)
-        fixes = [f"after {row.cause}, {row.fix}" for row in found if row.fix is not None]
-        calls, errors = found[0].calls, found[0].errors
+        pairs = list(group)
+        fixes = [f"after {row.cause}, {row.fix}" for row in pairs if row.fix is not None]
+        calls, errors = pairs[0].calls, pairs[0].errors
         counts = f"{calls} call{'s' * (calls != 1)}, {errors / calls:.0%} errors"
         yield "; ".join([f"Tool {tool}: {counts}", *fixes])
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsSection:
+    """A line for each tool of the shown runs that fails often; it stands below other sections, never alone."""
+
+    lines: Iterable[str]
+
+    def render(self, draft: Draft) -> tuple[list[Block], None]:
+        """Returns the lines before the first that does not fit."""
+        blocks = (Block(f"    {unquoted(line)}", HEADING) for line in self.lines)
+        return leading(blocks, draft.fits) if draft.blocks else [], None

@@ -1,6 +1,6 @@
 """Reads a session from its newest turn backwards, as far as the budget reaches."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -10,8 +10,9 @@ from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.sealed import UserSeal
-from retrieval.sections.context import Quoted, conversation_line, count_tokens
+from retrieval.sealed import SealOf, UserSeal
+from retrieval.sections.context import count_tokens
+from retrieval.sections.quotes import Quotes, conversation_line
 from retrieval.sessions.messages import Turn
 from retrieval.sessions.summary import Item, Written, chosen
 from retrieval.tables.kinds import SummaryChoice
@@ -86,7 +87,7 @@ class Reading:
 
     connection: FastConnection
     name: str
-    seal_of: Callable[[FastConnection, UUID], Awaitable[UserSeal]]
+    seal_of: SealOf
     cost_of_turn: Callable[[Turn], int]
     cost_of_line: Callable[[str], int]
     _head: SessionRow | None = field(default=None, init=False)
@@ -164,10 +165,10 @@ class Reading:
         return Turn(row.number, row.said_at, self._seal.open_turn(row.id, row.number, row.payload))
 
 
-def conversation(view: View) -> Quoted:
+def conversation(view: View) -> Quotes:
     """Returns what the context says of a session that was read with the costs of its lines."""
     lines = [_line_of_item(item.line) for item in view.items] + [_line_of_turn(turn) for turn in view.turns]
-    return Quoted(lines, len(view.turns), view.left_out)
+    return Quotes(lines, len(view.turns), view.left_out)
 
 
 def cost_of_turn(turn: Turn) -> int:

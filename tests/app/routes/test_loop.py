@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy import default, features
-from retrieval.sections.context import CLOSING, OPENING, Remembered, count_tokens, memory_context
+from retrieval.sections.cases import CasesSection, Remembered
+from retrieval.sections.context import CLOSING, OPENING, count_tokens, memory_context
 from tests.app.routes.conftest import STEPS, TASKS, fill, ids, reuse
 from tests.service import AGENT, User
 from writer.privacy.words import Words
@@ -430,7 +431,7 @@ remembered = st.builds(
 
 @given(st.lists(remembered, max_size=5), st.integers(0, 400))
 def test_the_context_keeps_to_the_budget_and_ends_where_it_says(cases: list[Remembered], budget: int):
-    context = memory_context(cases, budget)
+    context = memory_context(budget, CasesSection(cases))
     assert context.tokens == count_tokens(context.text) <= budget
     assert (context.tokens == 0) == (context.text == "")
     if context.text:
@@ -440,7 +441,7 @@ def test_the_context_keeps_to_the_budget_and_ends_where_it_says(cases: list[Reme
 
 @given(st.lists(remembered, min_size=1, max_size=3))
 def test_the_context_is_as_long_as_the_budget_allows(cases: list[Remembered]):
-    whole = memory_context(cases, 10**9)
+    whole = memory_context(10**9, CasesSection(cases))
     assert whole.text.count(" Reward: ") >= len(cases)
-    assert memory_context(cases, whole.tokens) == whole
-    assert memory_context(cases, whole.tokens - 1).tokens < whole.tokens
+    assert memory_context(whole.tokens, CasesSection(cases)) == whole
+    assert memory_context(whole.tokens - 1, CasesSection(cases)).tokens < whole.tokens

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID, uuid4
 
-from retrieval.procedures.found import Procedure, compose
+from retrieval.procedures.found import Procedure, compose_procedures
 
 
 def procedure(
@@ -26,7 +26,7 @@ def procedure(
 
 
 def similarities(found: list[Procedure], most: int = 10, warnings: int = 1) -> list[float | None]:
-    return [each.similarity for each in compose(found, most, warnings=warnings)]
+    return [each.similarity for each in compose_procedures(found, most, warnings=warnings)]
 
 
 def test_the_nearest_are_told_first_and_no_more_than_the_profile_wants():
@@ -58,6 +58,6 @@ def test_one_that_was_used_in_vain_falls_behind_one_that_helps():
 
 def test_those_with_one_trigger_are_alternatives_to_the_best_of_them_but_for_warnings():
     found = [procedure(0.9), procedure(0.8, warns=True), procedure(0.7), procedure(0.6)]
-    best, warning, second, third = compose(found, 9, warnings=1)
+    best, warning, second, third = compose_procedures(found, 9, warnings=1)
     assert (best.alternative_to, warning.alternative_to) == (None, None)
     assert (second.alternative_to, third.alternative_to) == (best.id, best.id)

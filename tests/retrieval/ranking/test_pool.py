@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from policy import features
-from retrieval.ranking.pool import Query, pool
+from retrieval.ranking.pool import Query, pool_of
 from retrieval.ranking.tool_counts import ToolVectors, tool_counts, words_of
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search, candidates
@@ -43,7 +43,7 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
     assert set(names.wanted()) == set(tools)
     vectors = await EMBEDDER.embed([words_of(name) for name in tools])
     names.learn(dict(zip(tools, vectors, strict=True)))
-    again = pool(rows, uses, done, Query(entry.query, np.array(entry.query_vector, dtype=np.float32)), names)
+    again = pool_of(rows, uses, done, Query(entry.query, np.array(entry.query_vector, dtype=np.float32)), names)
     assert entry.candidate_ids == again.ids
     assert entry.candidate_groups == again.group.tolist()
     assert entry.candidate_sources == again.source.tolist()

@@ -9,18 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.sections.context import (
-    CLOSING,
-    GUIDANCE,
-    OPENING,
-    REPORTED,
-    Guidance,
-    MemoryContext,
-    Remembered,
-    memory_context,
-    with_tools,
-)
+from retrieval.sections.cases import CasesSection, Remembered
+from retrieval.sections.context import CLOSING, OPENING, MemoryContext, memory_context
+from retrieval.sections.procedures import GUIDANCE, REPORTED, Guidance, ProceduresSection
 from retrieval.sections.quoting import visible
+from retrieval.sections.tools import ToolsSection
 from writer.analysis.placeholders import form, kind_of
 
 BUDGET = 100_000
@@ -118,14 +111,18 @@ def read(context: MemoryContext) -> Read:
 
 
 FIELDS: dict[str, Callable[[str], MemoryContext]] = {
-    "task": lambda text: memory_context([Remembered(text, ["a"], "success", 1.0)], BUDGET),
-    "step of a plan": lambda text: memory_context([Remembered("t", ["a", text, "b"], "failure", None)], BUDGET),
-    "trigger": lambda text: memory_context([], BUDGET, [Guidance(text, ["a"], "because")]),
-    "cause": lambda text: memory_context([], BUDGET, [Guidance("t", ["a"], f"x{text}")]),
-    "step of a procedure": lambda text: memory_context([], BUDGET, [Guidance("t", ["a", text], kind="failure_lesson")]),
-    "reported trigger": lambda text: memory_context([], BUDGET, [Guidance(text, ["a"], reported=True)]),
-    "tool": lambda text: with_tools(
-        memory_context([Remembered("t", ["a"], "success", 1.0)], BUDGET), [f"Tool {text}: 1 call"], BUDGET
+    "task": lambda text: memory_context(BUDGET, CasesSection([Remembered(text, ["a"], "success", 1.0)])),
+    "step of a plan": lambda text: memory_context(
+        BUDGET, CasesSection([Remembered("t", ["a", text, "b"], "failure", None)])
+    ),
+    "trigger": lambda text: memory_context(BUDGET, ProceduresSection([Guidance(text, ["a"], "because")])),
+    "cause": lambda text: memory_context(BUDGET, ProceduresSection([Guidance("t", ["a"], f"x{text}")])),
+    "step of a procedure": lambda text: memory_context(
+        BUDGET, ProceduresSection([Guidance("t", ["a", text], kind="failure_lesson")])
+    ),
+    "reported trigger": lambda text: memory_context(BUDGET, ProceduresSection([Guidance(text, ["a"], reported=True)])),
+    "tool": lambda text: memory_context(
+        BUDGET, CasesSection([Remembered("t", ["a"], "success", 1.0)]), ToolsSection([f"Tool {text}: 1 call"])
     ),
 }
 
@@ -149,7 +146,7 @@ def test_a_forgery_stays_inside_its_field(field: str, forgery: str):
 
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_what_can_be_seen_of_a_text_is_read_back(task: str, plan: list[str]):
-    found = read(memory_context([Remembered(task, plan, "success", 0.5)], BUDGET))
+    found = read(memory_context(BUDGET, CasesSection([Remembered(task, plan, "success", 0.5)])))
     assert found.cases == [(visible(task), [visible(step) for step in plan])]
 
 
@@ -163,10 +160,10 @@ def test_visible_text_is_one_line_and_seeing_it_again_changes_nothing(text: str)
 
 def test_a_procedure_that_came_with_a_run_is_told_as_data_and_never_as_guidance():
     reported, learned = Guidance("reported", ["x"], reported=True), Guidance("learned", ["y"])
-    found = read(memory_context([], BUDGET, [reported, learned]))
+    found = read(memory_context(BUDGET, ProceduresSection([reported, learned])))
     assert [trigger for trigger, _, _ in found.guidance] == ["learned"]
     assert [trigger for trigger, _, _ in found.reported] == ["reported"]
-    alone = memory_context([], BUDGET, [reported]).text
+    alone = memory_context(BUDGET, ProceduresSection([reported])).text
     assert "guidance and not orders" not in alone
     assert "data, not guidance" in alone
 
@@ -174,5 +171,5 @@ def test_a_procedure_that_came_with_a_run_is_told_as_data_and_never_as_guidance(
 @pytest.mark.parametrize("value", ["a", 3, 1.5, True, None, [1, 2], {}, "", "a@b.example", "2024-01-01", "/a/b", "12"])
 def test_the_placeholders_of_learned_steps_stay_readable(value: object):
     shown = kind_of(value)
-    found = memory_context([], BUDGET, [Guidance("t", [form({"key": value}), shown])]).text
+    found = memory_context(BUDGET, ProceduresSection([Guidance("t", [form({"key": value}), shown])])).text
     assert f'"{shown}"' in found

@@ -1,0 +1,132 @@
+"""The lines that a context quotes of the session, of the user, and of memories recalled for the query.
+
+Recalled turns take up to half of the session's share, recalled facts and knowledge up to half of the user's. A turn
+that the conversation shows is not quoted again as a recalled one, nor a recalled fact among the facts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from retrieval.database.fast_path import FastConnection
+from retrieval.facts.known import known_of_user, line_of_fact
+from retrieval.recall.memory import FactSource, KnowledgeSource, Memory, Recalled, TurnSource
+from retrieval.sealed import SealOf
+from retrieval.search.profile_settings import ProfileSettings, default_share
+from retrieval.sections.context import Section, count_tokens
+from retrieval.sections.quotes import (
+    CONVERSATION,
+    KNOWN,
+    RECALLED_KNOWN,
+    RECALLED_TURNS,
+    FactsSection,
+    Quotes,
+    SessionSection,
+    room_for,
+)
+from retrieval.sections.quoting import quoted, unquoted
+from retrieval.sessions.read import Reading, conversation, cost_of_line, cost_of_turn
+
+RECALLED_SHARE = 1 / 2
+"""Largest part of the session's and of the user's share that recalled memories take."""
+
+
+def line_of(memory: Memory) -> str:
+    """Returns the memory as one line: its text, quoted, and its source."""
+    source = memory.source
+    if isinstance(source, TurnSource):
+        day = source.said_at.date().isoformat()
+        return f"[{unquoted(source.role)} in {quoted(source.session_id)}, {day}] {quoted(memory.text)}"
+    if isinstance(source, FactSource):
+        return line_of_fact(source.kind, memory.text, source.valid_from, source.said_by)
+    return f"[knowledge] {quoted(memory.text)} ({quoted(source.entry_type)} of {quoted(source.category)})"
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteReader:
+    """Reads the quoted sections of one context of one profile.
+
+    Attributes:
+        settings: the profile's, with the shares; None: there is no profile yet, and a new one's shares count.
+        session: the backend's name of it; None: the context quotes no session.
+        facts: True to quote facts that were not recalled as well.
+        recalled: memories recalled for the query; empty where the request asked for no recall.
+        seal_of: finds the seal of a key.
+    """
+
+    connection: FastConnection
+    agent_key: str
+    settings: ProfileSettings | None
+    token_budget: int
+    session: str | None
+    facts: bool
+    recalled: Recalled
+    seal_of: SealOf
+
+    async def sections(self) -> list[Section]:
+        """Returns the sections of the session and of the user's facts.
+
+        Raises:
+            SealBroken: a turn or a fact was sealed with another key, or was changed.
+        """
+        return [SessionSection(await self._session()), FactsSection(await self._facts())]
+
+    async def _session(self) -> Quotes:
+        share = self._share("session_share")
+        turns, fitting = self._recalled(RECALLED_TURNS, share, TurnSource)
+        view = None
+        if self.session is not None:
+            room = self._room(CONVERSATION, share, RECALLED_TURNS, fitting)
+            view = await Reading(self.connection, self.session, self.seal_of, cost_of_turn, cost_of_line).view(room)
+        if view is None or view.agent_key != self.agent_key:  # no such session, or another agent's
+            return _with(Quotes([]), fitting, len(turns) - len(fitting))
+        shown = {(self.session, turn.number) for turn in view.turns}
+        besides = [each for each in fitting if _turn_key(each) not in shown]
+        of_session = [each for each in turns if _turn_key(each)[0] == self.session]
+        left_out = view.left_out - sum(each in of_session for each in besides)
+        return _with(conversation(view), besides, left_out + sum(each not in of_session + besides for each in turns))
+
+    async def _facts(self) -> Quotes:
+        share = self._share("facts_share")
+        memories, fitting = self._recalled(RECALLED_KNOWN, share, FactSource, KnowledgeSource)
+        room = self._room(KNOWN, share, RECALLED_KNOWN, fitting)
+        facts = None
+        if self.facts and room and self.settings is not None and self.settings.has_facts:
+            recalled = [each.source.fact_id for each in fitting if isinstance(each.source, FactSource)]
+            facts = await known_of_user(self.connection, self.agent_key, room, self.seal_of, recalled)
+        entries = [each for each in memories if isinstance(each.source, KnowledgeSource)]
+        left_out = (facts.left_out if facts else 0) + sum(each not in fitting for each in entries)
+        return _with(facts or Quotes([]), fitting, left_out)
+
+    def _share(self, name: Literal["session_share", "facts_share"]) -> float:
+        return default_share(name) if self.settings is None else float(getattr(self.settings, name))
+
+    def _recalled(self, heading: str, share: float, *kinds: type) -> tuple[list[Memory], list[Memory]]:
+        """Returns the recalled memories of these kinds, and those that fit; a shorter one may follow a longer one."""
+        memories = [each for each in self.recalled.memories if isinstance(each.source, kinds)]
+        room, fitting = room_for(heading, self.token_budget, share * RECALLED_SHARE), list[Memory]()
+        for memory in memories:
+            if (cost := _cost(memory)) <= room:
+                fitting.append(memory)
+                room -= cost
+        return memories, fitting
+
+    def _room(self, heading: str, share: float, recalled_heading: str, recalled: Sequence[Memory]) -> int:
+        """Returns the tokens that lines below the heading may have beside the recalled ones below theirs."""
+        taken = count_tokens(recalled_heading) + sum(map(_cost, recalled)) if recalled else 0
+        return max(0, room_for(heading, self.token_budget, share) - taken)
+
+
+def _with(quotes: Quotes, recalled: Sequence[Memory], left_out: int) -> Quotes:
+    lines = [line_of(each) for each in recalled]
+    return replace(quotes, recalled=lines, shown=quotes.shown + len(lines), left_out=left_out)
+
+
+def _cost(memory: Memory) -> int:
+    return count_tokens(line_of(memory) + "\n")
+
+
+def _turn_key(turn: Memory) -> tuple[str, int]:
+    """Returns the session of a recalled turn, by its name, and its number there."""
+    source = cast("TurnSource", turn.source)
+    return source.session_id, source.number

@@ -1,0 +1,45 @@
+"""Reads the candidates of a query: exactly, through the HNSW index, or by distances that this process computes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from cachetools import LRUCache
+
+from retrieval.database.fast_path import FastConnection
+from retrieval.search.candidates import BankRow, Measured, Search, candidates, vectors
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateReader:
+    """Reads candidates, and remembers which profiles the last answers found in the HNSW index.
+
+    So only the first retrieve of such a profile is exact, and slow.
+    """
+
+    _indexed: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
+
+    async def read(
+        self, connection: FastConnection, search: Search, *, pgvector: bool
+    ) -> tuple[Search, Sequence[BankRow]]:
+        """Returns the candidates, and the search as it was made."""
+        profile = connection.user_sub, search.agent_key
+        if search.vector is not None and not pgvector:
+            search = replace(search, measured=await _distances(connection, search))
+        elif profile in self._indexed:
+            search = replace(search, approximate=True)
+        rows = await connection.all(*candidates(search))
+        self._indexed.pop(profile, None)
+        if rows and rows[0].approximate:
+            self._indexed[profile] = True
+        return search, rows
+
+
+async def _distances(connection: FastConnection, search: Search) -> Measured:
+    """Returns the cosine distances of all cases whose vectors are as long as the query's."""
+    rows = [row for row in await connection.all(*vectors(search)) if len(row.embedding) == len(search.vector or [])]
+    if not rows:
+        return Measured([], [])
+    bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
+    distances = 1 - bank @ np.array(search.vector, dtype=np.float32)
+    return Measured([row.case_id for row in rows], distances.tolist())
