@@ -1,20 +1,20 @@
-"""What can go wrong when reading the case bank; nothing here knows of HTTP.
+"""Errors of reading the case bank; they know nothing of HTTP.
 
 CasebankError
-├── NotFound               the user has no such thing (nor does the answer tell whether somebody else has)
+├── NotFound               the user has no such thing; the answer is the same if another user has it
 ├── UserErased             the caller's right to act for the user ended with the user's erasure
 ├── DatabaseUnavailable    Postgres did not answer, or went away half-way
 │   ├── Deadlocked            it ended the transaction, which waited for another that waited for it
 │   └── SchemaOutdated        its schema is not the one of this version
 ├── EmbedderError
-│   ├── EmbedderUnavailable   no answer, or one that has nothing to do with the texts; trying again later may help
+│   ├── EmbedderUnavailable   no answer, or an error that is not about the texts; trying again later may help
 │   ├── EmbedderRefused       the server is well and will not embed one of the texts
 │   ├── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
-│   └── TextNotEmbeddable     the embedder is well; some of the texts have nothing in them to embed
+│   └── TextNotEmbeddable     the embedder is well; some of the texts are blank
 └── ModelError
-    ├── ModelUnavailable      no answer in time, or a refusal that has nothing to do with the material
+    ├── ModelUnavailable      no answer in time, or a refusal that is not about the material
     ├── ModelRefused          the server or the model will not answer this
-    ├── ModelMisbehaved       an answer that is not what was asked for, even after it was told so
+    ├── ModelMisbehaved       an answer of another form than requested, even after a second request
     └── ModelBudgetSpent      the profile's tokens of the day are used up; the model was not asked
 """
 
@@ -34,7 +34,7 @@ class UserErased(CasebankError):
     """The user was erased after the caller's token was issued.
 
     Attributes:
-        erased_at: by the database's clock, in ISO 8601; None where it is not known.
+        erased_at: time by the database's clock, in ISO 8601; None if unknown.
     """
 
     def __init__(self, message: str, erased_at: str | None = None) -> None:
@@ -84,7 +84,7 @@ class TextNotEmbeddable(EmbedderError):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a call of a language model cost."""
+    """Cost of a call of a language model, in tokens."""
 
     prompt: int = 0
     completion: int = 0
@@ -97,8 +97,8 @@ class ModelError(CasebankError):
     """No usable answer came from the language model.
 
     Attributes:
-        tokens: what it cost all the same.
-        why: in one word, for metrics.
+        tokens: cost of the failed call.
+        why: reason in one word, for metrics.
     """
 
     tokens = Tokens()
@@ -118,7 +118,7 @@ class ModelRefused(ModelError):
 
 
 class ModelMisbehaved(ModelError):
-    """The answer is not of the form that was asked for."""
+    """The answer does not have the form that was requested."""
 
     why = "misbehaved"
 

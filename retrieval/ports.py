@@ -1,4 +1,4 @@
-"""What retrieval needs from the outside and does not own."""
+"""Ports of retrieval: the embedder, the language model and the rewriter of queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,8 +33,7 @@ class Embedder(Protocol):
         """Returns the texts' unit vectors, (len(texts), dimension), in the order of the texts.
 
         Every row is finite and of length 1: neither NaN nor a zero row stands for a text without a vector.
-        Blank texts are found before anything is computed or sent, so asking again without them costs nothing
-        twice; `embed_each` does that.
+        Blank texts are refused before any text is computed or sent; `embed_each` embeds the others alone.
 
         Raises:
             TextNotEmbeddable: some texts are blank; it names their indices, and the other texts are fine.
@@ -43,7 +42,7 @@ class Embedder(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Gives back what the embedder holds, connections for one; it cannot be used afterwards."""
+        """Releases the embedder's connections; it cannot be used afterwards."""
 
 
 def embedder_inputs(texts: Sequence[str], max_chars: int) -> list[str]:
@@ -79,7 +78,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[Answer]):
-    """A language model's answer, validated, and what it cost."""
+    """A language model's answer, validated, and its cost."""
 
     answer: Answer
     tokens: Tokens
@@ -91,24 +90,24 @@ class Model(Protocol):
     async def ask(self, instructions: str, material: JsonValue, answer: type[Answer]) -> Reply[Answer]:
         """Returns the model's answer to the instructions.
 
-        The material is data, redacted by the caller; the model is told so, and nothing in it can end it.
+        The material is data, redacted by the caller; the prompt says so, and no text in it can end it.
 
         Raises:
             ModelUnavailable, ModelRefused: no answer in time, or a refusal.
-            ModelMisbehaved: no valid answer, not even after the model was told what was wrong.
-            ModelBudgetSpent: of a metered model: there are no tokens left to ask it with.
+            ModelMisbehaved: no valid answer, not even after a second request with the error.
+            ModelBudgetSpent: the budget of a metered model is used up.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What to search for.
+    """A query to search for.
 
     Attributes:
-        query: as it came where nobody changed it.
-        by: who rewrote it; "off" where nobody did, because nobody was to, or could.
-        degraded: whether somebody was to and could not.
+        query: the query, unchanged if no rewriter changed it.
+        by: rewriter of the query; "off" if it is unchanged.
+        degraded: true if a rewriter was chosen and failed.
     """
 
     query: str
@@ -117,8 +116,8 @@ class Rewritten:
 
 
 class Rewriter(Protocol):
-    """Turns what a user said into a search for a procedure."""
+    """Turns a user's message into a query for procedures."""
 
     async def rewrite(self, query: str) -> Rewritten:
-        """Returns what to search for, never blank unless the query is; a rewriter that fails leaves the query."""
+        """Returns the query to search for, not blank unless the query is; a rewriter that fails returns the query."""
         ...

@@ -12,8 +12,8 @@ from retrieval.embedding import QueryEmbedding
 from retrieval.pages.listing import Measures
 from retrieval.ports import Embedder
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
-from retrieval.procedures.found import Procedure, ProceduresFound, as_alternatives
 from retrieval.procedures.lessons import lessons
+from retrieval.procedures.procedure import Procedure, ProcedureMatches, as_alternatives
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.answer import Ranked, compose, entry_of, rank
 from retrieval.ranking.decisions import log
@@ -223,7 +223,7 @@ class Reader:
         if not question.memory:
             return SearchResult(rows, degraded, wanted=False)
         search, enabled = question.search, bool(rows and rows[0].enabled)
-        procedures = ProceduresFound()
+        procedures = ProcedureMatches()
         if enabled and not question.lessons and rows[0].has_procedures and rows[0].procedures:
             threshold = self._embedding.calibrations.threshold(
                 self.embedder.model, rows[0].procedure_similarity, question.min_similarity
@@ -236,7 +236,7 @@ class Reader:
                 floor=threshold.similarity,
                 filters=search.filters,
             )
-            procedures = ProceduresFound(await find(connection, wanted, pgvector=self.pgvector), threshold)
+            procedures = ProcedureMatches(await find(connection, wanted, pgvector=self.pgvector), threshold)
         recalled: Recalled | None = None
         if question.recall and (enabled or not rows):  # memories may be there before the first case makes a profile
             about = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)

@@ -1,4 +1,4 @@
-"""Words that are sealed with the user's key: who opens them, and rows that open theirs when they are read.
+"""Words that are sealed with the user's key: the seals that open them, and rows that open theirs when read.
 
 A row says by itself whether its words are sealed: ``words`` then holds them, and what stood in their columns is empty.
 A sealed plan has a token in the place of each step, the same for equal steps of one user, so that the database and the
@@ -17,7 +17,7 @@ from retrieval.database.fast_path import FastConnection
 
 @dataclass(frozen=True, slots=True)
 class CaseWords:
-    """What a case says, opened."""
+    """The words of a case, opened."""
 
     task: str
     plan: list[str]
@@ -28,7 +28,7 @@ class UserSeal(Protocol):
 
     @property
     def key_id(self) -> UUID:
-        """Name of the key; what was sealed with another one does not open."""
+        """Id of the key; words sealed with another key do not open."""
 
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
         """Returns the words of a case."""
@@ -37,22 +37,22 @@ class UserSeal(Protocol):
         """Returns the message of a session's turn."""
 
     def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
-        """Returns what a model tells of a session's turns up to that number, line by line."""
+        """Returns a model's summary of a session's turns up to that number, line by line."""
 
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns what a fact says: text, subject, attribute, value, unit."""
+        """Returns the words of a fact: text, subject, attribute, value, unit."""
 
     def open_knowledge(self, entry_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns what an entry of knowledge says: title, text."""
+        """Returns the words of an entry of knowledge: title, text."""
 
     def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
         """Returns the words of a decision, sealed."""
 
     def seal_told(self, decision_id: UUID, text: str) -> bytes:
-        """Returns what a decision told, sealed."""
+        """Returns the text that a decision served, sealed."""
 
     def group_of(self, query: str) -> int:
-        """Returns a number that equal queries share, whatever their case and white space, and that tells no word."""
+        """Returns a number that equal queries share, regardless of case and white space, and that reveals no word."""
 
 
 class Seals(Protocol):
@@ -60,13 +60,13 @@ class Seals(Protocol):
 
     @property
     def seals_words(self) -> bool:
-        """Whether what is written from now on has its words sealed."""
+        """True if new rows have their words sealed."""
 
     async def of_user(self, database: Database, connection: FastConnection) -> UserSeal:
         """Returns the seal of the connection's user; a new user gets a key, from the database."""
 
     def forget(self, user_sub: str) -> None:
-        """Forgets the key that is remembered, for the database has another one."""
+        """Forgets the remembered key, for the database has another one."""
 
 
 SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
@@ -101,18 +101,18 @@ class Opener:
         return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
 
 
-def effects_of(effects: Sequence[str], tokens: Sequence[str], said: CaseWords) -> list[str]:
-    """Returns the effects in words: of a run without calls they are the steps of its plan, and so tokens."""
-    steps = dict(zip(tokens, said.plan, strict=True))
+def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) -> list[str]:
+    """Returns the effects in words: a run without calls has the steps of its plan as effects, which are tokens."""
+    steps = dict(zip(tokens, words.plan, strict=True))
     return [steps.get(effect, effect) for effect in effects]
 
 
 class SealedRow(Protocol):
-    """A row of a case, as far as it says whether its words are sealed."""
+    """Columns of a case that say whether its words are sealed."""
 
     @property
     def id(self) -> UUID:
-        """Of the case."""
+        """Id of the case."""
 
     words: bytes | None
     key_id: UUID
@@ -136,20 +136,20 @@ class SealedCase:
         return cast("Any", self._row)[name]
 
     @cached_property
-    def said(self) -> CaseWords:
-        """What the case says."""
+    def opened_words(self) -> CaseWords:
+        """The words of the case, opened."""
         return self._seal.open_case(self._row.id, cast("bytes", self._row.words))
 
     @property
     def task(self) -> str:
         """The task, opened."""
-        return self.said.task
+        return self.opened_words.task
 
     @property
     def effects(self) -> list[str]:
         """The effects, opened where they are steps of the plan."""
         effects, tokens = vars(self)["effects"], vars(self)["plan"]
-        return effects if set(effects).isdisjoint(tokens) else effects_of(effects, tokens, self.said)
+        return effects if set(effects).isdisjoint(tokens) else effects_of(effects, tokens, self.opened_words)
 
 
 class OpenedCase(SealedCase):
@@ -158,19 +158,19 @@ class OpenedCase(SealedCase):
     @property
     def plan(self) -> list[str]:
         """The plan, opened."""
-        return self.said.plan
+        return self.opened_words.plan
 
 
 def opened(row: Any) -> Any:  # a row of any statement, or what stands for it here
-    """Returns the row with its plan in words; one that is not sealed as it is."""
+    """Returns the row with its plan in words; an unsealed row unchanged."""
     return OpenedCase(row._row, row._seal) if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
 
 
 def as_stored(row: Any) -> Any:  # as above
-    """Returns the row as it was read, for what its numbers say."""
+    """Returns the row as it was read, whose numbers are read faster."""
     return row._row if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
 
 
 def is_sealed(row: object) -> TypeGuard[SealedRow]:
-    """Returns whether the words of the row are sealed; a row without a case has none."""
+    """Returns whether the words of the row are sealed; a row without a case has no words."""
     return cast("SealedRow", row).words is not None

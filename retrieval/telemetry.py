@@ -29,17 +29,17 @@ _propagator = TraceContextTextMapPropagator()
 
 
 class Outage:
-    """Whether something that the process leans on is out; the log has when that begins and when it ends, once each."""
+    """State of a part that the process depends on; the log has the begin and the end of an outage, once each."""
 
     __slots__ = ("_since", "_what")
 
     def __init__(self, what: str) -> None:
-        """Takes it to answer until it does not."""
+        """Assumes that it answers."""
         self._what = what
         self._since: float | None = None
 
     def goes_on(self, error: BaseException) -> None:
-        """Notes that it does not answer; the log has the error's type, for its message may quote somebody."""
+        """Notes that it does not answer; the log has the error's type alone, for the message may quote a user."""
         if self._since is None:
             self._since = monotonic()
             log.warning("outage.began", of=self._what, error=type(error).__name__)
@@ -56,7 +56,7 @@ _handed_on: ContextVar[Mapping[str, str] | None] = ContextVar("handed_on", defau
 
 @contextmanager
 def on_behalf_of(named: Mapping[str, str]) -> Iterator[None]:
-    """Makes this the origin of what is done inside, in a process that no request reaches."""
+    """Makes this the origin of the work in the block, in a process that no request reaches."""
     token = _handed_on.set(named)
     try:
         yield
@@ -65,7 +65,7 @@ def on_behalf_of(named: Mapping[str, str]) -> Iterator[None]:
 
 
 def origin() -> dict[str, str]:
-    """Returns what names the request under way for whoever finishes its work later: its id, and its span if traced."""
+    """Returns the id of the request under way, and its span if traced, for the process that finishes its work."""
     if (handed_on := _handed_on.get()) is not None:
         return dict(handed_on)
     named: dict[str, str] = {}
@@ -78,7 +78,7 @@ def origin() -> dict[str, str]:
 
 @contextmanager
 def caused_by(named: Mapping[str, str], name: str) -> Iterator[None]:
-    """Does work that a request left behind: under its id in the log, and in a span that is linked to the request's."""
+    """Runs work that a request left behind: under its id in the log, and in a span that is linked to the request's."""
     kept = {key: named[key] for key in ("request_id",) if key in named}
     span = _tracer.start_as_current_span(name, links=links(named)) if _traced() else nullcontext()
     with structlog.contextvars.bound_contextvars(**kept), span:
@@ -86,13 +86,13 @@ def caused_by(named: Mapping[str, str], name: str) -> Iterator[None]:
 
 
 def links(named: Mapping[str, str]) -> list[trace.Link]:
-    """Returns the link to the span of the request; none where it was not traced."""
+    """Returns the link to the span of the request; empty if it was not traced."""
     span = trace.get_current_span(_propagator.extract(named)).get_span_context()
     return [trace.Link(span)] if span.is_valid else []
 
 
 class stage:  # noqa: N801 - reads as a statement: with stage("embed")
-    """Times what happens inside and reports it under the name, also when it fails; never what it was about."""
+    """Times the block and reports it under the name, also when it fails; never its contents."""
 
     __slots__ = ("_name", "_span", "_started")
 

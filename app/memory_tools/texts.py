@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from retrieval.procedures.found import Procedure
+from retrieval.procedures.procedure import Procedure
 from retrieval.sections.context import CLOSING, MemoryContext
 
 OPENING = "<casebank_memory>"

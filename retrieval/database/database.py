@@ -21,7 +21,7 @@ _ERASED = (
 )
 
 ERASED_SQLSTATE = "CB410"
-"""What the database function casebank_enter raises for an erased user."""
+"""SQLSTATE that the database function casebank_enter raises for an erased user."""
 
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
 _QUEUE = text("SET LOCAL ROLE casebank_worker")
@@ -77,7 +77,7 @@ class Database:
 
         Raises:
             UserErased: the user was erased at or after ``authorised_at``.
-            DatabaseUnavailable: no connection, or it broke; nobody can say whether the statement was done.
+            DatabaseUnavailable: no connection, or it broke; the statement may have been done.
         """
         with _TranslatedErrors(self.outage):
             async with self.pool.acquire() as driver:
@@ -99,7 +99,7 @@ class Database:
 
     @asynccontextmanager
     async def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> AsyncIterator[AsyncConnection]:
-        """Opens a transaction that sees of every user who waits in the queue, and nothing of what they wrote.
+        """Opens a transaction that sees the queue of all users, but not the words in it.
 
         Args:
             unerased: users who must not have been erased since these times, nor can be until the transaction ends.
@@ -117,7 +117,7 @@ class Database:
 
     @asynccontextmanager
     async def as_owner(self, operator: str, authorised_at: datetime) -> AsyncIterator[AsyncConnection]:
-        """Opens a transaction of whoever the URL logs in as, which may own the tables; commits at the end.
+        """Opens a transaction of the URL's own role, which may own the tables; commits at the end.
 
         For commands of an operator, never for a request. Once it takes the service's role, it is this user's, in whose
         audit stands what was done.
@@ -159,22 +159,22 @@ class Database:
 
 
 _LOST_COUNT = asyncpg.InternalClientError
-"""What asyncpg raises for a request that it sends just while the connection dies under it."""
+"""Error that asyncpg raises if the connection dies while it sends a request."""
 
 _REFUSED = {
     "28": "the database refuses the login: check the user and the password of DATABASE_URL",
     "3D": "there is no such database: check its name in DATABASE_URL",
 }
-"""Classes of SQLSTATE that only whoever set the URL can mend."""
+"""Classes of SQLSTATE that are mended in DATABASE_URL, with the message for each."""
 _DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
 _MISSING = {"42P01", "42703", "42883"}
-"""SQLSTATE of a table, a column and a function that are not there."""
+"""SQLSTATE of a missing table, column and function."""
 
 _NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, _LOST_COUNT)
 
 
 class _TranslatedErrors:
-    """Turns a broken connection and the database's own refusals into casebank's errors, and tells of outages."""
+    """Turns a broken connection and the database's own refusals into casebank's errors, and notes outages."""
 
     __slots__ = ("_outage",)
 
@@ -182,7 +182,7 @@ class _TranslatedErrors:
         self._outage = outage
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Enters the block."""
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         if error is None:
@@ -198,7 +198,7 @@ class _TranslatedErrors:
 
 
 def _raise_own(error: BaseException) -> None:
-    """Raises casebank's own error where there is one for it; returns for any other."""
+    """Raises the casebank error for this error; returns if there is no such."""
     if isinstance(error, DBAPIError):
         _translate(error, sqlstate(error))
         if error.connection_invalidated or isinstance(error, InterfaceError):
@@ -210,7 +210,7 @@ def _raise_own(error: BaseException) -> None:
 
 
 def _translate(error: Exception, state: str) -> None:
-    """Raises casebank's own error for what Postgres says by its SQLSTATE; returns for any other."""
+    """Raises the casebank error for this SQLSTATE; returns if there is no such."""
     if state == ERASED_SQLSTATE:
         raise UserErased(_ERASED, _detail(error)) from error
     if state in _MISSING:
@@ -229,7 +229,7 @@ def _translate(error: Exception, state: str) -> None:
 
 
 def _detail(error: BaseException) -> str | None:
-    """Returns what Postgres says besides: SQLAlchemy and its adapter each wrap the driver's own error."""
+    """Returns the detail of Postgres's message; SQLAlchemy and its adapter each wrap the driver's own error."""
     inner: BaseException | None = error
     while inner is not None:
         if isinstance(inner, asyncpg.PostgresError):

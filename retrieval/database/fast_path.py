@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import ClauseElement
 
 Answer = TypeVar("Answer")
-"""What a statement answers: the record of its rows, or the type of its one value."""
+"""Answer of a statement: the record of its rows, or the type of its one value."""
 
 
 class Record(asyncpg.Record):  # type: ignore[misc]
@@ -74,10 +74,10 @@ class FastConnection:
 
     async def value(self, statement: FastStatement[Answer], parameters: Mapping[str, object]) -> Answer | None:
         """Returns the first value of the first row, or None without one."""
-        found: Answer | None = await self.driver.fetchval(
+        value: Answer | None = await self.driver.fetchval(
             statement.sql, *statement.arguments(self._entering(parameters))
         )
-        return found
+        return value
 
     def _entering(self, parameters: Mapping[str, object]) -> dict[str, object]:
         return {**parameters, "user_sub": self.user_sub, "authorised_at": self.authorised_at}

@@ -18,7 +18,7 @@ from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactKind, Speaker
 
 MOST = 50
-"""That are looked at for one context."""
+"""Facts that are read for one context."""
 
 
 class FactRow(Protocol):
@@ -31,7 +31,7 @@ class FactRow(Protocol):
     said_by: Speaker
     valid_from: datetime
     holding: int
-    """How many hold in all."""
+    """Number of facts that hold in all."""
 
 
 async def known_of_user(
@@ -63,7 +63,7 @@ async def known_of_user(
 
 
 def line_of_fact(kind: FactKind, text: str, since: datetime, said_by: Speaker) -> str:
-    """Returns a fact as one line: what it says as data, since when it holds, and whose word it is if not the user's."""
+    """Returns a fact as one line: its text, quoted, the day it holds since, and its speaker if not the user."""
     by = "" if said_by == "user" else f", said by the {said_by}"
     return f"[{kind}] {quoted(text)} (since {since.date().isoformat()}{by})"
 

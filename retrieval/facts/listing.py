@@ -35,11 +35,11 @@ _SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
-    """Which facts a page shows, at most ``limit`` older than ``before``; None lets everything through.
+    """Filters of a page of at most ``limit`` facts older than ``before``; None lets everything through.
 
     Attributes:
-        as_of: the time at which they held; None: now.
-        history: also those that hold no more, or not yet, whenever that was.
+        as_of: time at which the facts held; None: now.
+        history: True to include facts that no longer hold, or not yet, at any time.
     """
 
     agent_key: str | None

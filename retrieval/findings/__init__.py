@@ -1,1 +1,1 @@
-"""Findings of runs as they are looked up and shown."""
+"""Findings of runs: the statements that look them up, and the summary that shows them."""

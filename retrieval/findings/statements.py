@@ -1,4 +1,4 @@
-"""The statements that look findings up: is it known, has anything changed since, and what is there of a run."""
+"""Statements that look findings up: one that answers a call, the changes since, and all of a run."""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -38,23 +38,23 @@ from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 
 MOST_SHOWN = 2_000
-"""Of a run's findings, the newest, from which a summary is made."""
+"""Newest findings of a run that a summary is made from."""
 
 NEAREST = 0.99
-"""How similar two queries are at most that ask for different things, as in "from a to b" and "from b to a"."""
+"""Highest similarity of two different queries with equal words, such as "from a to b" and "from b to a"."""
 RUN_ID = bindparam("run_id", type_=Uuid)
 _NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
 
 
 class RunAsked(Protocol):
-    """The run of a question, and the finding that fits it best, whose columns are null where there is none.
+    """The run of a question, and the finding that fits it best; the finding's columns are null if no finding fits.
 
     Attributes:
-        last_step: of the run, of which something was found.
-        similarity: of the queries, 0 to 1.
-        changed: whether a later step changed what it is about.
-        in_doubt: whether a later step may have.
-        content: of its step, sealed; null where it was not wanted, or is in the run's case.
+        last_step: last step of the run that has a finding.
+        similarity: share of common words of the two queries, 0 to 1.
+        changed: true if a later step changed the finding's subject.
+        in_doubt: true if a later step may have changed it.
+        content: payload of its step, sealed; null if not requested, or if it stands in the run's case.
     """
 
     run_id: UUID
@@ -86,7 +86,7 @@ def _numbers(name: str) -> Expression:
 
 
 def _fits(table: Any) -> ColumnElement[bool]:
-    """A finding of a file fits if it has the lines that are asked for; of anything else if the words are near."""
+    """Returns the condition: a finding about a file has the requested lines, any other has words in common."""
     first, last = (cast(bindparam(name, type_=Integer), Integer) for name in ("first_line", "last_line"))
     lines = case(
         (first.is_(None), table.c.first_line.is_(None)),
@@ -101,7 +101,7 @@ def _fits(table: Any) -> ColumnElement[bool]:
 
 
 def _similarity(table: Any) -> ColumnElement[float]:
-    """How many of the words of two queries are in both; 1 where they ask for the same."""
+    """Returns the share of words that two queries have in common; 1 if the queries are equal."""
     term = func.unnest(table.c.terms).table_valued("term", name="own").render_derived()
     shared = select(func.count()).select_from(term).where(term.c.term == any_(_numbers("terms"))).scalar_subquery()
     every = func.cardinality(table.c.terms) + func.cardinality(_numbers("terms")) - shared
@@ -253,9 +253,9 @@ IN_EARLIER_RUNS = _in_earlier_runs()
 
 
 def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
-    """Returns the statement for a run's newest findings, with whether something may have changed what each is about.
+    """Returns the statement for a run's newest findings; ``changed`` marks those whose subject may have changed.
 
-    ``folder`` is the key of what changes nothing but the shell's folder.
+    ``folder`` is the key of steps that change only the shell's folder.
     """
     change = findings.alias("change")
     touches = or_(
@@ -288,5 +288,5 @@ def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
 
 
 def run_named(user_sub: str, run_id: UUID) -> Select[str]:
-    """Returns the statement for the agent of a run; no row where the user has none such."""
+    """Returns the statement for the agent of a run; no row if the user has no such run."""
     return select(runs.c.agent_key).where(runs.c.user_sub == user_sub, runs.c.id == run_id)

@@ -1,6 +1,6 @@
 """The block of a run's findings for a system prompt, within a budget of tokens.
 
-Whatever a tool said stands in it on one line, in characters that can leave neither the line nor the block.
+The text of a tool stands in it on one line, in characters that can leave neither the line nor the block.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ FILES, SEARCHES, OTHERS = "**Files Already Read:**", "**Previous Search Results:
 _GROUPS = (FILES, SEARCHES, OTHERS)
 _GROUP_OF: dict[FindingKind, str] = {"read": FILES, "search": SEARCHES}
 Standing = Literal["holds", "changed", "found_again"]
-"""Of a finding: it holds; a later step may have changed what it is about; a later step found the same thing out."""
+"""Standing of a finding: it holds, a later step may have changed its subject, or a later step found the same again."""
 LONGEST_LINE = 300
-"""Characters of what one finding may say."""
+"""Longest line of one finding, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Finding:
     """A finding of a run, opened.
 
     Attributes:
-        same: equal for findings about the same thing, of which the newest counts.
-        said: tool, query, fact and what was read off.
-        changed: whether a later step may have changed what it is about.
+        same: equal for findings about the same thing; the newest of them counts.
+        said: tool, query, fact and reading.
+        changed: true if a later step may have changed its subject.
     """
 
     step: int
@@ -43,7 +43,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The text, its length in tokens, and how many findings are in it and found no room."""
+    """The text, its length in tokens, and the numbers of findings that are in it and that did not fit."""
 
     text: str
     tokens: int
@@ -52,13 +52,13 @@ class Summary:
 
 
 def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
-    """Returns the block of what still holds, in the order of the steps; empty where nothing does, or nothing fits.
+    """Returns the block of findings that still hold, in the order of the steps; empty if none holds or none fits.
 
-    Where not all of it fits, the newest of each group go in, in turn.
+    If not all fit, the newest of each group go in, in turn.
 
     Args:
-        findings: of a run, the newest first.
-        token_budget: of the whole block.
+        findings: the run's findings, newest first.
+        token_budget: limit of the whole block.
     """
     groups: dict[str, list[Finding]] = {group: [] for group in _GROUPS}
     for each in _newest(findings):
@@ -79,7 +79,7 @@ def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
 
 
 def standings(findings: Sequence[Finding]) -> list[Standing]:
-    """Returns how each of a run's findings stands, the newest first as they are given; a change always holds."""
+    """Returns the standing of each of a run's findings, newest first as in the input; a change always holds."""
     seen: set[tuple[FindingKind, int]] = set()
     standing: list[Standing] = []
     for each in findings:

@@ -1,4 +1,4 @@
-"""The statements that an impact is made of: what was served and earned, what it was used for, and what never helped."""
+"""Statements for the impact of memory: rewards, uses by week, and cases that never helped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from retrieval.tables.procedures import procedures
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Which decisions count: the newest ``most``, taken from ``since`` on and before ``until``; None: no bound."""
+    """Span of decisions: the newest ``most``, from ``since`` to before ``until``; None: no bound."""
 
     most: int
     since: datetime | None = None
@@ -26,7 +26,7 @@ class Span:
 
 
 def earned(user_sub: str, agent_key: str, span: Span) -> Rows:
-    """Returns the statement for the newest decisions that had something to tell, the newest first.
+    """Returns the statement for the newest decisions that had candidates, newest first.
 
     Columns: ``query``, ``query_group``, ``reward``, ``slate_propensity``, ``is_empty``, ``created_at``.
     """
@@ -41,10 +41,10 @@ def earned(user_sub: str, agent_key: str, span: Span) -> Rows:
 
 
 def asked_by_week(user_sub: str, agent_key: str, span: Span, weeks: Sequence[datetime]) -> Rows:
-    """Returns the statement for what the newest decisions came to, by week (its number, from 1 on).
+    """Returns the statement for sums over the newest decisions, by week (numbered from 1).
 
-    Columns: ``week``, ``decisions``, ``asked`` (with memory), ``hits`` (with a case), ``said`` (whose backend told what
-    it used), ``reused`` (of these, with a case that was used), ``tokens`` (their sum).
+    Columns: ``week``, ``decisions``, ``asked`` (with memory), ``hits`` (with a case), ``said`` (with a report of what
+    was used), ``reused`` (of these, with a case that was used), ``tokens`` (their sum).
     """
     newest = _within(user_sub, agent_key, span, "id", "mode", "tokens", "created_at").subquery()
     slot = decision_slots.c
@@ -75,17 +75,17 @@ def asked_by_week(user_sub: str, agent_key: str, span: Span, weeks: Sequence[dat
 
 
 def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit: int) -> Rows:
-    """Returns the statement for the ready cases that the newest decisions showed most often, and that never helped.
+    """Returns the statement for the ready cases that the newest decisions showed most often and that never helped.
 
-    Columns: those of the case that say what it is, ``judged`` (rewarded decisions that showed it). A case helped where
-    it was not said to be unused and the reward was no failure's.
+    Columns: the case's own, and ``judged`` (rewarded decisions that showed it). A case helped if the backend did not
+    call it unused and the reward was no failure's.
 
     Args:
-        user_sub: whose cases.
-        agent_key: of which agent.
-        span: of decisions.
-        least: how often a case must have been judged.
-        limit: cases at the most.
+        user_sub: owner of the cases.
+        agent_key: agent of the cases.
+        span: decisions that count.
+        least: smallest number of judgements.
+        limit: largest number of cases.
     """
     newest = _within(user_sub, agent_key, span, "id", "reward").subquery()
     slot = decision_slots.c

@@ -200,12 +200,12 @@ REVIEW = ("verdict", "note", "root_cause_right", "steps_complete", "actor", "cre
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What the run behind a procedure must have been like; None lets everything through, also what is not known.
+    """Conditions on the run behind a procedure; None lets everything through, unknown values too.
 
     Attributes:
-        query_kind: what it was asked for.
-        min_success_score: 0 to 1.
-        max_duration_ms: of its calls together.
+        query_kind: kind of the run's task.
+        min_success_score: least score, 0 to 1.
+        max_duration_ms: longest duration of its calls together.
     """
 
     query_kind: QueryKind | None = None
@@ -215,7 +215,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class ProcedurePage:
-    """Which procedures a page shows, at most ``limit`` older than ``before``; None lets everything through."""
+    """Filters of a page of at most ``limit`` procedures older than ``before``; None lets everything through."""
 
     agent_key: str | None
     kind: str | None

@@ -112,23 +112,23 @@ def active_procedures(user_sub: str, agent_key: str) -> Rows:
 
 
 def runs_under_way(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for how many runs are under way."""
+    """Returns the statement for the number of runs under way."""
     return select(func.count()).where(
         runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.status == "under_way"
     )
 
 
 def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Rows:
-    """Returns the statement for what runs came to, by week and whether a case was shown to them.
+    """Returns the statement for sums over runs, by week and by whether a case was shown to them.
 
     Columns: ``week`` (number of the one that it began in, from 1 on), ``shown``, ``runs``, ``rewarded``, ``reward`` and
-    ``reward_sd`` (over the rewarded ones, guesses by rule included), ``steps``, ``steps_sd`` and ``errors``. A run that
-    did not ask was shown nothing.
+    ``reward_sd`` (over the rewarded ones, guesses by rule included), ``steps``, ``steps_sd`` and ``errors``. A run
+    without a retrieve was shown no case.
 
     Args:
-        user_sub: whose runs.
-        agent_key: of which agent.
-        weeks: when each begins, the first one first; the last goes on until now.
+        user_sub: owner of the runs.
+        agent_key: agent of the runs.
+        weeks: beginnings of the weeks, rising; the last week goes on until now.
     """
     slates = _slates(user_sub)
     week = func.width_bucket(cases.c.created_at, cast(list(weeks), ARRAY(DateTime(timezone=True)))).label("week")

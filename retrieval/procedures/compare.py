@@ -1,4 +1,4 @@
-"""How two versions of a procedure differ: fields by name, steps by place."""
+"""Compares two versions of a procedure: fields by name, steps by place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Version(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field that differs; what only one version has is None in the other."""
+    """A field that differs; a field that only one version has is None in the other."""
 
     field: str
     before: object
@@ -32,7 +32,7 @@ class StepChange:
     """A run of steps that differs.
 
     Attributes:
-        place: of the first of them, 1-based: in the earlier version, or where they were added.
+        place: place of the first of them, 1-based: in the earlier version, or where they were added.
     """
 
     change: Literal["added", "removed", "changed"]

@@ -36,7 +36,7 @@ from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.database.rows import Expression
 from retrieval.pages.listing import Measures
-from retrieval.procedures.found import Procedure
+from retrieval.procedures.procedure import Procedure
 from retrieval.search.bank import Nearness
 from retrieval.search.candidates import Filters
 from retrieval.tables.cases import cases
@@ -46,19 +46,19 @@ from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 
 LOOK = 16
-"""How many of the nearest procedures are read for one answer."""
+"""Nearest procedures that are read for one answer."""
 LEAST_SHARE = 0.5
 """Share of the words of query or procedure, whichever has fewer, that must be common where there are no vectors."""
 FEWEST_WORDS = 3
-"""As many words count at least, so that a common word alone is no reason."""
+"""Least number of words that a share is taken of, so that one common word alone is no match."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcedureSearch:
-    """What procedures to look for in one profile; an attribute of None lets everything through.
+    """A search for procedures in one profile; an attribute of None lets everything through.
 
     Attributes:
-        text: the task; None: by attributes alone.
+        text: the task; None: the attributes alone decide.
         floor: the least similarity of trigger and text, for procedures that have a vector in the text's space.
     """
 
@@ -104,7 +104,7 @@ class TriggerVector(Protocol):
 
 
 class ProfileTerms(Protocol):
-    """Whether the profile's memory is on, and the threshold that it sets."""
+    """The profile's switch for memory, and its threshold for procedures."""
 
     enabled: bool
     procedure_similarity: float | None
@@ -140,9 +140,9 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
 
 
 async def _measured(connection: FastConnection, search: ProcedureSearch) -> dict[str, object]:
-    """Computes the similarities that the database cannot."""
-    found = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
-    rows = [row for row in found if len(row.embedding) == len(search.vector or [])]
+    """Returns similarities by process, for a database without pgvector."""
+    vectors = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
+    rows = [row for row in vectors if len(row.embedding) == len(search.vector or [])]
     if not rows:
         return {"ids": [], "similarities": []}
     triggers = np.array([row.embedding for row in rows], dtype=np.float32)  # (procedures, dimension)
@@ -174,7 +174,7 @@ def _procedure(row: ProcedureRow) -> Procedure:
 
 
 def _near(nearness: Nearness, words: CTE) -> CTE:
-    """The profile's active procedures that have the attributes, each with its similarity or its share of words."""
+    """Returns the profile's active procedures that have the attributes, each with its similarity or share of words."""
     similarity, measured = _similarity(nearness)
     own = func.tsvector_to_array(procedures.c.search_vector)
     shared = (
@@ -202,7 +202,7 @@ def _near(nearness: Nearness, words: CTE) -> CTE:
 
 
 def active() -> tuple[ColumnElement[bool], ...]:
-    """Returns what holds for the active versions of the profile, in the words of their index."""
+    """Returns the conditions of the profile's active versions, in the form that their index serves."""
     return (
         procedures.c.user_sub == USER_SUB,
         procedures.c.agent_key == AGENT_KEY,
@@ -211,7 +211,7 @@ def active() -> tuple[ColumnElement[bool], ...]:
 
 
 def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
-    """The similarity of trigger and text, and where it comes from if not from the rows themselves."""
+    """Returns the similarity of trigger and text, and the CTE with it if it is not computed from the rows."""
     if nearness is Nearness.UNKNOWN:
         return cast(null(), Float), None
     if nearness is Nearness.IN_DATABASE:
@@ -232,8 +232,8 @@ def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
 
 
 def _is(name: str) -> ColumnElement[bool]:
-    given = cast(bindparam(name, type_=Text), Text)
-    return or_(given.is_(None), func.lower(procedures.c[name]) == func.lower(given))
+    value = cast(bindparam(name, type_=Text), Text)
+    return or_(value.is_(None), func.lower(procedures.c[name]) == func.lower(value))
 
 
 def _of_runs_like() -> tuple[ColumnElement[bool], ...]:
@@ -245,7 +245,7 @@ def _of_runs_like() -> tuple[ColumnElement[bool], ...]:
 
 
 def _from_runs_that_pass() -> ColumnElement[bool]:
-    """Whether any of the runs behind a procedure passes the filters; without a filter all do, also those pruned."""
+    """Returns the condition that a run behind the procedure passes the filters; without filters all do."""
     tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
     passes = exists().where(
         cases.c.user_sub == USER_SUB,
@@ -301,7 +301,7 @@ def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
 
 
 def profile_terms(agent_key: str) -> tuple[FastStatement[ProfileTerms], dict[str, object]]:
-    """Returns the statement for whether the profile's memory is on, and the threshold that it sets."""
+    """Returns the statement for the profile's switch for memory, and its threshold for procedures."""
     return _TERMS, {"agent_key": agent_key}
 
 

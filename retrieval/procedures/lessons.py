@@ -1,4 +1,4 @@
-"""What cases taught, each in the wrapping of the learned-procedure record; only what is in use."""
+"""Lessons of cases, each wrapped as a learned-procedure record; only lessons in use."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -28,19 +28,19 @@ class Lesson(Protocol):
 
 
 def wrapped(kind: ProcedureKind, record: object) -> dict[str, object]:
-    """Returns the record in its wrapping: what was learned, or that a failure was never put right."""
+    """Returns the record in its wrapping: a procedure, or the lesson of a failure that was never put right."""
     return {"status": "failure_lesson" if kind == "failure_lesson" else "procedure_learned", "data": record}
 
 
 def lesson_of(lesson: Lesson | None, error_count: int) -> dict[str, object]:
-    """Returns what a ready case taught, wrapped; the status is None where calls failed and nobody knows why."""
+    """Returns the lesson of a ready case, wrapped; the status is None if calls failed without a known cause."""
     if lesson is not None:
         return wrapped(lesson.kind, orjson.loads(lesson.record))
     return {**(NO_FAILURE if not error_count else {"status": None}), "data": None}
 
 
 async def lessons(connection: FastConnection, case_ids: Sequence[UUID]) -> dict[UUID, Lesson]:
-    """Returns what these cases taught, by case; a script is no lesson, and what was taken out of use is left out."""
+    """Returns the lessons of these cases, by case; neither scripts, nor lessons that were taken out of use."""
     rows = await connection.all(_LESSONS, {"case_ids": list(case_ids)}) if case_ids else []
     return {row.case_id: row for row in rows}
 

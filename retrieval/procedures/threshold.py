@@ -1,4 +1,4 @@
-"""From which similarity on two texts mean the same, by one embedding model: measured on sentences of our own.
+"""Calibrates an embedding model: the least similarity of two texts that mean the same, measured on our sentences.
 
 Models differ: what one calls 0.7 another calls 0.4. Each sentence stands beside one that asks for
 the same, of other things or in other words, and one that shares words or matter with it and asks for something else.
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from retrieval.ports import Vector
 
 SOURCE_THRESHOLD = 0.7
-"""What stands in for a model that could not be measured."""
+"""Threshold of a model that could not be measured."""
 UNRELATED_PART = 0.95
-"""Of the pairs of sentences that have nothing in common, those that are to count as unrelated."""
+"""Share of the pairs of unrelated sentences that lie below the floor."""
 
 TRIPLES = (
     ("Add an email column to the customers table", "Add a phone column to the suppliers table",
@@ -55,12 +55,12 @@ TRIPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The least similarity of a trigger and a query, and how it came about.
+    """The least similarity of a trigger and a query, and its origin.
 
     Attributes:
         similarity: cosine, -1 to 1.
         origin: measured for this model, set by the profile, or the source's, for a model that could not be measured.
-        right: share of the pairs that it tells right, 0 to 1; None where nothing was measured.
+        right: share of the pairs that it sorts correctly, 0 to 1; None if not measured.
     """
 
     similarity: float = SOURCE_THRESHOLD
@@ -74,12 +74,12 @@ def sentences() -> list[str]:
 
 
 def calibrated(vectors: Sequence[Vector]) -> Threshold:
-    """Returns the threshold that tells most of the pairs right; of several as good, the middle of the widest gap."""
+    """Returns the threshold that sorts most pairs correctly; of equal ones, the middle of the widest gap."""
     units = np.asarray(vectors, dtype=np.float64).reshape(len(TRIPLES), 3, -1)
     same = np.einsum("nd,nd->n", units[:, 0], units[:, 1])
     other = np.einsum("nd,nd->n", units[:, 0], units[:, 2])
-    found = np.sort(np.concatenate([same, other]))
-    cuts, gaps = (found[1:] + found[:-1]) / 2, np.diff(found)
+    similarities = np.sort(np.concatenate([same, other]))
+    cuts, gaps = (similarities[1:] + similarities[:-1]) / 2, np.diff(similarities)
     right = np.array([_right(same, other, cut) for cut in cuts])
     best = max(range(len(cuts)), key=lambda index: (right[index], gaps[index]))
     return Threshold(float(cuts[best]), "measured", float(right[best]))
@@ -90,7 +90,7 @@ def _right(same: NDArray[np.float64], other: NDArray[np.float64], cut: float) ->
 
 
 def unrelated_below(vectors: Sequence[Vector]) -> float:
-    """Returns the similarity under which UNRELATED_PART of the pairs lie whose sentences have nothing in common."""
+    """Returns the similarity under which UNRELATED_PART of the pairs of unrelated sentences lie."""
     units = np.asarray(vectors, dtype=np.float64).reshape(3 * len(TRIPLES), -1)
     triple = np.repeat(np.arange(len(TRIPLES)), 3)
     strangers = triple[:, None] != triple[None, :]

@@ -1,1 +1,1 @@
-"""From the rows of a search to a slate and the entry that logs it."""
+"""Ranks the rows of a search, chooses the slate, composes the answer and logs the decision."""

@@ -9,8 +9,8 @@ import uuid_utils.compat as uuids
 from policy import default, features
 from policy.decide import Budget, Decision, Policy, Trial, decide
 from policy.slate import field_of, order
-from retrieval.procedures.found import Procedure, compose_procedures
 from retrieval.procedures.lessons import Lesson
+from retrieval.procedures.procedure import Procedure, compose_procedures
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
@@ -74,10 +74,10 @@ def rank(
         beside = [opened(result.cases[index]) for index in others(field, ordered, decision.slate, plans)]
     procedures: list[Procedure] = []
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
-    if result.procedures.found and settings is not None and (decision.slate or not decision.allowed):
+    if result.procedures.matches and settings is not None and (decision.slate or not decision.allowed):
         # a failed case on the slate is the one warning that a context has
         warnings = 0 if any(row.failed for row in cases) else 1
-        procedures = compose_procedures(result.procedures.found, settings.procedures, warnings=warnings)
+        procedures = compose_procedures(result.procedures.matches, settings.procedures, warnings=warnings)
     return Ranked(retrieval_id, seed, k, pool, decision, arms[decision.arm], cases, beside, procedures)
 
 
@@ -182,7 +182,7 @@ def _remembered(row: Candidate) -> Remembered:
 def _mode(result: SearchResult, degraded: list[str]) -> Mode:
     if result.is_off:
         return "off"
-    if not result.candidates and not result.procedures.found:
+    if not result.candidates and not result.procedures.matches:
         return "empty"
     return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
 

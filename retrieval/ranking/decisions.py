@@ -33,17 +33,17 @@ from retrieval.tables.keys import user_keys
 
 @dataclass(frozen=True, slots=True)
 class LoggedDecision:
-    """A decision as it is logged: but for SLOTS, its fields are the columns of ``decisions`` that a retrieval fills.
+    """A decision to log: its fields are the columns of ``decisions`` that a retrieval fills, and SLOTS.
 
     Attributes:
-        query: as it came, redacted.
-        rewritten: what was searched for in its place.
-        words: query and rewritten, sealed; then those are empty.
-        told: what ``memory_context`` said, sealed.
-        query_group: of sealed words, the same for equal queries.
-        key_id: of the key that they are sealed with; if that is the user's no more, they are not kept.
-        case_ids: of the slate, by place.
-        propensities: of the slate, by place.
+        query: the request's query, redacted.
+        rewritten: the query that was searched for in its place.
+        words: query and rewritten, sealed; both are empty then.
+        told: the text of ``memory_context``, sealed.
+        query_group: number that equal queries share, where words are sealed.
+        key_id: key that they are sealed with; if it is no longer the user's, they are not kept.
+        case_ids: cases of the slate, by place.
+        propensities: propensities of the slate, by place.
     """
 
     id: UUID
@@ -82,7 +82,7 @@ class LoggedDecision:
 
 
 SLOTS = ("case_ids", "propensities")
-"""What is written to ``decision_slots``, a row for each place."""
+"""Fields that are written to ``decision_slots``, a row for each place."""
 _FIELDS = tuple(field.name for field in fields(LoggedDecision))
 COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, "key_id"}))
 
@@ -91,7 +91,7 @@ COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, "key_i
 def log_decision() -> FastStatement[bool]:
     """Returns the statement that writes a LoggedDecision; besides its fields it takes user_sub and authorised_at.
 
-    It answers whether the key is the user's: words that were sealed with another one nobody could open.
+    It answers whether the key is the user's: words sealed with another key could not be opened.
     """
     enter = entered(relaxed=True)
     key_id = cast(bindparam("key_id", type_=Uuid), Uuid)

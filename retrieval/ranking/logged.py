@@ -1,4 +1,4 @@
-"""The statements that read the log of decisions: a page of it, and one decision with all that came of it."""
+"""Statements that read the log of decisions: a page of it, and one decision with its runs and rewards."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -51,11 +51,11 @@ _WHOLE = (
 
 @dataclass(frozen=True, slots=True)
 class DecisionPage:
-    """Which decisions a page shows, at most ``limit`` older than ``before``; None lets everything through.
+    """Filters of a page of at most ``limit`` decisions older than ``before``; None lets everything through.
 
     Attributes:
-        since: taken then or later.
-        until: taken before then.
+        since: earliest time.
+        until: time before which they were taken.
     """
 
     before: UUID | None
@@ -103,10 +103,10 @@ def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
 
 
 def slots_of(user_sub: str) -> LateralFromClause:
-    """Returns the slots of a row of ``decisions``, by place; NULL of none.
+    """Returns the slots of a row of ``decisions``, by place; NULL without slots.
 
-    Its columns are ``case_ids``, ``propensities``, ``used``, ``agreed``, and ``positions``: which of the decision's
-    candidates the cases are, the first one being 1.
+    Its columns are ``case_ids``, ``propensities``, ``used``, ``agreed``, and ``positions``: the 1-based places of the
+    cases among the decision's candidates.
     """
     slot = decision_slots.c
     position = func.array_position(decisions.c.candidate_ids, slot.case_id)
@@ -124,13 +124,13 @@ def slots_of(user_sub: str) -> LateralFromClause:
 
 
 def cases_now(user_sub: str, case_ids: Collection[UUID]) -> Rows:
-    """Returns the statement for what is left of these cases: their words, and how they stand by now."""
+    """Returns the statement for the cases that are left of these: their words, status and reward."""
     shown = ("id", "task", "plan", "words", "status", "outcome", "reward", "reward_source")
     return select(*(cases.c[name] for name in shown)).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
 
 
 def runs_of(user_sub: str, decision_id: UUID) -> Rows:
-    """Returns the statement for the runs that were told what the decision served, the first one first."""
+    """Returns the statement for the runs that got the decision's context, oldest first."""
     shown = ("id", "status", "outcome", "reward", "reward_source", "created_at")
     return (
         select(*(cases.c[name] for name in shown))
@@ -140,7 +140,7 @@ def runs_of(user_sub: str, decision_id: UUID) -> Rows:
 
 
 def rewards_of(user_sub: str, decision_id: UUID) -> Rows:
-    """Returns the statement for the rewards that a decision and its runs were given, the first one first."""
+    """Returns the statement for the rewards of a decision and of its runs, oldest first."""
     its_runs = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.retrieval_id == decision_id)
     return (
         select(rewards.c.case_id, rewards.c.reward, rewards.c.source, rewards.c.actor, rewards.c.created_at)

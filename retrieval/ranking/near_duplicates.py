@@ -1,4 +1,4 @@
-"""Which candidates say the same: equal plans, equal fate, and nearly equal words."""
+"""Groups candidates that say the same: equal plans, equal fate, and nearly equal words."""
 
 from collections.abc import Sequence
 
@@ -19,14 +19,14 @@ def groups(candidates: Sequence[Candidate]) -> NDArray[np.int16]:
     alike: dict[tuple[object, ...], list[int]] = {}
     for index, row in enumerate(candidates):
         alike.setdefault((*row.plan, bool(row.failed)), []).append(index)
-    found = np.arange(len(candidates), dtype=np.int16)
+    group = np.arange(len(candidates), dtype=np.int16)
     for members in alike.values():
         if len(members) > 1:
-            _lead(found, members, [frozenset(candidates[index].task.casefold().split()) for index in members])
-    return found
+            _lead(group, members, [frozenset(candidates[index].task.casefold().split()) for index in members])
+    return group
 
 
-def _lead(found: NDArray[np.int16], members: Sequence[int], words: Sequence[frozenset[str]]) -> None:
+def _lead(group: NDArray[np.int16], members: Sequence[int], words: Sequence[frozenset[str]]) -> None:
     """Gives each member, all of one plan, the first member before it that says the same; in place."""
     leaders: list[int] = []
     for place, index in enumerate(members):
@@ -34,7 +34,7 @@ def _lead(found: NDArray[np.int16], members: Sequence[int], words: Sequence[froz
         if leader is None:
             leaders.append(place)
         else:
-            found[index] = members[leader]
+            group[index] = members[leader]
 
 
 def _nearly_equal(one: frozenset[str], other: frozenset[str]) -> bool:

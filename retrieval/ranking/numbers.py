@@ -1,4 +1,4 @@
-"""What the metrics and the log know of an answer: how it was made, what it told, and at what cost; never for whom."""
+"""Metrics and log event of an answer: its mode and policy, its size and its cost, without the user."""
 
 from prometheus_client import Counter
 
@@ -27,7 +27,7 @@ LAST_VERSION = 50
 
 
 def count_answer(answered: Retrieved, arm: str) -> None:
-    """Counts the answer, and logs what it was made of."""
+    """Counts the answer, and logs its sizes."""
     DECISIONS.labels(arm).inc()
     BY_VERSION.labels(version_label(answered.policy_version)).inc()
     RETRIEVALS.labels(answered.mode).inc()

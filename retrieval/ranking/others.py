@@ -1,8 +1,8 @@
-"""Which candidates are told beside the slate: a run that failed near the task, and other ways in which it was done.
+"""Chooses the runs beside the slate: one that failed near the task, and other ways in which it was done.
 
-A place on the slate goes to what is expected to help most, so that four places may say one thing four times, and a
-failure stands behind every success. Who acts on the text is helped by the fifth run as well, if it says something else.
-Nothing here changes the slate, and an empty slate stands alone: it is to show what is done without memory.
+A place on the slate goes to the case that is expected to help most, so that four places may say one thing four times,
+and a failure stands behind every success. A fifth run helps as well if it says something else. The slate stays as it
+is, and an empty slate stands alone, to show what is done without memory.
 """
 
 from collections.abc import Sequence
@@ -11,38 +11,38 @@ from policy.slate import Field, Slate
 
 MOST_ALTERNATIVES = 3
 WARNING_DEPTH = 8
-"""How far down the order in which they were found a failure may stand: beyond, it is hardly about the same task."""
+"""Candidates, in the order of retrieval, among which a failure is looked for; later ones are about another task."""
 
 
 def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[Sequence[str]]) -> list[int]:
-    """Returns the candidates to be told after the slate: at most one failure, and then alternatives.
+    """Returns the candidates to show below the slate: at most one failure, and then alternatives.
 
     Args:
-        field: the candidates, in the order in which they were found.
-        ordered: the allowed ones, the best first.
-        slate: what is shown; no more alternatives are told than it has places.
-        plans: of each candidate, in words or in tokens that are equal where the words are.
+        field: candidates in the order of retrieval.
+        ordered: allowed candidates, best first.
+        slate: candidates on the slate; there are at most as many alternatives.
+        plans: plan of each candidate, in words or in tokens that are equal where the words are.
     """
     return [*_warning(field, ordered, slate), *_alternatives(field, ordered, slate, plans)]
 
 
 def _warning(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
-    """Returns the first failure that was found, unless the slate has one."""
+    """Returns the first failure in the order of retrieval, unless the slate has one."""
     if not slate or field.failed[list(slate)].any():
         return []
     return [index for index in sorted(ordered) if index < WARNING_DEPTH and field.failed[index]][:1]
 
 
 def _alternatives(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[Sequence[str]]) -> list[int]:
-    """Returns the best successes whose plans nobody told; proven ones alone where the slate has any that are."""
-    told = {tuple(plans[index]) for index in slate if not field.failed[index]} | {()}
-    anybody = not any(field.is_proven(index) for index in slate)
-    found: list[int] = []
+    """Returns the best successes with further plans; proven ones alone if the slate has a proven case."""
+    plans_shown = {tuple(plans[index]) for index in slate if not field.failed[index]} | {()}
+    any_counts = not any(field.is_proven(index) for index in slate)
+    alternatives: list[int] = []
     for index in ordered:
-        if len(found) == min(MOST_ALTERNATIVES, len(slate)):
+        if len(alternatives) == min(MOST_ALTERNATIVES, len(slate)):
             break
-        counts = not field.failed[index] and (anybody or field.is_proven(index))
-        if counts and tuple(plans[index]) not in told:
-            told.add(tuple(plans[index]))
-            found.append(index)
-    return found
+        counts = not field.failed[index] and (any_counts or field.is_proven(index))
+        if counts and tuple(plans[index]) not in plans_shown:
+            plans_shown.add(tuple(plans[index]))
+            alternatives.append(index)
+    return alternatives

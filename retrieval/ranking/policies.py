@@ -1,4 +1,4 @@
-"""The learned policies that serve: read when a version is new to the process, and remembered by version."""
+"""The learned policies that serve: each version is read once per process and remembered."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,9 +26,9 @@ from retrieval.telemetry import log
 DIFFERS = "differs"
 """Among a policy's metrics: the share of decisions on which it would serve another slate."""
 LEARNED = "q-"
-"""What the names of a profile's learned policies begin with; the number follows."""
+"""Prefix of the names of a profile's learned policies; the number follows."""
 OF_FLEET = "f-"
-"""What the names of a fleet's policies begin with."""
+"""Prefix of the names of a fleet's policies."""
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
 
 
@@ -37,15 +37,15 @@ class StoredPolicy(Protocol):
 
     @property
     def user_sub(self) -> str:
-        """Whose it is; SHARED: a fleet's."""
+        """Owner of the policy; SHARED: a fleet."""
 
     @property
     def version(self) -> int:
-        """Of the policy, counted within its profile."""
+        """Number of the policy, counted within its profile."""
 
     @property
     def created_at(self) -> datetime:
-        """When it was trained."""
+        """Time of training."""
 
     @property
     def weights(self) -> bytes:
@@ -53,7 +53,7 @@ class StoredPolicy(Protocol):
 
     @property
     def checksum(self) -> bytes:
-        """Of the weights."""
+        """Checksum of the weights."""
 
     @property
     def blend(self) -> float:
@@ -65,17 +65,17 @@ class ServedPolicy(StoredPolicy, Protocol):
 
     @property
     def differs(self) -> float | None:
-        """The share of decisions on which it would serve another slate; None where nobody counted."""
+        """Share of decisions on which it would serve another slate; None if not counted."""
 
 
 _Key = tuple[str, str, int, datetime]
-"""User, or SHARED, agent, version, and since when: whoever was erased and begins anew counts from 1 again."""
+"""User, or SHARED, agent, version and time: the versions of a user who was erased begin at 1 again."""
 
 
 class Policies:
-    """The heads in memory, at most ``capacity``, the latest used. One that cannot be loaded is left to the default.
+    """The heads in memory, at most ``capacity``, the latest used.
 
-    ``fleet`` says who is served by the policy of a fleet.
+    A policy that cannot be loaded leaves its arm to the default. ``fleet`` chooses the profiles that follow a fleet.
     """
 
     def __init__(self, fleet: Fleet = "choice", capacity: int = 2_000) -> None:
@@ -87,25 +87,25 @@ class Policies:
     ) -> dict[str, Policy | None]:
         """Returns each live arm's policy: the default's is None.
 
-        A profile that receives, and has none of its own in service, has its fleet's policies in the arms it lacks.
+        A profile that receives and has no serving policy of its own gets its fleet's policies in the missing arms.
 
         Args:
-            connection: of the user whose policies they are.
+            connection: connection of the policies' user.
             agent_key: the other half of the profile's name.
             settings: the row of the profile with the live versions, see ``ProfileSettings``; None: no profile.
         """
         if settings is None or not settings.learning:
             return {DEFAULT: None}
         wanted = self._wanted(connection.user_sub, agent_key, settings)
-        found = {key: self._known[key] for key in wanted.values() if key in self._known}
-        for owner in {key[0] for key in wanted.values() if key not in found}:
-            missing = [key[2] for key in wanted.values() if key not in found and key[0] == owner]
-            found |= await self._load(connection, owner, agent_key, missing)
-        arms = {arm: policy for arm, key in wanted.items() if (policy := found.get(key)) is not None}
+        loaded = {key: self._known[key] for key in wanted.values() if key in self._known}
+        for owner in {key[0] for key in wanted.values() if key not in loaded}:
+            missing = [key[2] for key in wanted.values() if key not in loaded and key[0] == owner]
+            loaded |= await self._load(connection, owner, agent_key, missing)
+        arms = {arm: policy for arm, key in wanted.items() if (policy := loaded.get(key)) is not None}
         return {DEFAULT: None, **arms}
 
     def _wanted(self, user_sub: str, agent_key: str, settings: ProfileSettings) -> dict[str, _Key]:
-        """Returns which policy each arm has that is live."""
+        """Returns the live policy of each arm."""
         own = {
             SERVING: (user_sub, settings.serving, settings.serving_since),
             CANDIDATE: (user_sub, settings.candidate, settings.candidate_since),
@@ -152,12 +152,12 @@ def policy_of(row: StoredPolicy) -> Policy:
 
 
 def name_of(user_sub: str, version: int) -> str:
-    """Returns the name by which decisions tell a policy: of the user, or of the fleet where that is SHARED."""
+    """Returns the name of a policy in decisions: a user's, or a fleet's where that is SHARED."""
     return f"{OF_FLEET if user_sub == SHARED else LEARNED}{version}"
 
 
 def number_of(name: str) -> int | None:
-    """Returns the version of a learned policy by its name; None of the default's."""
+    """Returns the version in the name of a learned policy; None for the default's name."""
     kind, number = name[: len(LEARNED)], name[len(LEARNED) :]
     return int(number) if kind in {LEARNED, OF_FLEET} and number.isdigit() else None
 

@@ -1,4 +1,4 @@
-"""The candidates as a policy sees them: from rows to features, and to what the rules of a slate look at."""
+"""The candidates as a policy sees them: rows turned into features, and into groups and sources for a slate's rules."""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """What of the query its candidates are compared with; without a vector nothing is near anything."""
+    """The query's text and vector; without a vector no candidate is near it."""
 
     text: str
     vector: NDArray[np.float32] | None
@@ -65,12 +65,12 @@ def pool_of(
         effects=used,
         candidate=np.array([place.get(use.case_id, -1) for use in uses], dtype=np.int64),
     )
-    seen = features.matrix(
+    matrix = features.matrix(
         own,
         evidence.features(cases, cases, _tools(counts, query, names)),
         experience.features(cases, history),
     )
-    return Pool([row.id for row in rows], seen, groups(rows), _numbered([row.source for row in rows]))
+    return Pool([row.id for row in rows], matrix, groups(rows), _numbered([row.source for row in rows]))
 
 
 def _numbered(names: Sequence[str]) -> NDArray[np.int16]:
@@ -83,9 +83,9 @@ def _tools(counts: ToolCounts, query: Query, names: ToolVectors) -> evidence.Too
     count = counts.counts.shape[1]
     if not counts.are_tools or query.vector is None:
         return evidence.Tools(np.zeros((count, 0)), np.zeros(0), np.zeros(count))
-    asked = _stems(query.text)
+    query_stems = _stems(query.text)
     stems = [_stems(name) for name in counts.items]
-    overlap = np.array([len(words & asked) / max(len(words), 1) for words in stems])
+    overlap = np.array([len(words & query_stems) / max(len(words), 1) for words in stems])
     vectors = np.stack([names.of(name, len(query.vector)) for name in counts.items])
     return evidence.Tools(vectors.astype(np.float64), query.vector.astype(np.float64), overlap)
 

@@ -9,28 +9,28 @@ from uuid import UUID
 from policy import default, features
 from policy.decide import Scores
 from policy.features import Features
-from retrieval.procedures.found import Procedure
 from retrieval.procedures.lessons import Lesson
+from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.recall.memory import Recalled
 from retrieval.search.candidates import Candidate
 from retrieval.sections.context import MemoryContext
 
 Mode = Literal["hybrid", "keyword", "off", "empty"]
-"""What carried the search; off: memory is, for the profile or the request; empty: there was nothing to find."""
+"""Halves that carried the search; off: memory is off for the profile or the request; empty: no candidates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One place of the slate: the case as it was read, what the policy knew of it, and why it is there."""
+    """One place of the slate: the case, its features and scores, and the reason that it is there."""
 
     row: Candidate
     propensity: float
     q_value: float | None
-    """Expected reward, 0 to 1; None of the untrained default, which promises none."""
+    """Expected reward, 0 to 1; None for the untrained default, which predicts no reward."""
     why: str
     index: int
-    """Of the case among the candidates."""
+    """Index of the case among the candidates."""
     features: Features
     scores: Scores
 
@@ -60,14 +60,14 @@ class Retrieved:
     degraded: list[str] = field(default_factory=list)
     procedures: Sequence[Procedure] = ()
     others: Sequence[Candidate] = ()
-    """Runs that are told beside the slate, as far as the budget has room for them."""
+    """Runs beside the slate that fit the budget."""
     threshold: Threshold | None = None
-    """From which similarity on a procedure was shown; None where nobody looked for any."""
+    """Least similarity of the procedures; None if no procedure was looked for."""
     rewritten: str | None = None
-    """What was searched for in place of the query; None: the query itself."""
+    """Query that was searched for in place of the request's; None: the request's own."""
     why_empty: str | None = None
-    """Of a slate without a case; None where there is one."""
+    """Reason for a slate without cases; None if it has one."""
     recalled: Recalled | None = None
-    """What was found of turns, facts and knowledge; None where that was not asked for, or memory is off."""
+    """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
     lessons: Mapping[UUID, Lesson] = field(default_factory=dict)
-    """What the cases of the slate taught, by case, where that was asked for."""
+    """Lessons of the slate's cases, by case, if requested."""

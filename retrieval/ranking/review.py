@@ -20,23 +20,23 @@ class Logged(Protocol):
 
     @property
     def policy_version(self) -> str:
-        """Whose order it followed."""
+        """Policy that it followed."""
 
     @property
     def feature_version(self) -> int:
-        """Of the features that are logged."""
+        """Version of the logged features."""
 
     @property
     def k(self) -> int:
-        """Places there were."""
+        """Number of places."""
 
     @property
     def min_similarity(self) -> float | None:
-        """What the request asked for."""
+        """Least similarity of the request."""
 
     @property
     def candidate_ids(self) -> Sequence[UUID]:
-        """In the order of retrieval."""
+        """Candidates in the order of retrieval."""
 
     @property
     def candidate_groups(self) -> Sequence[int]:
@@ -48,29 +48,29 @@ class Logged(Protocol):
 
     @property
     def features(self) -> bytes:
-        """As ``policy.features`` packs them."""
+        """Features as ``policy.features`` packs them."""
 
     @property
     def scores(self) -> Sequence[float]:
-        """What the candidates were ordered by."""
+        """Scores of the candidates."""
 
     @property
     def case_ids(self) -> Sequence[UUID] | None:
-        """Of the slate, by place; None of an empty one."""
+        """Cases of the slate, by place; None for an empty slate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a score is the sum of; log odds up to a constant of the query, but for ``expected``.
+    """Terms of a score, which is their sum; log odds up to a constant of the query, except ``expected``.
 
     Attributes:
-        found: by the fused rank over the best one's.
-        record: by the reward to be expected of the case by its record.
-        plan: by how well its plan agrees with what the query is expected to need.
-        returned: by how near it is, where its task seems to have come back.
-        learned: what the policy adds, its blend included; 0 of the default.
+        found: fused rank over that of the best.
+        record: reward expected by the case's record.
+        plan: agreement of its plan with the query's likely needs.
+        returned: similarity, if its task seems to have come back.
+        learned: the policy's own term, its blend included; 0 for the default.
         spread: standard deviation of ``learned`` over the ensemble, before the blend.
-        expected: reward expected of a slate of this case alone, 0 to 1; None of the default, which promises none.
+        expected: reward expected of a slate of this case alone, 0 to 1; None for the default, which predicts none.
     """
 
     found: float
@@ -84,13 +84,13 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A candidate: its place on the slate from 1 on, or None, and why.
+    """A candidate: its place on the slate, 1-based, or None, and the reason.
 
     Attributes:
-        score: as it was logged.
-        seen: its features by name; one that was missing is None. Empty where they are of another version.
-        terms: None where the policy, or its features, are no longer there.
-        reason: None where the features are of another version.
+        score: the logged score.
+        seen: its features by name; a missing one is None. Empty if they are of another version.
+        terms: terms of the score; None if the policy or its features are gone.
+        reason: rule that decided; None if the features are of another version.
     """
 
     case_id: UUID
@@ -122,7 +122,7 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     """Returns the decision, computed again.
 
     Args:
-        row: of the decision.
+        row: row of the decision.
         policies: by version, those to be asked, the one that served among them if it is still there; None: the default.
     """
     if row.feature_version != features.VERSION:

@@ -1,4 +1,4 @@
-"""What was done in each case, as counts of tools or of steps, and what the names of the tools mean."""
+"""Counts of the tools or steps of each case, and vectors of the tools' names."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -12,13 +12,13 @@ from policy.evidence import Matrix
 from retrieval.text import folded
 
 NOT_KNOWN: NDArray[np.float32] = np.zeros(0, np.float32)
-"""Stands for the vector of a name that could not be had."""
+"""Vector of a name that the embedder refused."""
 AT_ONCE = 32
-"""Names of tools that are embedded beside one query."""
+"""Names of tools that are embedded beside one query, at most."""
 
 
 class RunRecord(Protocol):
-    """A row of a case, as far as it says what was done in it."""
+    """Columns of a case that say what was done in it."""
 
     @property
     def effects(self) -> Sequence[str]:
@@ -31,12 +31,12 @@ class RunRecord(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToolCounts:
-    """What was done in each case, as counts of items: tools, or the steps of plans where all cases used one tool.
+    """Counts of items in each case: tools, or the steps of plans where all cases used one tool.
 
     Attributes:
         items: the columns, in order of first use.
         counts: (cases, max(len(items), 1)).
-        are_tools: whether the items are tools.
+        are_tools: true if the items are tools.
     """
 
     items: list[str]
@@ -45,7 +45,7 @@ class ToolCounts:
 
 
 def tool_counts(rows: Sequence[RunRecord], beside: Collection[str] = ()) -> ToolCounts:
-    """Returns what was done in the rows' cases, from ``effects`` or ``plan``.
+    """Returns the counts of the rows' cases, from ``effects`` or ``plan``.
 
     Beside: tools that others used. Only where all of them used one are steps counted.
     """
@@ -62,7 +62,7 @@ def tool_counts(rows: Sequence[RunRecord], beside: Collection[str] = ()) -> Tool
 
 
 class ToolVectors:
-    """Unit vectors of tools' names, as many as were last needed; the same for whoever uses a tool of that name."""
+    """Unit vectors of tools' names, those needed last; all users share the vector of a name."""
 
     def __init__(self, capacity: int = 10_000) -> None:
         self._capacity = capacity
@@ -70,12 +70,12 @@ class ToolVectors:
         self._wanted: dict[str, None] = {}
 
     def want(self, counts: ToolCounts) -> None:
-        """Asks for the vectors of tools that are not known; where the items are steps there are none."""
+        """Queues the names of tools whose vectors are unknown; steps need none."""
         if counts.are_tools:
             self._wanted |= dict.fromkeys(name for name in counts.items if name not in self._known and words_of(name))
 
     def wanted(self) -> list[str]:
-        """Returns the names whose vectors are asked for, some at a time."""
+        """Returns queued names, at most AT_ONCE."""
         return list(self._wanted)[:AT_ONCE]
 
     def learn(self, vectors: dict[str, NDArray[np.float32]]) -> None:

@@ -1,1 +1,1 @@
-"""Recall: what was said in sessions and what is known, found by what a question means, with where it comes from."""
+"""Recalls turns of sessions, facts and knowledge by the meaning of a question, each with its source."""

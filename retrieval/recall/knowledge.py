@@ -1,4 +1,4 @@
-"""The statements that read knowledge, and how an entry is told."""
+"""Statements that read knowledge, and the text of an entry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _SHOWN = ("id", "agent_key", "category", "entry_type", "words", "created_at", "u
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
-    """Which entries a page shows, at most ``limit`` older than ``before``; None lets everything through."""
+    """Filters of a page of at most ``limit`` entries older than ``before``; None lets everything through."""
 
     agent_key: str | None
     category: str | None
@@ -23,11 +23,11 @@ class KnowledgePage:
     before: UUID | None
     limit: int
     said: bytes | None = None
-    """Keyed hash of what the entry is known again by; None: any."""
+    """Keyed hash of an entry's content; None: any."""
 
 
 def text_of(said: Mapping[str, str]) -> str:
-    """Returns what an entry says: its title on a line of its own, if it has one, and its text."""
+    """Returns the text of an entry, below its title if it has one."""
     return f"{said['title']}\n{said['text']}" if said["title"] else said["text"]
 
 

@@ -1,4 +1,4 @@
-"""What a recall asks for, and what it answers: memories of several kinds, each with its source."""
+"""The question of a recall, and its answer: memories of several kinds, each with its source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,19 +10,19 @@ from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 KINDS: tuple[MemoryKind, ...] = get_args(MemoryKind)
 MOST = 100
-"""That one recall answers."""
+"""Memories that one recall answers, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuestion:
-    """What to look for among one agent's memories.
+    """A question about one agent's memories.
 
     Attributes:
-        kinds: at least one.
-        session: of turns those of this session alone, by its backend's name; the other kinds are found all the same.
-        as_of: turns said until then, and facts that held then; None: all turns, and the facts that hold. Of
-            knowledge what stands there now.
-        token_budget: for the texts of all memories together; what does not fit is left out, whole.
+        kinds: kinds to look for, at least one.
+        session: session to look for turns in, by its backend's name; other kinds are found all the same.
+        as_of: time until which turns were said and at which facts held; None: all turns, and the facts that hold.
+            Knowledge is always the current one.
+        token_budget: limit for the texts of all memories together; a memory that does not fit is left out, whole.
     """
 
     agent_key: str
@@ -36,25 +36,25 @@ class RecallQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """When a bank is too large to be weighed text by text.
+    """Sizes above which a recall weighs a sample of the texts.
 
     Attributes:
-        texts: above so many of a profile, as its last recall had them, what is found is an approximation; not within
-            one session.
-        sample: by so many of them it is weighed, as drawn by a hash of their ids; some more or fewer.
+        texts: number of a profile's texts, at its last recall, above which a recall is an approximation, except
+            within one session.
+        sample: approximate number of texts to draw, by a hash of their ids.
     """
 
     texts: int = 20_000
     sample: int = 2_000
 
     def sample_of(self, texts: int) -> int | None:
-        """Returns how many are drawn from so many texts; None: all are weighed."""
+        """Returns the number to draw from these texts; None: all are weighed."""
         return min(self.sample, texts) if texts > self.texts else None
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSource:
-    """Where a turn was said: the session by its backend's name, the place in it (1-based), by whom, and when."""
+    """Source of a turn: its session by the backend's name, its 1-based number, its role and its time."""
 
     session_id: str
     number: int
@@ -64,7 +64,7 @@ class TurnSource:
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """Which fact it is, who said it, and when it held."""
+    """Source of a fact: its id and kind, its speaker, and the time it held."""
 
     fact_id: UUID
     kind: FactKind
@@ -75,7 +75,7 @@ class FactSource:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSource:
-    """Which entry of knowledge it is, its category and type, and whether all users of the agent share it."""
+    """Source of knowledge: the entry's id, category and type, and a mark if all users of the agent share it."""
 
     knowledge_id: UUID
     category: str
@@ -88,12 +88,12 @@ Source = TurnSource | FactSource | KnowledgeSource
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One memory in words, as it was said.
+    """One memory in its own words.
 
     Attributes:
-        rank: 1-based; ties go to the newer one.
-        similarity: cosine of its text and the query, -1 to 1; None where it has no vector, or the query has none.
-        relevance: how much it stands out among the memories of its kind, in standard deviations; by it they are ranked.
+        rank: place, 1-based; ties go to the newer one.
+        similarity: cosine of its text and the query, -1 to 1; None if either has no vector.
+        relevance: distance from the mean of its kind, in standard deviations; memories are ranked by it.
     """
 
     kind: MemoryKind
@@ -106,7 +106,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class SessionFound:
-    """A session, by its backend's name, and how much it stands out among the agent's."""
+    """A session, by its backend's name, and its relevance among the agent's sessions, in standard deviations."""
 
     session_id: str
     relevance: float
@@ -117,11 +117,11 @@ class Recalled:
     """The memories found, the best first.
 
     Attributes:
-        tokens: of their texts.
-        left_out: those that the budget had no room for.
+        tokens: length of their texts.
+        left_out: number of memories that did not fit the budget.
         sessions: the best five whose turns were looked at, the best first.
-        degraded: what was missing: ``embedder``, ``query_not_embeddable``, ``pgvector``.
-        texts: all that were looked at, estimated in a large bank; 0 where nothing was found.
+        degraded: parts that were down: ``embedder``, ``query_not_embeddable``, ``pgvector``.
+        texts: number of texts that were looked at, estimated in a large bank; 0 if no memory was found.
     """
 
     memories: Sequence[Memory] = ()

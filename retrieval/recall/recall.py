@@ -1,4 +1,4 @@
-"""Finds what a question is about among an agent's memories, in one statement, and opens what is shown."""
+"""Finds an agent's memories for a question, in one statement, and opens their words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ from retrieval.sections.context import count_tokens
 from retrieval.sessions.messages import Turn
 
 UNRELATED = 2.0
-"""More than any similarity is: without a floor of the model's own, keywords alone say what is related."""
+"""Similarity above all others: without the model's floor, keywords alone decide what is related."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What the question means to the embedding model: its vector, and from which similarity on a text is related."""
+    """The question's vector by the embedding model, and the least similarity of a related text."""
 
     vector: Sequence[float]
     model: str
@@ -70,9 +70,9 @@ async def recall(
 ) -> Recalled:
     """Returns the memories that the question is about, the best first, and the sessions.
 
-    Without a meaning they are found by their words alone. A memory that neither shares a word with the question nor is
-    related to it by the model's own calibration is not found. With the ``size`` of a large bank, its texts and
-    how many of them are drawn as a sample, what is found is an approximation, see ``statement``.
+    Without a meaning, words alone find them. A memory is left out if it neither shares a word with the question nor is
+    related to it by the model's calibration. With the ``size`` of a large bank (its texts, and the sample to draw), the
+    answer is an approximation, see ``statement``.
 
     Raises:
         SealBroken: a memory was sealed with another key, or was changed.
@@ -101,12 +101,12 @@ async def recall(
     key_ids = [row.key_id for row in rows if row.key_id is not None]
     seal = await seal_of(connection, key_ids[0]) if key_ids else None
     memories, tokens = _within([_opened(row, seal) for row in rows if row.place <= question.top_k], question)
-    found = sum(row.place <= question.top_k for row in rows)
-    return Recalled(memories, tokens, found - len(memories), _sessions(rows), texts=rows[0].texts)
+    matches = sum(row.place <= question.top_k for row in rows)
+    return Recalled(memories, tokens, matches - len(memories), _sessions(rows), texts=rows[0].texts)
 
 
 def _within(memories: Sequence[Memory], question: RecallQuestion) -> tuple[list[Memory], int]:
-    """Returns those that fit the budget, and the tokens of their texts; a shorter one may follow one that does not."""
+    """Returns the memories that fit the budget, and their tokens; a shorter one may follow one that does not fit."""
     fitting, tokens = [], 0
     for memory in memories:
         cost = count_tokens(memory.text)

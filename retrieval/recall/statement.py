@@ -1,4 +1,4 @@
-"""The one statement of a recall: every memory of the profile that may be meant, by how much it stands out.
+"""The one statement of a recall: every memory of the profile that may be meant, in the order of its relevance.
 
 Knowledge is the user's own and, beside it, the shared one of the agent.
 Keywords by BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), exactly, over the profile's own rows: a lexeme's idf is that
@@ -36,22 +36,22 @@ from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 VECTOR_WEIGHT = 0.5
 SESSIONS = 5
-"""How many of the best sessions are named."""
+"""Best sessions that are named."""
 MOST_WITH_WORD = 3_000
-"""Texts of a large bank, as the sample has it, with any of the words that are rare; one word is rare in any case."""
+"""Largest number of texts of a large bank, by the sample, with a rare word; at least one word counts as rare."""
 NEAR_SD = 2.5
-"""Standard deviations above the mean similarity from which on a text of a large bank is looked at; 1 in 160 or so."""
+"""Standard deviations above the mean similarity at which a text of a large bank is read; about 1 in 160 is."""
 
 
 class MemoryRow(Protocol):
-    """A memory that was found, beside its source: a turn, a fact, or an entry of knowledge.
+    """A memory beside its source: a turn, a fact, or an entry of knowledge.
 
     Attributes:
-        place: 1-based, of those found; beyond ``top_k`` it is there as the best turn of its session.
-        session_place: of its session, 1-based.
-        best_of_session: whether the session is named by this row.
-        texts: of the kinds that were asked for, all that were looked at; estimated in a large bank.
-        key_id: of what its words are sealed with; None of a shared entry, whose words stand in ``title`` and ``text``.
+        place: 1-based; a memory beyond ``top_k`` is there as the best turn of its session.
+        session_place: place of its session, 1-based.
+        best_of_session: true if the session is named by this row.
+        texts: number of texts of the requested kinds; estimated in a large bank.
+        key_id: key of its sealed words; None for a shared entry, whose words stand in ``title`` and ``text``.
     """
 
     kind: MemoryKind
@@ -89,12 +89,12 @@ _UNKNOWN = "CAST(NULL AS float)"
 
 
 def _z(measure: str, mean: str, deviation: str) -> str:
-    """Returns by how many standard deviations the measure is above the mean; 0 where all are alike."""
+    """Returns the SQL for a measure's distance from the mean in standard deviations; 0 if all are alike."""
     return f"coalesce(({measure} - {mean}) / nullif({deviation}, 0), 0)"
 
 
 def _z_of_all(measure: str) -> str:
-    """Returns the same for a column among all rows, for there are few."""
+    """Returns the same for a column among all rows, which are few."""
     return _z(measure, f"avg({measure}) OVER ()", f"stddev_pop({measure}) OVER ()")
 
 
@@ -125,17 +125,17 @@ def _quoted(lexeme: str) -> str:
 
 
 _DRAWN = "(uuid_hash(id) & 65535) < 65536 * CAST(:sample AS float) / :texts"
-"""By a hash of the id, the same for each recall."""
+"""Condition of the sample: a hash of the id, the same for each recall."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """How the texts of a bank are read, in SQL.
+    """Parts of the statement, in SQL, that read the texts of a bank.
 
     Attributes:
         entries: the parts of the statement that read the texts, and the lengths of sessions as ``talks``.
-        stands_for: of how many texts a row of ``entries`` tells; empty: of itself.
-        in_sessions: which hits are counted for sessions.
+        stands_for: column with the number of texts that a row of ``entries`` represents; empty: one.
+        in_sessions: condition of the hits that count for sessions.
     """
 
     entries: str
@@ -143,7 +143,7 @@ class _Reading:
     in_sessions: str
 
     def count(self) -> str:
-        """Returns how many texts there are."""
+        """Returns the SQL for the number of texts."""
         return f"sum({self.stands_for})" if self.stands_for else "count(*)"
 
     def mean(self, measure: str) -> str:
@@ -165,7 +165,7 @@ class _Reading:
 
 
 def _all(similarity: str) -> _Reading:
-    """Returns how every text is read."""
+    """Returns the reading of every text."""
     entries = f"""
 entries AS MATERIALIZED (
     SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, false AS shared, m.word_count,
@@ -183,7 +183,7 @@ talks AS MATERIALIZED (
 
 
 def _sampled(similarity: str) -> _Reading:
-    """Returns how a large bank is read: what may be on top, and a sample that stands for the rest."""
+    """Returns the reading of a large bank: the texts that may rank first, and a sample of the rest."""
     entries = f"""
 drawn AS MATERIALIZED (
     SELECT id FROM memories WHERE (SELECT entered FROM entered) AND user_sub = :user_sub AND {_DRAWN}
@@ -243,7 +243,7 @@ talks AS MATERIALIZED (
 
 
 def _shared(similarity: str) -> str:
-    """Returns what reads the shared knowledge of the agent."""
+    """Returns the SQL that reads the agent's shared knowledge."""
     return f"""SELECT m.id, 'knowledge', CAST(NULL AS uuid), CAST(NULL AS int), CAST(NULL AS uuid), m.knowledge_id,
         true, m.word_count, CASE WHEN m.search_vector @@ w.words THEN m.search_vector END,
         CAST({similarity} AS float)
@@ -388,8 +388,8 @@ def _statement(reading: _Reading) -> FastStatement[MemoryRow]:
 
 
 BY_VECTORS = _statement(_all(_BY_VECTOR))
-"""With the parameters ``vector`` and ``model``; needs pgvector."""
+"""Statement with the parameters ``vector`` and ``model``; needs pgvector."""
 BY_WORDS = _statement(_all(_UNKNOWN))
 SAMPLED_BY_VECTORS = _statement(_sampled(_BY_VECTOR))
-"""With the parameters ``texts`` and ``sample`` as well: how many texts the profile has, and how many stand for them."""
+"""Statement with the parameters ``texts`` and ``sample`` as well: the profile's texts, and the size of the sample."""
 SAMPLED_BY_WORDS = _statement(_sampled(_UNKNOWN))

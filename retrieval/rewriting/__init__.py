@@ -1,1 +1,1 @@
-"""From what a user said to what is searched for."""
+"""Rewrites a user's message into a query."""

@@ -1,4 +1,4 @@
-"""Whether a query is rewritten and by whom: as the request says, or else as its profile has it."""
+"""Chooses the rewriter of a query: the request's, or else the profile's."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ from retrieval.telemetry import stage
 REWRITES = Counter("casebank_rewrites_total", "Queries that were to be rewritten, by who did it", ["by"])
 
 KNOWN_FOR_S = 30.0
-"""How long a profile's choice is relied on; each retrieve that reads the profile anyway renews it."""
+"""Time for which a profile's choice is remembered; each retrieve that reads the profile renews it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """For whom a query is rewritten, and since when they may ask."""
+    """Profile that a query is rewritten for, and the time of its user's authorisation."""
 
     user_sub: str
     authorised_at: datetime
@@ -34,30 +34,30 @@ class Asker:
 
 
 LlmRewriters = Callable[[Asker], Rewriter]
-"""Makes the rewriter that asks a language model at the asker's expense."""
+"""Maker of the rewriter by language model; the profile's tokens pay for it."""
 
 
 def known_choices(capacity: int = 10_000, timer: Callable[[], float] = monotonic) -> TTLCache[tuple[str, str], Rewrite]:
-    """Returns an empty memory of which rewriter each profile chose, the latest; ``timer`` in seconds."""
+    """Returns an empty cache of each profile's rewriter; ``timer`` in seconds."""
     return TTLCache(capacity, KNOWN_FOR_S, timer=timer)
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """Rewrites queries before anything is searched for.
+    """Rewrites queries before the search.
 
     A profile's choice must be known before the query is embedded, and the statement of a retrieval, which reads the
-    profile, comes after that. So a profile that was not seen for KNOWN_FOR_S costs one short statement more; one in use
-    costs none, for every retrieve reads it again. What another process changed is known at the next retrieve or then.
+    profile, comes after that. So a profile that was not read for KNOWN_FOR_S costs one short statement more; one in use
+    costs none, for every retrieve reads it again. A change by another process is known at the next retrieve or then.
     """
 
     database: Database
     llm: LlmRewriters | None = None
-    """None: no language model is configured, and who wants one searches for the query as it is."""
+    """Maker of rewriters by language model; None: not configured, so profiles that chose it keep their queries."""
     _known: TTLCache[tuple[str, str], Rewrite] = field(default_factory=known_choices)
 
     async def rewrite(self, asker: Asker, query: str, wanted: Rewrite | None = None) -> Rewritten:
-        """Returns what to search for; ``wanted`` of None is what the profile has chosen.
+        """Returns the query to search for; ``wanted`` of None is the profile's choice.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
@@ -72,7 +72,7 @@ class Rewriting:
         return rewritten
 
     def learn(self, user_sub: str, agent_key: str, choice: Rewrite | None) -> None:
-        """Remembers what a profile has chosen, as it was just read; or forgets it with None, because it was changed."""
+        """Remembers a profile's choice that was just read; or forgets it with None, after a change."""
         self._known.pop((user_sub, agent_key), None)
         if choice is not None:
             self._known[user_sub, agent_key] = choice

@@ -1,4 +1,4 @@
-"""Turns what a user said into a search for a procedure, by a language model."""
+"""Rewrites a user's message into a query for procedures, by a language model."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,14 +13,14 @@ LONGEST = 400
 
 
 def _one_line(text: str) -> str:
-    said = " ".join(text.split())
-    if not any(char.isalnum() for char in said):
+    line = " ".join(text.split())
+    if not any(char.isalnum() for char in line):
         raise ValueError("must have words in it")
-    return said
+    return line
 
 
 class Query(BaseModel):
-    """What a model is asked for."""
+    """Form of the model's answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,12 +38,12 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class LlmRewriter:
-    """Asks a language model, and gives the query back as it was where that fails."""
+    """Asks a language model; if that fails, the query stays unchanged."""
 
     model: Model
 
     async def rewrite(self, query: str) -> Rewritten:
-        """Returns the model's query; the time that it may take is the model's own."""
+        """Returns the model's query, within the model's own time limit."""
         try:
             reply = await self.model.ask(INSTRUCTIONS, {"said": query}, Query)
         except ModelError:

@@ -1,4 +1,4 @@
-"""Turns what a user said into a search for a procedure, by rule."""
+"""Rewrites a user's message into a query for procedures, by rule."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from retrieval.ports import Rewritten
 LONGEST_RULED = 4_000
 """Longest query that is rewritten by rule, in characters; a longer one is a document, and stays as it is."""
 MOST_ROUNDS = 8
-"""What is taken away may uncover more of it; a query that needs more rounds than this was made to, and stays."""
+"""Rounds of removal, for a removal may uncover more; a query that needs more rounds stays unchanged."""
 LONGEST_PREFIX = len("Troubleshooting: ")
 
 _GREETING = (
@@ -74,7 +74,7 @@ _VERBS = re2.compile(
 
 @dataclass(frozen=True, slots=True)
 class RuleRewriter:
-    """Takes out greetings and personal data, and asks for a way to do it or for what to do about an error."""
+    """Removes greetings and personal data, and puts the query in the form of a procedure or of a troubleshooting."""
 
     async def rewrite(self, query: str) -> Rewritten:
         """Returns the query by rule, the same for the same query."""

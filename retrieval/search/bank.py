@@ -37,7 +37,7 @@ from retrieval.tables.kinds import FAILED
 from retrieval.tables.profiles import profiles
 
 _FINISHED = cases.c.outcome != literal_column("'aborted'")
-"""A run that was broken off shows nothing: it is found where the request asks for such runs, and nowhere else."""
+"""Condition that leaves out runs that were broken off, unless the request asks for them."""
 
 
 def _texts(name: str) -> Expression:
@@ -45,7 +45,7 @@ def _texts(name: str) -> Expression:
 
 
 class Nearness(Enum):
-    """Where the distances of a whole bank come from."""
+    """Origin of the distances of a whole bank."""
 
     IN_DATABASE = auto()
     MEASURED = auto()
@@ -81,13 +81,13 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
 
 
 def failed() -> ColumnElement[bool]:
-    """Returns whether the run says itself that it failed."""
+    """Returns the condition that the run's own outcome is a failure."""
     outcomes: list[ColumnElement[str]] = [literal_column(f"'{outcome}'") for outcome in FAILED]
     return cases.c.outcome.in_(outcomes)
 
 
 def proven() -> ColumnElement[bool]:
-    """Returns whether a case is a proven success, see ``writer.rewards.proof``.
+    """Returns the condition that a case is a proven success, see ``writer.rewards.proof``.
 
     A failure, proven or not, is no reason to hold a success back: it stands by its score, and one on a slate at most.
     """
@@ -95,14 +95,14 @@ def proven() -> ColumnElement[bool]:
 
 
 def _passes(name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """The condition, unless its list is empty."""
+    """Returns the condition; true if its list is empty."""
     return or_(func.cardinality(_texts(name)) == 0, condition)
 
 
 def bank_of_halves(profile: CTE, half: int) -> CTE:
     """Returns the profile's ``half`` nearest cases, by the HNSW index, and its ``half`` most relevant ones.
 
-    Of the proven ones there are as many again by relevance; the index cannot look for those alone. They come as in
+    The most relevant proven ones are added, as many again; the index cannot look for those alone. Columns as in
     ``bank``. Among them the first of either half have the ranks that they have in the whole bank, so that the fusion
     is the same.
     """
@@ -133,7 +133,7 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
 
 
 def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[bool]) -> Select[UUID]:
-    found = (
+    relevant = (
         select(cases.c.id)
         .select_from(cases.join(words, matches(cases.c.search_vector, words)))
         .where(*ready(), _FINISHED, *only)
@@ -141,11 +141,11 @@ def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[b
         .limit(depth)
         .subquery()
     )
-    return select(found.c.id)
+    return select(relevant.c.id)
 
 
 def _near_in_database(profile: CTE, scope: Scope) -> CTE:
-    """Distances by pgvector.
+    """Returns the distances by pgvector.
 
     A bank that is being re-embedded has vectors of two spaces: only the one that the profile has chosen counts.
     """
@@ -167,7 +167,7 @@ def _near_in_database(profile: CTE, scope: Scope) -> CTE:
 
 
 def _near_measured(_profile: CTE, _scope: Scope) -> CTE:
-    given = (
+    measured = (
         func.unnest(
             cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
             cast(bindparam("distances", type_=ARRAY(Float)), ARRAY(Float)),
@@ -175,7 +175,7 @@ def _near_measured(_profile: CTE, _scope: Scope) -> CTE:
         .table_valued(column("case_id", Uuid), column("distance", Float), name="given")
         .render_derived()
     )
-    return select(given.c.case_id, given.c.distance).cte("near")
+    return select(measured.c.case_id, measured.c.distance).cte("near")
 
 
 def _near_unknown(_profile: CTE, _scope: Scope) -> CTE:

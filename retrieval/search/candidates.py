@@ -40,14 +40,14 @@ from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from retrieval.tables.profiles import profiles
 
 POOL = 32
-"""How many candidates the fusion keeps."""
+"""Candidates that the fusion keeps."""
 HALF = 64
-"""How deep each half, vector and keyword, looks before the fusion."""
+"""Ranks of each half, vector and keyword, that enter the fusion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which cases may be candidates; an empty list lets everything through."""
+    """Filters of cases; an empty list lets everything through."""
 
     tags: Sequence[str] = ()
     kinds: Sequence[str] = ()
@@ -64,10 +64,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for in one profile, or in all of the user's; a weight of None is the profile's own."""
+    """A search in one profile, or in all of the user's; a weight of None is the profile's own."""
 
     agent_key: str
-    """Of the profile; ``schema.ALL_AGENTS`` for all."""
+    """Agent of the profile; ``ALL_AGENTS`` for all."""
     query: str
     vector: list[float] | None = None
     model: str = ""
@@ -76,25 +76,25 @@ class Search:
     semantic_weight: float | None = None
     rrf_k: float | None = None
     measured: Measured | None = None
-    """Distances that were computed outside the database, which then needs no pgvector."""
+    """Distances that this process computed, for a database without pgvector."""
     approximate: bool = False
-    """Whether to go through the HNSW index; a profile that is not in it is searched exactly all the same."""
+    """True to search the HNSW index; a profile that is not in it is searched exactly all the same."""
 
 
 class BankRow(ProfileSettings, Protocol):
-    """A row of a retrieval: the settings of the profile, beside a candidate or, of a profile without cases, alone."""
+    """A row of a retrieval: the settings of the profile, beside a candidate; alone if the profile has no cases."""
 
     @property
     def id(self) -> UUID | None:
-        """Of the case; None where there is none."""
+        """Id of the case; None in a row without one."""
 
 
 class Candidate(BankRow, Protocol):
-    """A row with a case in it, as the slate shows it and the policy weighs it."""
+    """A row with a case, as the slate shows it and the policy weighs it."""
 
     @property
     def id(self) -> UUID:
-        """Of the case."""
+        """Id of the case."""
 
     similarity: float | None
     semantic_rank: int | None
@@ -145,13 +145,13 @@ class CaseVector(Protocol):
 def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object]]:
     """Returns the one statement of a retrieval and its parameters.
 
-    It answers the profile's settings beside each of its best POOL cases. A profile without cases still answers
-    one row, whose ``id`` is NULL; no profile answers none. Ties go to the newer case. A search of all agents is exact.
+    It answers the profile's settings beside each of its best POOL cases. A profile without cases answers one row, whose
+    ``id`` is NULL; an unknown profile answers no row. Ties go to the newer case. A search of all agents is exact.
 
     Hybrid search by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), with weights:
     ``full_text_weight/(rrf_k + keyword_rank) + semantic_weight/(rrf_k + semantic_rank)``, where a missing
     rank contributes 0. Both halves scan the profile's own rows, so the vector half is exact; but that of a large
-    profile comes from the HNSW index, unless filters apply: what they let through, the index may not reach.
+    profile comes from the HNSW index, unless filters apply: the index may miss the cases that they let through.
     """
     parameters: dict[str, object] = {
         "agent_key": search.agent_key,
@@ -187,7 +187,7 @@ def _indexed() -> FastStatement[BankRow]:
 
 
 def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
-    """Built once: a statement of this size takes longer to build than to run."""
+    """Returns the statement; it is built once, for that takes longer than a run."""
     best = fused(bank, profile, half=HALF, pool=POOL)
     settings = [profile.c[name] for name in (*SETTINGS, *STATE)]
     statement = (
@@ -227,7 +227,7 @@ def _vectors(scope: Scope) -> Rows:
 
 
 def _contents() -> list[ColumnElement[object]]:
-    """What the slate shows and the policy weighs; the sealed payload stays where it is."""
+    """Returns the columns of a case that the slate shows and the policy weighs, without the sealed payload."""
     names = (
         "agent_key",
         "created_at",

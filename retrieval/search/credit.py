@@ -19,8 +19,8 @@ def shared_credit(
     filter and join what has it, not what it is made of.
 
     Args:
-        used: of a place, whether the backend said that it used it; NULL: it did not say.
-        agreed: of a place, how well the run's plan agrees with the case's; NULL: not known.
+        used: column of a place: true if the backend reported its use; NULL without a report.
+        agreed: column of a place: agreement of the run's plan with the case's; NULL if unknown.
         decision: the columns that tell one decision from another.
     """
     weight = LEAST_AGREED + func.power(func.coalesce(cast(agreed, Float), 0.0), 2.0)

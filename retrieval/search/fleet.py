@@ -1,4 +1,4 @@
-"""Who takes part in a fleet: the profiles of an agent that share what is learned, see ``writer.training``."""
+"""Fleets: the profiles of an agent that share learned policies, see ``writer.training``."""
 
 from datetime import datetime
 from typing import Protocol
@@ -12,15 +12,15 @@ from retrieval.tables.policies import policies
 
 
 class Wishes(Protocol):
-    """What a profile says of its part."""
+    """A profile's own settings for learned policies."""
 
     @property
     def learning(self) -> bool:
-        """Whether it is served by anything learned."""
+        """True if learned policies may serve it."""
 
     @property
     def receive(self) -> bool | None:
-        """Whether by what its fleet learned; None: as the service has it."""
+        """True if its fleet's policies may serve it; None: the service's setting."""
 
 
 def takes_part(fleet: Fleet, wish: bool | None) -> bool:  # noqa: FBT001 - it is what a profile says
@@ -33,8 +33,8 @@ def follows(fleet: Fleet, profile: Wishes, *, has_own: bool) -> bool:
 
     Args:
         fleet: the service's setting.
-        profile: what it says of its part.
-        has_own: whether a policy of its own serves it, whose shared prior, if any, stands.
+        profile: the profile's own settings.
+        has_own: true if a policy of its own serves it, whose shared prior, if any, stands.
     """
     return profile.learning and not has_own and takes_part(fleet, profile.receive)
 

@@ -1,25 +1,25 @@
-"""Reciprocal rank fusion: from each case's distance and relevance to its ranks and what they sum to.
+"""Reciprocal rank fusion: each case's distance and relevance become ranks, and the ranks one sum.
 
-Proven cases and the others compete among their own for a way into the pool: a flood of the one kind
-drives none of the other out, whatever it claims, and how many of it there are. Within the pool all have their ranks in
+Proven cases and the others compete among their own for a place in the pool, so that a flood of one kind cannot
+drive out the other. Within the pool all have their ranks in
 the whole bank.
 """
 
 from sqlalchemy import CTE, ColumnElement, Float, case, cast, func, literal_column, or_, select, true
 
 PROVEN_PART = 0.75
-"""Which part of the pool is for proven cases, and the rest for the others, where there are enough of both."""
+"""Share of the pool for proven cases; the others have the rest, if there are enough of both."""
 
 
 def fused(bank: CTE, profile: CTE, *, half: int, pool: int) -> CTE:
     """Returns the ``pool`` best cases with their ranks, best first; a half counts down to its rank ``half``.
 
     Args:
-        bank: ``id``, ``distance``, ``relevance`` and ``proven`` of each case; the first two NULL where it is not in
+        bank: ``id``, ``distance``, ``relevance`` and ``proven`` of each case; a measure is NULL if the case is not in
             that half.
         profile: one row with ``full_text_weight``, ``semantic_weight`` and ``rrf_k``.
-        half: a case that has so many of its kind before it in a half gets nothing from that half.
-        pool: how many cases stay.
+        half: places of each kind in a half that count; a later case gets 0 from that half.
+        pool: number of cases to keep.
     """
     ranked = _ranked(bank)
     depth: ColumnElement[int] = literal_column(str(half))
@@ -30,7 +30,7 @@ def fused(bank: CTE, profile: CTE, *, half: int, pool: int) -> CTE:
         return case((near, term), else_=literal_column("0.0"))
 
     rrf = part("full_text_weight", "keyword_rank", keyword) + part("semantic_weight", "semantic_rank", semantic)
-    found = (
+    candidates = (
         select(
             ranked.c.id,
             (literal_column("1") - ranked.c.distance).label("similarity"),
@@ -41,19 +41,19 @@ def fused(bank: CTE, profile: CTE, *, half: int, pool: int) -> CTE:
         )
         .select_from(ranked.join(profile, true()))
         .where(or_(semantic, keyword))
-        .cte("found")
+        .cte("candidates")
     )
-    return _best(found, pool)
+    return _best(candidates, pool)
 
 
-def _best(found: CTE, pool: int) -> CTE:
+def _best(candidates: CTE, pool: int) -> CTE:
     """Returns the best of either kind up to its part of the pool, and then the best of all."""
-    best_first = [found.c.rrf.desc(), found.c.id.desc()]
-    place = func.row_number().over(partition_by=found.c.proven, order_by=best_first)
+    best_first = [candidates.c.rrf.desc(), candidates.c.id.desc()]
+    place = func.row_number().over(partition_by=candidates.c.proven, order_by=best_first)
     part: ColumnElement[int] = literal_column(str(round(pool * PROVEN_PART)))
     rest: ColumnElement[int] = literal_column(str(pool - round(pool * PROVEN_PART)))
-    beyond = place > case((found.c.proven, part), else_=rest)
-    columns = [column for column in found.c if column.name != "proven"]
+    beyond = place > case((candidates.c.proven, part), else_=rest)
+    columns = [column for column in candidates.c if column.name != "proven"]
     placed = select(*columns, beyond.label("beyond")).subquery("placed")
     return (
         select(*(placed.c[column.name] for column in columns))

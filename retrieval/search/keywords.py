@@ -1,4 +1,4 @@
-"""How relevant the words of a case are to the query, by how rare each of them is among the cases it is searched in.
+"""Relevance of a case's words to the query, by the rarity of each word among the searched cases.
 
 BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), in whole bits: the words whose rarity is the same number of bits are
 ranked at once by Postgres's ``ts_rank``, which counts what is in a text without taking its vector apart, eight times as
@@ -32,14 +32,14 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 
 LOOKS = 20_000
-"""How often, at most, it is looked whether a text has a word, to count how rare the words are."""
+"""Comparisons of a text and a word, at most, that count the rarity of words."""
 SAMPLE = 2_000
-"""Cases, the newest, among which it is counted at most."""
+"""Newest cases among which rarity is counted, at most."""
 MOST_BITS = 11
-"""Of SAMPLE cases, one: no word can be rarer that has been seen."""
+"""Rarity of a word that one of SAMPLE cases has: the largest that can be counted."""
 K1, B = 1.2, 0.75
 _EVEN = cast(literal_column("'{.1,.1,.1,.1}'"), ARRAY(REAL))
-"""Words count alike, whatever their label."""
+"""Weights of the labels of words: all alike."""
 
 
 def query_words() -> ColumnElement[str]:
@@ -53,7 +53,7 @@ def each_word() -> ColumnElement[str]:
 
 
 def has_words(searched: ColumnElement[object], words: ColumnElement[object]) -> ColumnElement[bool]:
-    """Returns whether what is searched matches the query."""
+    """Returns the condition that the vector matches the query."""
     return searched.op("@@", return_type=Boolean())(words)
 
 

@@ -67,8 +67,8 @@ STATE = (
     "has_procedures",
     "has_facts",
 )
-"""What else stands there: version and time of the live policies and of its fleet's, the mean reward of the LATEST
-decisions, and whether there is a procedure or a fact to show.
+"""Further columns: version and time of the live policies and of the fleet's, the mean reward of the LATEST decisions,
+and whether the profile has a procedure or a fact to show.
 """
 LATEST = 100
 
@@ -76,7 +76,7 @@ T = TypeVar("T")
 
 
 class ProfileSettings(Protocol):
-    """What stands beside each candidate: the SETTINGS and the STATE of its profile."""
+    """Columns beside each candidate: the SETTINGS and the STATE of its profile."""
 
     enabled: bool
     k: int
@@ -144,10 +144,10 @@ def default_share(name: str) -> float:
 
 
 def settings_of_none() -> CTE:
-    """Returns the settings of a search that is about all of the user's agents; no agent, no row.
+    """Returns the settings of a search in all of the user's agents; no row without an agent.
 
-    They are those of a new profile, but that nothing is learned and nothing tried out. Where the agents' searches use
-    several embedding models, there is none that is that of all.
+    They are those of a new profile without learning and exploration. The embedding model is NULL if the agents use
+    several.
     """
     on = profiles.c.enabled
     first, last = (function(profiles.c.embedding_model).filter(on) for function in (func.min, func.max))
@@ -177,7 +177,7 @@ def _overridden(name: str, setting: ColumnElement[float]) -> ColumnElement[float
 
 
 def _default(name: str) -> Expression:
-    """Returns what a new profile has."""
+    """Returns the setting of a new profile."""
     column, default = profiles.c[name], profiles.c[name].server_default
     return cast(literal_column(str(default.arg)) if isinstance(default, DefaultClause) else null(), column.type)
 
@@ -194,7 +194,7 @@ def _usual_reward() -> ScalarSelect[float]:
 
 
 def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
-    """The column of the profile's policy of this status; none whose shared prior has since been erased."""
+    """Returns the column of the profile's policy of this status, unless its shared prior has been erased."""
     return (
         select(column)
         .where(
@@ -208,7 +208,7 @@ def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
 
 
 def _of_fleet(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
-    """The column of the fleet's policy of this status; none that the profile has left, or that an erasure emptied."""
+    """Returns the column of the fleet's policy of this status, unless the profile left it or an erasure emptied it."""
     return (
         select(column)
         .where(
@@ -224,7 +224,7 @@ def _of_fleet(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
 
 
 def prior_stands() -> ColumnElement[bool]:
-    """Returns whether the shared prior that a policy began at, if any, is still there.
+    """Returns the condition that the shared prior that a policy began at, if any, is still there.
 
     A prior of that version that is newer than the policy is another one: it has taken the number of an erased one.
     """

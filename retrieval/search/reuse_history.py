@@ -1,4 +1,4 @@
-"""The statement that reads what came of similar decisions before, for a fast connection."""
+"""The statement that reads the outcomes of similar decisions, for a fast connection."""
 
 from typing import Protocol
 from uuid import UUID
@@ -14,7 +14,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 
 RECENT = 1_000
-"""How many of the latest rewarded decisions are looked at."""
+"""Latest rewarded decisions that are searched."""
 NEAREST = 64
 
 
@@ -23,7 +23,7 @@ class Reuse(Protocol):
 
     Attributes:
         similarity: cosine of that decision's query and this one, -1 to 1.
-        reward: of the whole slate, 0 to 1.
+        reward: reward of the whole slate, 0 to 1.
         credit: the use's share of it.
     """
 

@@ -1,4 +1,4 @@
-"""Whose cases a search looks at: those of the agent that it names, or of all the user's agents whose memory is on.
+"""Scope of a search: the cases of one agent, or of all the user's agents whose memory is on.
 
 A search of all agents belongs to none of them: it has the settings of a new profile, follows the untrained order and
 tries nothing out. The log has its decision under ``schema.ALL_AGENTS``, so that no agent's policy is trained on it;
@@ -17,7 +17,7 @@ from retrieval.tables.profiles import profiles
 
 
 class Scope(Enum):
-    """Whose cases."""
+    """Scope of a search."""
 
     ONE_AGENT = auto()
     ALL_AGENTS = auto()

@@ -1,7 +1,7 @@
-"""Which candidates have nothing to do with the query: they are not told, however little else there is.
+"""Finds candidates that are unrelated to the query; they are never shown, however few others there are.
 
-What is nearest need not be near. A case that the embedding model's own calibration calls unrelated stays only where a
-rare word says otherwise: a name or an error message that the model makes nothing of.
+The nearest case need not be near. A case that the model's calibration calls unrelated stays only if it shares a rare
+word with the query: a name or an error message that the model cannot place.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ from retrieval.tables.cases import cases
 SAMPLE = 1_000
 """Cases, the newest, among which it is counted how rare a word is."""
 RARE_PART = 0.1
-"""A word is rare that no larger part of them has."""
+"""Largest share of them that has a rare word."""
 RARE_CASES = 3
-"""So few cases may have any rare word, for in a small bank nobody can tell."""
+"""Number of cases that may always share a rare word, for in a small bank rarity cannot be counted."""
 
 
 class Sharing(Protocol):
@@ -49,12 +49,11 @@ async def unrelated(
 ) -> frozenset[UUID]:
     """Returns the candidates less similar to the query than ``floor`` that share no rare word with it.
 
-    Without a floor there are none; nor is a case one whose similarity is not known: keywords alone found it.
+    Empty without a floor; a case without a similarity, which keywords alone found, is never among them.
     """
     if floor is None:
         return frozenset()
-    found = [row for row in rows if is_candidate(row)]
-    far = [row for row in found if row.similarity is not None and row.similarity < floor]
+    far = [row for row in rows if is_candidate(row) and row.similarity is not None and row.similarity < floor]
     worded = [row.id for row in far if row.keyword_rank is not None]
     parameters = {"agent_key": search.agent_key, "query": search.query, "case_ids": worded}
     sharing = await connection.all(_SHARING[Scope.of(search.agent_key)], parameters) if worded else []

@@ -1,4 +1,4 @@
-"""Stored text on its way into a prompt: a JSON string in one line, where nothing passes for the prompt's own words.
+"""Quotes stored text for a prompt: a JSON string in one line that cannot pass for the prompt's own words.
 
 What a task, a step or a tool's name says was written by whoever ran an agent, and may have been written for the next
 reader. Inside the quotes it stays data: it holds no line break, no invisible character, no quote of its own, and no
@@ -21,12 +21,12 @@ PLACEHOLDERS = (
     "boolean", "date", "email", "empty text", "id", "identifier", "key", "name", "null", "number", "number as text",
     "object", "path", "redacted", "string", "text", "url", "word",
 )  # fmt: skip
-"""What rules write between angle brackets in place of a value; nothing takes these for a tag."""
+"""Placeholders that rules write between angle brackets in place of a value; no parser takes these for a tag."""
 _TAG = rf"<(?!(?:{'|'.join(PLACEHOLDERS)}|list of \d+)>)"
 _OPENING = re.compile(
     _TAG + r"|[\uff1c\ufe64\u2039\u27e8\u3008]|\[(?=\s*/?\s*[A-Z_]{3,}\s*\])|`(?=``)|(?<=``)`|(?<=`)`(?=`)"
 )
-"""What begins a tag (``<|im_start|>``, ``</casebank_memory>``, ``[INST]``), in any width, or fences a block."""
+"""Beginning of a tag (``<|im_start|>``, ``</casebank_memory>``, ``[INST]``), in any width, or fence of a block."""
 
 
 _PLAIN = re.compile(r"[ !#-;=-Z\]-_a-~]*")
@@ -44,15 +44,15 @@ def quoted_list(texts: Iterable[str]) -> str:
 
 
 def unquoted(text: str) -> str:
-    """Returns what stands between the quotes of `quoted`."""
+    """Returns the text between the quotes of `quoted`."""
     if _PLAIN.fullmatch(text):
         return " ".join(text.split())
     inside = json.dumps(visible(text), ensure_ascii=False)[1:-1]
-    return _OPENING.sub(lambda found: f"\\u{ord(found.group()):04x}", inside)
+    return _OPENING.sub(lambda match: f"\\u{ord(match.group()):04x}", inside)
 
 
 def visible(text: str) -> str:
-    """Returns what can be seen of the text, in one line, with single spaces."""
+    """Returns the visible characters of the text, in one line, with single spaces."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     kept = "".join(_shown(char) for char in _VARIATION_SELECTORS.sub("", text))

@@ -1,4 +1,4 @@
-"""Tool memory: what each tool of a profile did in all its runs, as pages and as a few lines for the prompt.
+"""Tool memory: the calls and failures of each tool in a profile's runs, as pages and as a few lines for the prompt.
 
 A run counts until its case is deleted for good: one that was merged or pruned called its tools all the same.
 """
@@ -44,7 +44,7 @@ FAILURES = 100
 SHOWN_TOOLS = 3
 SHOWN_FIXES = 2
 LEAST_RATE = 0.05
-"""Share of calls that fail from which on a tool is worth a line in a prompt."""
+"""Least share of failed calls that makes a tool worth a line in a prompt."""
 
 
 def tools_of(user_sub: str, agent_key: str, limit: int) -> Rows:

@@ -1,4 +1,4 @@
-"""A turn as text: what was said, and which tools it calls."""
+"""A turn as text: its words, and its calls of tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 USER = ("user", "human")
-"""Roles of the person; the others are the assistant, its tools, or whoever set it up."""
+"""Roles of the person; the others are the assistant, its tools, or the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,17 @@ class Turn:
 
     @property
     def role(self) -> str:
-        """Who said it, by the backend's word for them."""
+        """Role of the speaker, in the backend's word."""
         return str(self.message["role"])
 
     @property
     def is_the_users(self) -> bool:
-        """Whether the person said it."""
+        """True if the person said it."""
         return self.role.casefold() in USER
 
     @property
     def said(self) -> str:
-        """What was said in words; of content in parts their texts, below each other."""
+        """Words of the message; content in parts gives their texts, one a line."""
         return said_in(self.message.get("content"))
 
     @property
@@ -45,7 +45,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """What was said and called, a line each."""
+        """Words and calls, one a line."""
         return "\n".join(part for part in (self.said, *self.calls) if part)
 
 

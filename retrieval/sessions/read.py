@@ -21,9 +21,9 @@ from retrieval.tables.sessions import session_summaries, sessions, turns
 
 PAGE = 100
 MOST_SUMMARISED = 1_000
-"""Turns before those that fit that are looked through for the summary; of older ones the first alone is told."""
+"""Turns before those that fit that the summary is made from; of older ones the first alone."""
 SUMMARY_SHARE = 0.25
-"""Of the budget, at most, once not all turns fit."""
+"""Largest share of the budget for the summary, once not all turns fit."""
 
 
 class SessionRow(Protocol):
@@ -41,7 +41,7 @@ class SessionRow(Protocol):
 
 
 class SummaryRow(Protocol):
-    """What a language model told of a session up to a turn."""
+    """A language model's summary of a session up to a turn."""
 
     id: UUID
     key_id: UUID
@@ -51,7 +51,7 @@ class SummaryRow(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A session as far as a budget shows it.
+    """The part of a session that fits a budget.
 
     Attributes:
         turns: the newest ones that fit, oldest first.
@@ -67,12 +67,12 @@ class View:
 
     @property
     def left_out(self) -> int:
-        """How many turns are not among those shown; the summary tells of them what it can."""
+        """Number of turns that are not shown; the summary covers some of them."""
         return self.turn_count - len(self.turns)
 
     @property
     def summary_by(self) -> SummaryChoice:
-        """Who told of them: a language model, where one told of some of them, or the rules alone."""
+        """Author of the summary: a language model, if it wrote any line, or the rules alone."""
         return "llm" if any(item.by == "llm" for item in self.items) else "rules"
 
 
@@ -81,8 +81,9 @@ class Reading:
     """Reads one session by its name.
 
     Attributes:
-        seal_of: finds what opens turns that were sealed with that key.
-        cost: of a turn, and of a line of the summary, in tokens.
+        seal_of: finds the seal of a key.
+        cost_of_turn: tokens of a turn.
+        cost_of_line: tokens of a line of the summary.
     """
 
     connection: FastConnection
@@ -136,7 +137,7 @@ class Reading:
         return chosen(older, first, budget, self.cost_of_line, await self._written(older[0].number))
 
     async def _written(self, last: int) -> Written:
-        """Returns what a model told of the turns up to that number, or of the most of them; nothing without one."""
+        """Returns a model's summary of the turns up to that number, or of the most of them; empty without one."""
         rows = await self.connection.all(_WRITTEN, {"name": self.name, "last": last})
         if not rows or self._seal is None:
             return Written()
@@ -166,7 +167,7 @@ class Reading:
 
 
 def conversation(view: View) -> Quotes:
-    """Returns what the context says of a session that was read with the costs of its lines."""
+    """Returns the lines of a context for a session that was read with the costs of its lines."""
     lines = [_line_of_item(item.line) for item in view.items] + [_line_of_turn(turn) for turn in view.turns]
     return Quotes(lines, len(view.turns), view.left_out)
 

@@ -1,4 +1,4 @@
-"""What is told of turns that no longer fit: who asked, decided and named what, with commands and values.
+"""Summarises turns that no longer fit: requests, decisions and names, with commands and values.
 
 By rule every item is quoted as it was said, whole, so that no value changes on the way; which sentences are worth it,
 the rules say. The newest come first until the budget is spent; the first thing that was asked is told in any case that
@@ -42,7 +42,7 @@ _VALUE = re.compile(r"\d|https?://|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|js|ts|json|ya
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that is told of a turn: as it was said there, or in a language model's words."""
+    """One item of a turn's summary: quoted from it, or in a language model's words."""
 
     number: int
     kind: ItemKind
@@ -58,7 +58,7 @@ class Item:
 
 
 def items_of(turn: Turn) -> Iterator[Item]:
-    """Yields what is worth telling of a turn, in its order; no text twice."""
+    """Yields the items of a turn, in its order; no text twice."""
     seen: set[str] = set()
     for kind, found in _found(turn):
         text = found.strip()
@@ -83,7 +83,7 @@ def _found(turn: Turn) -> Iterator[tuple[ItemKind, str]]:
 
 
 def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
-    """Returns what a sentence is told as; None: it is not."""
+    """Returns the kind of a sentence; None: it is left out."""
     if is_the_users and (sentence.endswith("?") or _ASKED.search(sentence)):
         return "asked"
     if _NAMED.search(sentence):
@@ -95,7 +95,7 @@ def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a language model told of the turns up to a number, in their order."""
+    """A language model's summary of the turns up to a number, in their order."""
 
     last_turn: int = 0
     items: Sequence[Item] = ()
@@ -113,8 +113,8 @@ def chosen(
     Args:
         newest_first: the turns to be told of, falling.
         first: the session's first turn, whose request is told before all others; None: it is told whole elsewhere.
-        budget: what the lines of all items may cost together.
-        cost: of a line.
+        budget: limit for the cost of all items' lines together.
+        cost: cost of a line.
         written: by a model; its lines go before those of the rules, which tell of later turns alone.
     """
     items: list[Item] = []

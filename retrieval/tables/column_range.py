@@ -1,4 +1,4 @@
-"""Which numbers a column can hold: a type for the fields of bodies that are stored in it."""
+"""Ranges of columns: a check for the fields of bodies that are stored in them."""
 
 import math
 import struct

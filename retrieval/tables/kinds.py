@@ -8,25 +8,25 @@ from typing import Literal
 CaseKind = Literal["task", "subtask", "tool"]
 CaseStatus = Literal["pending", "ready", "merged", "pruned", "dead"]
 RunOutcome = Literal["success", "failure", "partial", "aborted", "unknown"]
-"""How a finished run ended; ``unknown``: the backend cannot say."""
+"""Outcome of a finished run; ``unknown``: the backend cannot say."""
 FAILED: tuple[RunOutcome, ...] = ("failure", "aborted")
-"""The outcomes of a run that says itself that it did not do what it was asked."""
+"""Outcomes of a run that reports its own failure."""
 RunStatus = Literal["under_way", "retained", "aborted"]
-"""Of a run whose steps are told one by one: what became of it so far."""
+"""Status of a run whose steps are reported one by one."""
 FindingKind = Literal["read", "search", "answer", "write", "other"]
-"""What a finding of a run is about: what a file, a search or an answer said, what was changed, or anything else."""
+"""Subject of a finding: a file's text, a search, an answer, a change, or another."""
 ToolKind = Literal["read", "search", "answer", "write", "shell", "other"]
-"""What calls of a tool are; of a shell each command line says it by itself. ``other`` changes no file."""
+"""Kind of a tool's calls; each command line of a shell has a kind of its own. ``other`` changes no file."""
 Knowledge = Literal[
     "known", "unknown", "similar", "failed", "changed", "in_doubt", "another_hash", "redacted", "earlier"
 ]
-"""Whether a run knows already what a call would find out, or why it is not told as known."""
+"""Answer to whether a run already knows the result of a call, with the reason for an answer that is not ``known``."""
 RewardSource = Literal["heuristic", "user", "judge", "metric"]
-"""Who gave a reward; a heuristic is a guess by rule, the others are trusted."""
+"""Source of a reward; a heuristic is a guess by rule, the others are trusted."""
 
 
 def is_trusted(source: str | None) -> bool:
-    """Returns whether a reward of this source was given by somebody who knows, and not guessed by rule."""
+    """Returns whether a reward of this source is trusted, and not guessed by rule."""
     return source is not None and source != "heuristic"
 
 
@@ -35,56 +35,56 @@ FAILED_BELOW = 0.5
 
 
 def has_failed(outcome: str, reward: float | None, source: str | None) -> bool:
-    """Returns whether the run missed its goal: by the reward of somebody who knows, or else by its own word."""
+    """Returns whether the run missed its goal: by a trusted reward, or else by its own outcome."""
     if reward is not None and is_trusted(source):
         return reward < FAILED_BELOW
     return outcome == "failure"
 
 
 Arm = Literal["default", "serving", "candidate"]
-"""Whose order a decision followed: the untrained default's, the promoted policy's, or that of the one on trial."""
+"""Policy that a decision followed: the untrained default, the promoted one, or the one on trial."""
 PolicyStatus = Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]
 
 Fleet = Literal["off", "choice", "on"]
-"""Who takes part in a fleet: nobody, the profiles that ask to, or all that do not ask not to."""
+"""Membership of fleets: off, profiles that opt in, or all that do not opt out."""
 
 ProcedureKind = Literal["script", "failure_lesson", "revision"]
 """A script to follow, a failure to avoid, or a revision of either."""
 ProcedureOrigin = Literal["run", "rules", "llm"]
-"""Who wrote a version: the backend with its run, the rules, or a language model."""
+"""Author of a version: the backend with its run, the rules, or a language model."""
 ProcedureStatus = Literal["active", "superseded", "retired", "rolled_back"]
 AbstractionLevel = Literal["concrete", "abstract", "hybrid"]
-"""How far a procedure is abstracted: as it was done, with placeholders alone, or with an example for each."""
+"""Abstraction of a procedure: as it was done, with placeholders alone, or with an example for each."""
 ReviewVerdict = Literal["good", "incomplete", "wrong"]
-"""What a person found a procedure to be: right and whole, right but not whole, or wrong."""
+"""Verdict of a person on a procedure: right and whole, right but not whole, or wrong."""
 QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
-"""What kind of thing a task asks for."""
+"""Kind of a task."""
 
 Rewrite = Literal["off", "rules", "llm"]
-"""Who turns a query into a search."""
+"""Rewriter of queries."""
 AnalystChoice = Literal["rules", "llm"]
-"""Who explains the failures of a profile's runs."""
+"""Analyst of the failures of a profile's runs."""
 Abstraction = Literal["off", "concrete", "abstract", "hybrid"]
-"""How abstract a profile wants its scripts; ``off``: it wants none."""
+"""Abstraction of a profile's scripts; ``off``: no scripts."""
 SummaryChoice = Literal["rules", "llm"]
-"""Who tells of a session's turns that no longer fit."""
+"""Author of a summary of turns that no longer fit."""
 LlmPurpose = Literal["rewrite", "analyse", "abstract", "revise", "summarise"]
-"""What a language model was asked for, in the account of a profile's tokens."""
+"""Purpose of a call of a language model, in the account of a profile's tokens."""
 
 MasterKeyStatus = Literal["current", "retiring", "retired"]
-"""Of a master key: new users' keys are wrapped by it, some are still wrapped by it, or none is any more."""
+"""Status of a master key: it wraps new users' keys, still wraps some, or wraps none."""
 
 SessionStatus = Literal["pending", "ready", "dead"]
-"""Of a session: whether it has turns that the worker has still to read."""
+"""Status of a session: pending while it has turns that the worker has not read."""
 FactKind = Literal["goal", "preference", "event", "fact"]
-"""What a fact about a user is."""
+"""Kind of a fact about a user."""
 FactCategory = Literal["money", "health", "learning", "work", "home", "travel", "people", "other"]
-"""What a fact is about."""
+"""Subject of a fact."""
 FactOrigin = Literal["turn", "run", "hand"]
-"""Where a fact comes from: a turn of a session, a turn of a run, or somebody who wrote it."""
+"""Origin of a fact: a turn of a session, a turn of a run, or a person who wrote it."""
 MemoryKind = Literal["turn", "fact", "knowledge"]
-"""What can be recalled: what was said in a session, what is known of the user, and knowledge of a domain."""
+"""Kind of a memory: a turn of a session, a fact about the user, or knowledge of a domain."""
 MemoryStatus = Literal["pending", "ready", "dead"]
-"""Of a memory: whether it waits for its vector."""
+"""Status of a memory: pending while it waits for its vector."""
 Speaker = Literal["user", "assistant", "tool"]
-"""Who said a fact: only what the user says is the user's word."""
+"""Speaker of a fact: only the user's own words count as the user's."""

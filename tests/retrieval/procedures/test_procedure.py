@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID, uuid4
 
-from retrieval.procedures.found import Procedure, compose_procedures
+from retrieval.procedures.procedure import Procedure, compose_procedures
 
 
 def procedure(

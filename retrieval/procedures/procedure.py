@@ -1,4 +1,4 @@
-"""The procedures that may guide a task, and which of them are shown together."""
+"""Procedures that may guide a task, and the choice of those shown together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ class ProcedureRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """The active version of a procedure, as it was found.
+    """The active version of a procedure.
 
     Attributes:
-        similarity: cosine of trigger and text; None where words alone found it.
-        level: None of what was learned from a failure.
-        reported: whether a backend brought it with its run, and nobody checked it against the calls.
-        uses: how many rewarded decisions showed it, shared with those shown beside it where nobody said which helped.
-        sources: the runs that say this.
-        alternative_to: the better one shown beside it that has the same trigger, and other steps.
+        similarity: cosine of trigger and text; None if words alone found it.
+        level: abstraction of a script; None for a fix or a failure lesson.
+        reported: true if a backend sent it with its run, unchecked against the calls.
+        uses: rewarded decisions that showed it, shared among all shown if no use was reported.
+        sources: runs that it was learned from.
+        alternative_to: better procedure shown beside it, with the same trigger and other steps.
     """
 
     id: UUID
@@ -55,63 +55,63 @@ class Procedure:
 
     @property
     def steps(self) -> list[str]:
-        """Returns what to do, in order."""
+        """Steps, in order."""
         return self.record["learned_procedure_steps"]
 
     @property
     def cause(self) -> str:
-        """Returns why it is done so; empty where nothing failed."""
+        """Reason for the steps; empty if no call failed."""
         return self.record.get("identified_root_cause", "")
 
     @property
     def is_fix(self) -> bool:
-        """Returns whether it says how a failure was put right."""
+        """True if it says how a failure was put right."""
         return self.level is None and not self.warns
 
     @property
     def worth(self) -> float:
-        """Returns how near it is, times what came of its uses; a new one is trusted like one that helped 4 of 5."""
+        """Similarity times the reward of its uses; a new procedure counts like one that helped in 4 of 5."""
         return (1.0 if self.similarity is None else self.similarity) * (4 + self.use_reward) / (5 + self.uses)
 
     @property
     def procedure_name(self) -> str:
-        """Returns its name."""
+        """Name of the procedure."""
         return self.record["procedure_name"]
 
     @property
     def guidance(self) -> Guidance:
-        """Returns what a context says of it."""
+        """Fields that a context quotes."""
         return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported)
 
     @property
     def why(self) -> str:
-        """Returns in one line what found it, and its record."""
-        found = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
+        """One line with the match that found it, and its record."""
+        match = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
         used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
         runs = f"; {self.occurrences} runs say so" if self.occurrences > 1 else ""
         other = "; another way than a better procedure with this trigger" if self.alternative_to else ""
-        return f"{found}{used}{runs}{other}{'; a warning: this was never put right' if self.warns else ''}"
+        return f"{match}{used}{runs}{other}{'; a warning: this was never put right' if self.warns else ''}"
 
 
 @dataclass(frozen=True, slots=True)
-class ProceduresFound:
-    """What was found for a task, the best first, and from which similarity on."""
+class ProcedureMatches:
+    """Procedures for a task, best first, and the threshold that they reached."""
 
-    found: Sequence[Procedure] = ()
+    matches: Sequence[Procedure] = ()
     threshold: Threshold | None = None
-    """None where nobody looked: the profile has no procedures, or does not want them shown."""
+    """None if the profile has no procedures, or shows none."""
 
 
-def compose_procedures(found: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
-    """Returns what to show together, at most ``most``, the best first.
+def compose_procedures(matches: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
+    """Returns the procedures to show together, at most ``most``, best first.
 
-    No two say the same, as those do that come from one run or have equal steps: the fix stands, which says why, or
-    else the better one. Of failure lessons there are at most ``warnings``.
+    Of procedures from one run or with equal steps, one stays: the fix, which says why, or else the better one. There
+    are at most ``warnings`` failure lessons.
     """
     shown: list[Procedure] = []
-    fixes = frozenset(source for each in found if each.is_fix for source in each.sources)
-    found = [each for each in found if each.is_fix or each.sources.isdisjoint(fixes)]
-    for each in sorted(found, key=lambda procedure: -procedure.worth):
+    fixes = frozenset(source for each in matches if each.is_fix for source in each.sources)
+    candidates = [each for each in matches if each.is_fix or each.sources.isdisjoint(fixes)]
+    for each in sorted(candidates, key=lambda procedure: -procedure.worth):
         crowded = each.warns and sum(other.warns for other in shown) >= warnings
         if len(shown) < most and not crowded and not any(_say_the_same(each, other) for other in shown):
             shown.append(each)
@@ -119,7 +119,7 @@ def compose_procedures(found: Sequence[Procedure], most: int, *, warnings: int) 
 
 
 def as_alternatives(shown: Sequence[Procedure]) -> list[Procedure]:
-    """Returns the procedures, each of those with one trigger as an alternative to the first; a warning is none."""
+    """Returns the procedures; the second and later ones of a trigger are alternatives to the first, warnings aside."""
     first: dict[str, UUID] = {}
     for each in shown:
         if not each.warns:
