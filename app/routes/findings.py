@@ -19,7 +19,7 @@ from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import Finding, summary
 from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER
-from writer.findings.known import CallAsked, is_known
+from writer.findings.known import PlannedCall, is_known
 from writer.findings.record import clear_findings
 from writer.privacy.words import Words
 
@@ -33,9 +33,9 @@ async def known(run_id: RunId, asked: KnownIn, parts: Parts, caller: Caller) -> 
     A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
     always counts, and with another hash never.
     """
-    call = CallAsked(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars)
+    call = PlannedCall(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars)
     answer = await is_known(parts.database, parts.keyring, caller, run_id, call)
-    finding = None if answer.finding is None else response_of(FindingOut, answer.finding, **answer.finding.said)
+    finding = None if answer.finding is None else response_of(FindingOut, answer.finding, **answer.finding.payload)
     return response_of(KnownOut, answer, finding=finding, content_cut=answer.cut)
 
 

@@ -28,7 +28,7 @@ from retrieval.database.database import Database
 from retrieval.findings.statements import IN_THIS_RUN
 from writer.author import Author
 from writer.findings.extract import extract
-from writer.findings.known import Answer, CallAsked, is_known, parameters
+from writer.findings.known import Answer, PlannedCall, is_known, parameters
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.retain.steps import StepsTaken, append_steps, draft_of_steps
@@ -135,7 +135,7 @@ class _Run:
         told = (
             _sha(_plain(self.scratch.call(act.tool, act.given).output)) if act.file and self.sort != "plain" else None
         )
-        call = CallAsked(act.tool, act.given, told, content_chars=ALL_OF_IT)
+        call = PlannedCall(act.tool, act.given, told, content_chars=ALL_OF_IT)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 
     def _compare(self, act: Act, truth: Answered, answer: Answer) -> None:
@@ -143,7 +143,8 @@ class _Run:
         said = answer.content or ""
         if answer.finding is not None and act.file:
             lines = _plain(truth.output)
-            same = lines == _plain(said) or (answer.finding.said["query"] != act.given and _within(lines, _plain(said)))
+            other_query = answer.finding.payload["query"] != act.given
+            same = lines == _plain(said) or (other_query and _within(lines, _plain(said)))
         else:
             same = said == truth.output
         if not same:
@@ -157,7 +158,7 @@ class _Run:
         near = text not in self.intents
         self.tally.count["near-duplicates"] += near and act.intent in known_intents
         if answer.known and answer.finding is not None:
-            right = answer.finding.said["fact"] == act.intent
+            right = answer.finding.payload["fact"] == act.intent
             self.tally.count["near-duplicates told"] += near
             self.tally.count["near-duplicates told right"] += near and right
             self.tally.count["wrong answers"] += not right
@@ -166,7 +167,7 @@ class _Run:
         self.intents[text] = act.intent
 
     async def _known_question(self, act: Act) -> Answer:
-        call = CallAsked(act.tool, act.given)
+        call = PlannedCall(act.tool, act.given)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 
     async def _step(self, tool: str, given: Mapping[str, Any], answered: Answered) -> None:
@@ -238,7 +239,7 @@ async def _speed(  # noqa: PLR0913, PLR0917 - the parts of one question
         await run.go(seed)
     scratch.restore()
     acts = [act for act in script(scratch, 10) if act.looks]
-    calls = [CallAsked(act.tool, act.given) for act in acts]
+    calls = [PlannedCall(act.tool, act.given) for act in acts]
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)

@@ -1,1 +1,1 @@
-"""What the steps of a run found out: which calls read, search, ask or change, and what is kept of their outputs."""
+"""Findings of a run's steps: the calls that read, search, ask or change something, and summaries of their outputs."""

@@ -1,4 +1,7 @@
-"""What a call is about, whatever it answered: the same for a step that was taken and for a question."""
+"""Aspects of a call: the files and queries that it concerns, whatever its output is.
+
+Computed the same way for a finished step and for a planned call, so that the two can be compared.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,16 +10,16 @@ from operator import or_
 
 from retrieval.tables.kinds import FindingKind
 from writer.findings.paths import ANYWHERE, Place, place_of
-from writer.findings.queries import Asked, exactly
+from writer.findings.queries import QueryKey, exact_key
 
 SHELL_FOLDER = "the folder of the shell"
-"""Key and mark of what depends on the folder that a shell is in."""
+"""Key and mark of an aspect that depends on the current folder of a shell."""
 MOST_LINES = 1_000_000_000
 MOST_PLACES = 20
-"""Files and folders of one call that are told apart."""
+"""Maximum files and folders of one call that are distinguished."""
 
 Lines = tuple[int, int]
-"""The first and the last line of a part of a file, both 1-based and in it; one may not be there."""
+"""The first and the last line of a range, 1-based and inclusive; the range may exceed the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +27,18 @@ class Aspect:
     """One thing that a call reads, searches, asks or changes.
 
     Attributes:
-        query: as it is shown.
-        asked: as it is compared.
-        path: of the file that is read; of what is changed, empty where it may be anything.
-        lines: of the file; None: all of it.
-        place: where what it depends on may be, or what it changes.
-        repeatable: whether the same call finds the same, as long as nothing is changed.
-        shows: whether what the call answers is about this.
+        query: the query as it is shown.
+        query_key: the query as it is compared.
+        path: the file that is read or changed; empty for a change of unknown files.
+        lines: the lines that are read; None for the whole file.
+        place: places that the call depends on or changes.
+        repeatable: whether the same call has the same output as long as no file changes.
+        shows: whether the output of the call belongs to this aspect.
     """
 
     kind: FindingKind
     query: str
-    asked: Asked
+    query_key: QueryKey
     path: str = ""
     lines: Lines | None = None
     place: Place = ANYWHERE
@@ -44,12 +47,12 @@ class Aspect:
 
 
 def reading(path: str, lines: Lines | None = None) -> Aspect:
-    """Returns the reading of a file."""
-    return Aspect("read", path, exactly(f"read {path} {lines}"), path, lines, place_of(path))
+    """Returns the aspect of reading a file, or some lines of it."""
+    return Aspect("read", path, exact_key(f"read {path} {lines}"), path, lines, place_of(path))
 
 
 def place_of_all(paths: Sequence[str]) -> Place:
-    """Returns where those paths may lead, taken together; of none, of many, or of one that says nothing: anywhere."""
+    """Returns the places of the paths together; ANYWHERE for no path, over MOST_PLACES, or one that may be anywhere."""
     places = [place_of(path) for path in paths[:MOST_PLACES]]
     if not places or len(paths) > MOST_PLACES or not all(each.keys for each in places):
         return ANYWHERE
@@ -57,22 +60,22 @@ def place_of_all(paths: Sequence[str]) -> Place:
 
 
 def changing(path: str, *, query: str = "", shows: bool = False) -> Aspect:
-    """Returns the changing of a file or a folder; of whatever there is, where the path is empty."""
+    """Returns the aspect of changing a file or a folder; an empty path stands for unknown files."""
     place = place_of(path) if path else ANYWHERE
-    return Aspect("write", query or path, exactly("write"), path, None, place, repeatable=False, shows=shows)
+    return Aspect("write", query or path, exact_key("write"), path, None, place, repeatable=False, shows=shows)
 
 
-def searching(query: str, asked: Asked, scopes: Sequence[str]) -> Aspect:
-    """Returns a search within those files and folders; in all there is, where none is named."""
-    return Aspect("search", query, asked, place=place_of_all(scopes))
+def searching(query: str, query_key: QueryKey, scopes: Sequence[str]) -> Aspect:
+    """Returns the aspect of a search in these files and folders; without any, the search may read all files."""
+    return Aspect("search", query, query_key, place=place_of_all(scopes))
 
 
 def entering() -> Aspect:
-    """Returns the changing of the shell's folder: what its paths mean is not known from then on."""
+    """Returns the aspect of changing the shell's folder, after which relative paths have another meaning."""
     place = Place(frozenset({SHELL_FOLDER}))
-    return Aspect("write", "", exactly("cd"), place=place, repeatable=False, shows=False)
+    return Aspect("write", "", exact_key("cd"), place=place, repeatable=False, shows=False)
 
 
 def anything_else(query: str, *, repeatable: bool) -> Aspect:
-    """Returns a call that changes nothing, and is none of the others."""
-    return Aspect("other", query, exactly(query), repeatable=repeatable)
+    """Returns the aspect of a call of another kind that changes no file."""
+    return Aspect("other", query, exact_key(query), repeatable=repeatable)

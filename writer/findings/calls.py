@@ -1,4 +1,4 @@
-"""What the call of a tool is about: by the kind of its tool, and by the arguments that such tools commonly have."""
+"""Aspects of a tool call, by the kind of its tool and by the argument names that such tools commonly have."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,12 +10,12 @@ from writer.analysis.commands import with_lines
 from writer.analysis.statements import command_in
 from writer.findings.aspects import MOST_LINES, Aspect, Lines, anything_else, changing, place_of_all, reading, searching
 from writer.findings.paths import tidy
-from writer.findings.queries import Asked, asked_in_words, exactly
+from writer.findings.queries import QueryKey, exact_key, question_key
 from writer.findings.shell import aspects_of_line
 from writer.findings.tool_kinds import kind_of
 
 SHOWN_CHARS = 500
-"""Of a query, that are kept of it."""
+"""Characters of a query that are kept."""
 _PATHS = (
     "path",
     "file_path",
@@ -37,103 +37,90 @@ _FIRST = ("start_line", "line_start", "first_line", "start", "offset", "start_li
 _LAST = ("end_line", "line_end", "last_line", "end", "end_line_one_indexed_inclusive", "to_line")
 _COUNT = ("limit", "num_lines", "line_count", "max_lines")
 _RANGES = ("view_range", "range", "lines", "line_range")
+_SCRIPTS = ("command", "cmd", "script", "code", "line", "input")
 _READS_AS = {"view", "read", "open", "cat"}
-"""What ``command`` is of a tool that both shows and changes files, when it shows one."""
+"""Values of the argument ``command`` with which a tool that shows and changes files shows one."""
+_PATTERN_TOOLS = ("grep", "rg", "glob", "find", "list", "ls", "tree", "fd", "regex")
+"""Parts in the names of tools whose queries are patterns and not questions."""
 
 
-def aspects_of(tool: str, given: object, kinds: Mapping[str, str]) -> list[Aspect]:
-    """Returns what a call is about, in the order in which it happens; at least one.
+def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[Aspect]:
+    """Returns the aspects of a call in the order of their effects, at least one.
 
     Args:
-        tool: its name.
-        given: its input, or the text of a query that is to be compared with inputs.
-        kinds: what the profile says of its tools.
+        tool: the name of the tool.
+        arguments: the input of the call, or the text of a query that is to be compared with inputs.
+        kinds: kinds of tools that the profile sets, by their names.
 
     Raises:
-        PathTooLong: a path in it is none.
+        PathTooLong: a path in the input is too long.
     """
-    given = with_lines(given)
+    arguments = with_lines(arguments)
     kind = kind_of(tool, kinds)
-    line = command_in(given) if kind is None else _line(given) if kind == "shell" else None
+    line = command_in(arguments) if kind in {None, "shell"} else None
+    if kind == "shell":
+        line = arguments if isinstance(arguments, str) else line or _first_text(arguments, _SCRIPTS) or None
     if line is not None:
         return aspects_of_line(line) or [anything_else(_short(line), repeatable=False)]
-    if kind == "write" and isinstance(given, Mapping) and given.get("command") in _READS_AS:
+    if kind == "write" and isinstance(arguments, Mapping) and arguments.get("command") in _READS_AS:
         kind = "read"
-    return [_aspect(tool, kind, given)]
+    return [_aspect(tool, kind, arguments)]
 
 
-def _aspect(tool: str, kind: ToolKind | None, given: object) -> Aspect:
-    if kind == "read" and (path := _first_text(given, _PATHS)):
-        return reading(tidy(path), _lines(given))
+def _aspect(tool: str, kind: ToolKind | None, arguments: object) -> Aspect:
+    if kind == "read" and (path := _first_text(arguments, _PATHS)):
+        return reading(tidy(path), _lines(arguments))
     if kind == "search":
-        return _search(tool, given)
+        return _search(tool, arguments)
     if kind == "answer":
-        question = _first_text(given, (*_QUESTIONS, *_PATTERNS)) or _as_text(given)
-        return Aspect("answer", _short(question), _named("answer", asked_in_words(question), given))
+        question = _first_text(arguments, (*_QUESTIONS, *_PATTERNS)) or _as_text(arguments)
+        return Aspect("answer", _short(question), _with_options("answer", question_key(question), arguments))
+    query = _short(f"{tool} {_as_text(arguments)}")
     if kind in {"read", "other"}:
-        said = _as_text(given)
-        return anything_else(_short(f"{tool} {said}"), repeatable=True)
-    if kind == "write":
-        return _change(tool, given)
-    return changing("", query=_short(f"{tool} {_as_text(given)}"), shows=True)
-
-
-def _change(tool: str, given: object) -> Aspect:
-    paths = [tidy(path) for path in _texts(given, _TARGETS)]
+        return anything_else(query, repeatable=True)
+    paths = [tidy(path) for path in _texts(arguments, _TARGETS)] if kind == "write" else []
     if not paths:
-        return changing("", query=_short(f"{tool} {_as_text(given)}"), shows=True)
+        return changing("", query=query, shows=True)
     return replace(changing(paths[0], query=paths[0], shows=True), place=place_of_all(paths))
 
 
-def _search(tool: str, given: object) -> Aspect:
-    pattern, question = _first_text(given, _PATTERNS), _first_text(given, _QUESTIONS)
-    scopes = [] if isinstance(given, str) else [tidy(path) for path in _texts(given, _FOLDERS)]
-    if isinstance(given, str):
-        pattern, question = "", given
-    asked = exactly(pattern) if pattern else asked_in_words(question or "")
-    if _is_of_patterns(tool):
-        asked = exactly(pattern or question or "")
-    shown = pattern or question or (scopes[0] if scopes else _as_text(given))
+def _search(tool: str, arguments: object) -> Aspect:
+    pattern, question = _first_text(arguments, _PATTERNS), _first_text(arguments, _QUESTIONS)
+    scopes = [] if isinstance(arguments, str) else [tidy(path) for path in _texts(arguments, _FOLDERS)]
+    if isinstance(arguments, str):
+        pattern, question = "", arguments
+    name = tool.casefold()
+    query_key = exact_key(pattern) if pattern else question_key(question or "")
+    if any(part in name for part in _PATTERN_TOOLS):
+        query_key = exact_key(pattern or question or "")
+    shown = pattern or question or (scopes[0] if scopes else _as_text(arguments))
     where = " ".join(sorted(scopes))
-    return searching(_short(shown), _named(f"{_own_name(tool)} in {where}", asked, given), scopes)
+    return searching(_short(shown), _with_options(f"{name} in {where}", query_key, arguments), scopes)
 
 
-def _is_of_patterns(tool: str) -> bool:
-    name = _own_name(tool)
-    return any(part in name for part in ("grep", "rg", "glob", "find", "list", "ls", "tree", "fd", "regex"))
-
-
-def _own_name(tool: str) -> str:
-    return tool.casefold()
-
-
-def _named(what: str, asked: Asked, given: object) -> Asked:
-    """Returns what is asked for, with whatever else the call was given: another limit or mode finds something else."""
-    told = {*_FOLDERS, *_PATTERNS, *_QUESTIONS, "explanation", "description", "instructions", "reason"}
-    rest = {key: value for key, value in given.items() if key not in told} if isinstance(given, Mapping) else {}
-    patterns = [key for key in _PATTERNS if isinstance(given, Mapping) and given.get(key)]
-    rest |= {key: given[key] for key in patterns[1:]} if isinstance(given, Mapping) else {}
+def _with_options(what: str, query_key: QueryKey, arguments: object) -> QueryKey:
+    """Returns the query with the other arguments of the call, because another limit or mode has another output."""
+    ignored = {*_FOLDERS, *_PATTERNS, *_QUESTIONS, "explanation", "description", "instructions", "reason"}
+    rest = (
+        {key: value for key, value in arguments.items() if key not in ignored} if isinstance(arguments, Mapping) else {}
+    )
+    patterns = [key for key in _PATTERNS if isinstance(arguments, Mapping) and arguments.get(key)]
+    rest |= {key: arguments[key] for key in patterns[1:]} if isinstance(arguments, Mapping) else {}
     rest = {key: value for key, value in rest.items() if value is not None}
-    return Asked(f"{what} {asked.key} {json.dumps(rest, sort_keys=True, default=str) if rest else ''}", asked.terms)
+    return QueryKey(
+        f"{what} {query_key.key} {json.dumps(rest, sort_keys=True, default=str) if rest else ''}", query_key.terms
+    )
 
 
-def _line(given: object) -> str | None:
-    """Returns the command line that a shell is given."""
-    if isinstance(given, str):
-        return given
-    if (line := command_in(given)) is not None:
-        return line
-    return _first_text(given, ("command", "cmd", "script", "code", "line", "input")) or None
-
-
-def _lines(given: object) -> Lines | None:
-    """Returns which lines of a file a call asks for; None: all of them."""
-    if not isinstance(given, Mapping):
+def _lines(arguments: object) -> Lines | None:
+    """Returns the lines of a file that a call reads; None for the whole file."""
+    if not isinstance(arguments, Mapping):
         return None
-    pair = next((given[name] for name in _RANGES if isinstance(given.get(name), list) and len(given[name]) == 2), None)  # noqa: PLR2004
+    ranges = (arguments[name] for name in _RANGES if isinstance(arguments.get(name), list))
+    pair = next((each for each in ranges if len(each) == 2), None)  # noqa: PLR2004 - the first and the last line
     if pair is not None and all(isinstance(each, int) for each in pair):
         return max(1, pair[0]), pair[1] if pair[1] >= 1 else MOST_LINES
-    first, last, count = _number(given, _FIRST), _number(given, _LAST), _number(given, _COUNT)
+    first, last, count = _number(arguments, _FIRST), _number(arguments, _LAST), _number(arguments, _COUNT)
     if first is None and last is None and count is None:
         return None
     begin = max(1, first or 1)
@@ -142,32 +129,35 @@ def _lines(given: object) -> Lines | None:
     return begin, MOST_LINES if last is None or last < begin else min(last, MOST_LINES)
 
 
-def _number(given: Mapping[str, object], names: Iterable[str]) -> int | None:
-    found = (given[name] for name in names if isinstance(given.get(name), int))
-    number = next(found, None)
+def _number(arguments: Mapping[str, object], names: Iterable[str]) -> int | None:
+    number = next((arguments[name] for name in names if isinstance(arguments.get(name), int)), None)
     return min(number, MOST_LINES) if isinstance(number, int) else None
 
 
-def _first_text(given: object, names: Iterable[str]) -> str:
-    return given if isinstance(given, str) else next(iter(_texts(given, names)), "")
+def _first_text(arguments: object, names: Iterable[str]) -> str:
+    return arguments if isinstance(arguments, str) else next(iter(_texts(arguments, names)), "")
 
 
-def _texts(given: object, names: Iterable[str]) -> list[str]:
-    """Returns the texts among the arguments of those names, and those in lists there, in the order of the names."""
-    if not isinstance(given, Mapping):
-        return [given] if isinstance(given, str) and given.strip() else []
-    found: list[str] = []
+def _texts(arguments: object, names: Iterable[str]) -> list[str]:
+    """Returns the texts under these names, and in lists there, in the order of the names."""
+    if not isinstance(arguments, Mapping):
+        return [arguments] if isinstance(arguments, str) and arguments.strip() else []
+    texts: list[str] = []
     for name in names:
-        value = given.get(name)
-        texts = value if isinstance(value, list) else [value]
-        found += [text for text in texts if isinstance(text, str) and text.strip()]
-    return found
+        value = arguments.get(name)
+        values = value if isinstance(value, list) else [value]
+        texts += [text for text in values if isinstance(text, str) and text.strip()]
+    return texts
 
 
-def _as_text(given: object) -> str:
-    if given is None:
+def _as_text(arguments: object) -> str:
+    if arguments is None:
         return ""
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, sort_keys=True, default=str)
+    return (
+        arguments
+        if isinstance(arguments, str)
+        else json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)
+    )
 
 
 def _short(text: str) -> str:

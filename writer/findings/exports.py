@@ -1,7 +1,6 @@
-"""What a source file offers to others: its exported names, interfaces and classes, as a parser sees them.
+"""Exports of a source file: its public names, interfaces and classes.
 
-The parser is tree-sitter, which makes something of broken and cut files as well; its grammars are packages of their
-own. Only what stands at the top of a file is looked at.
+The parser is tree-sitter, which also copes with broken and truncated files. Only the top level of a file is read.
 """
 
 import posixpath
@@ -19,46 +18,46 @@ import tree_sitter_typescript
 from tree_sitter import Language, Node, Parser
 
 PARSED_BYTES = 128 * 1024
-"""Of a file, from its beginning, that are looked at: some 50 ms."""
+"""Bytes at the beginning of a file that are parsed, in about 50 ms."""
 MOST_NAMES = 60
 LONGEST_NAME = 200
 
 Offers = Iterator[tuple[str, str]]
-"""Of each thing that is offered, what it is (names, interfaces or classes), and its name."""
+"""Pairs of a group ("names", "interfaces" or "classes") and an exported name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """What a file offers, each in the order of the file, at most MOST_NAMES in all."""
+    """Exports of a file, each group in the order of the file, together at most MOST_NAMES."""
 
     names: list[str] = field(default_factory=list)
     interfaces: list[str] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Returns what there is as JSON values."""
-        found = {"names": self.names, "interfaces": self.interfaces, "classes": self.classes}
-        return {kind: names for kind, names in found.items() if names}
+        """Returns the groups that are not empty, for JSON."""
+        groups = {"names": self.names, "interfaces": self.interfaces, "classes": self.classes}
+        return {kind: names for kind, names in groups.items() if names}
 
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """A language: where its grammar comes from, and who reads off what a file of it offers."""
+    """A language: its tree-sitter grammar, and the function that reads the exports off a syntax tree."""
 
     language: Callable[[], object]
     offers: Callable[[Node], Offers]
 
 
 def exports(path: str, text: str) -> Exports | None:
-    """Returns what the file offers; None of a file in no language that is known here."""
+    """Returns the exports of a file, or None if its suffix belongs to no supported language."""
     grammar = _GRAMMARS.get(posixpath.splitext(path)[1].lower())
     if grammar is None:
         return None
     tree = _parser(grammar.language).parse(text[:PARSED_BYTES].encode("utf-8", "replace"))
-    found = Exports()
+    result = Exports()
     for kind, name in islice(dict.fromkeys(grammar.offers(tree.root_node)), MOST_NAMES):
-        getattr(found, kind).append(name[:LONGEST_NAME])
-    return found
+        getattr(result, kind).append(name[:LONGEST_NAME])
+    return result
 
 
 @cache
@@ -66,16 +65,16 @@ def _parser(language: Callable[[], object]) -> Parser:
     return Parser(Language(language()))
 
 
-def _said(node: Node | None) -> str:
+def _text(node: Node | None) -> str:
     return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
 
 
 def _name(node: Node) -> str:
-    return _said(node.child_by_field_name("name"))
+    return _text(node.child_by_field_name("name"))
 
 
 def _top(root: Node) -> Iterator[Node]:
-    """Yields what stands at the top, and in broken places there."""
+    """Yields the top-level nodes of a file, those inside syntax errors included."""
     for node in root.named_children:
         if node.type == "ERROR":
             yield from node.named_children
@@ -88,21 +87,14 @@ def _python(root: Node) -> Offers:
         inner = node.child_by_field_name("definition") if node.type == "decorated_definition" else node
         if inner is None:
             continue
-        if inner.type == "class_definition":
-            found = "classes", _name(inner)
-        elif inner.type == "function_definition":
-            found = "names", _name(inner)
-        else:
-            found = "names", _assigned(inner)
-        if found[1] and not found[1].startswith("_"):
-            yield found
-
-
-def _assigned(node: Node) -> str:
-    """Returns the one name that a statement gives a value."""
-    first = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
-    left = first.child_by_field_name("left") if first is not None and first.type == "assignment" else None
-    return _said(left) if left is not None and left.type == "identifier" else ""
+        if inner.type in {"class_definition", "function_definition"}:
+            name = _name(inner)
+        else:  # an assignment to one name
+            first = inner.named_children[0] if inner.type == "expression_statement" and inner.named_children else None
+            left = first.child_by_field_name("left") if first is not None and first.type == "assignment" else None
+            name = _text(left) if left is not None and left.type == "identifier" else ""
+        if name and not name.startswith("_"):
+            yield "classes" if inner.type == "class_definition" else "names", name
 
 
 _SCRIPT_CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
@@ -118,7 +110,7 @@ _SCRIPT_NAMED = {
 
 
 def _script(root: Node) -> Offers:
-    """Yields what a JavaScript or TypeScript file exports, and its classes and interfaces besides."""
+    """Yields the exports of a JavaScript or TypeScript file, and all its classes and interfaces."""
     for node in _top(root):
         if node.type == "export_statement":
             yield from _exported(node)
@@ -136,7 +128,7 @@ def _exported(node: Node) -> Offers:
         yield "names", "default"
     for clause in node.named_children:
         for specifier in clause.named_children if clause.type == "export_clause" else ():
-            yield "names", _said(specifier.child_by_field_name("alias")) or _name(specifier)
+            yield "names", _text(specifier.child_by_field_name("alias")) or _name(specifier)
 
 
 def _declared(node: Node) -> Offers:
@@ -156,14 +148,14 @@ def _declared(node: Node) -> Offers:
 
 
 def _common(node: Node) -> Offers:
-    """Yields what ``module.exports`` and ``exports`` are given."""
+    """Yields the names that a statement assigns to ``module.exports`` or ``exports``."""
     first = node.named_children[0] if node.named_children else None
     if first is None or first.type != "assignment_expression":
         return
-    left, right = _said(first.child_by_field_name("left")), first.child_by_field_name("right")
+    left, right = _text(first.child_by_field_name("left")), first.child_by_field_name("right")
     if left == "module.exports" and right is not None and right.type == "object":
         for pair in right.named_children:
-            yield "names", _said(pair.child_by_field_name("key")) or _said(pair)
+            yield "names", _text(pair.child_by_field_name("key")) or _text(pair)
     elif left.startswith(("exports.", "module.exports.")):
         yield "names", left.rpartition(".")[2]
 
@@ -171,10 +163,14 @@ def _common(node: Node) -> Offers:
 def _go(root: Node) -> Offers:
     for node in _top(root):
         if node.type in {"function_declaration", "method_declaration"}:
-            found = [("names", _name(node))]
+            offers = [("names", _name(node))]
         else:
-            found = [_go_spec(spec) for spec in _specs(node)]
-        yield from (each for each in found if each[1][:1].isupper())
+            offers = []
+            for spec in _specs(node):
+                kind = spec.child_by_field_name("type") if spec.type == "type_spec" else None
+                groups = {"interface_type": "interfaces", "struct_type": "classes"}
+                offers.append((groups.get(kind.type, "names") if kind is not None else "names", _name(spec)))
+        yield from (offer for offer in offers if offer[1][:1].isupper())
 
 
 def _specs(node: Node) -> Iterator[Node]:
@@ -183,15 +179,6 @@ def _specs(node: Node) -> Iterator[Node]:
             yield child
         elif child.type == "var_spec_list":
             yield from _specs(child)
-
-
-def _go_spec(spec: Node) -> tuple[str, str]:
-    kind = spec.child_by_field_name("type")
-    if spec.type == "type_spec" and kind is not None:
-        if kind.type == "interface_type":
-            return "interfaces", _name(spec)
-        return ("classes" if kind.type == "struct_type" else "names"), _name(spec)
-    return "names", _name(spec)
 
 
 _RUST = {
@@ -235,13 +222,9 @@ def _java(root: Node) -> Offers:
         body = node.child_by_field_name("body")
         of_interface = node.type == "interface_declaration"
         for member in body.named_children if body is not None else ():
-            if member.type == "method_declaration" and (of_interface or "public" in _modifiers(member)):
+            modifiers = next((child for child in member.named_children if child.type == "modifiers"), None)
+            if member.type == "method_declaration" and (of_interface or "public" in _text(modifiers).split()):
                 yield "names", _name(member)
-
-
-def _modifiers(node: Node) -> list[str]:
-    found = next((child for child in node.named_children if child.type == "modifiers"), None)
-    return _said(found).split()
 
 
 _SCRIPT = _Grammar(tree_sitter_javascript.language, _script)
@@ -256,4 +239,4 @@ _GRAMMARS = {
     ".rs": _Grammar(tree_sitter_rust.language, _rust),
     ".java": _Grammar(tree_sitter_java.language, _java),
 }
-"""By the end of a file's name."""
+"""Grammars by the suffix of a file's name."""

@@ -1,4 +1,4 @@
-"""What a finished step found out: of a file what it offers, of a search how much there is, of an answer its answer."""
+"""Extraction of findings from a finished step: a file's exports, a search's number of matches, an answer's text."""
 
 import hashlib
 import json
@@ -18,19 +18,19 @@ from writer.findings.calls import aspects_of
 from writer.findings.exports import exports
 
 FACT_CHARS = 200
-"""Of whatever is none of the known kinds, that are kept."""
+"""Characters of an output that are kept if it is no file, search or answer."""
 ANSWER_CHARS = 2_000
 SAMPLES = 5
 LOOKED_AT = 200_000
-"""Characters of a search's output that are looked at for paths."""
+"""Characters of a search's output that are searched for paths."""
 MOST_PARTS = 20
-"""Findings of one step, at most; one that changes more may have changed anything."""
+"""Maximum findings of one step; a step with more counts as one that may have changed any file."""
 _ONE_LINE = 300
 _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?:\t|→|: ?| ?\| ?)(.*)")
 _PATH_LINE = re2.compile(
     r"(?:\./)?((?:[\w@.+~-]*/)*[\w@.+~-]+)[:-]\d+(?:[:-]|$)|((?:[\w@.+~-]*/)*[\w@.+~-]*\.?[\w@+~-]+/?)$"
 )
-"""A line that begins with a path and the number of a line in it, or is a path."""
+"""Lines that begin with a path and a line number, or that are a path."""
 _NAMED_PATH = ("path", "file", "file_path", "filename", "uri", "name")
 _LISTS = ("matches", "results", "files", "items", "hits", "documents", "paths", "content", "data")
 _COUNTS = ("count", "total", "num_matches", "total_matches", "totalMatches", "numFiles", "num_results", "total_count")
@@ -41,17 +41,17 @@ _NOTHING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A finding: what a call was about, and what came of it.
+class Finding:
+    """A finding: one aspect of a call, and a summary of the output.
 
     Attributes:
-        tool: whose call it was.
-        fact: in words.
-        success: whether the call did what it was for.
-        content_hash: of a file, sha256 of its text in hex.
-        last_line: of a file, that was read.
-        details: what else was read off, as JSON.
-        redacted: whether what the call answered was kept without its secrets, and so is not what it answered.
+        tool: the tool that was called.
+        fact: the summary, in words.
+        success: whether the call succeeded.
+        content_hash: sha256 of a file's text in hex; empty for other findings.
+        last_line: last line of a file that was read.
+        details: further values for the stored finding, as JSON.
+        redacted: whether secrets were removed from the output, so that it cannot be returned as the call's output.
     """
 
     tool: str
@@ -65,42 +65,51 @@ class Found:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """All of it that is words, as JSON."""
+        """Returns the texts of the finding as JSON; the part of its row that is encrypted."""
         aspect = self.aspect
-        said: dict[str, Any] = {"tool": self.tool, "query": aspect.query, "fact": self.fact, **self.details}
+        texts: dict[str, Any] = {"tool": self.tool, "query": aspect.query, "fact": self.fact, **self.details}
         if aspect.path:
-            said["path"] = aspect.path
+            texts["path"] = aspect.path
         if aspect.lines is not None:
-            said["lines"] = [aspect.lines[0], None if aspect.lines[1] == MOST_LINES else aspect.lines[1]]
+            texts["lines"] = [aspect.lines[0], None if aspect.lines[1] == MOST_LINES else aspect.lines[1]]
         if self.redacted:
-            said["redacted"] = True
+            texts["redacted"] = True
         elif self.content_hash:
-            said["hash"] = self.content_hash
-        return said
+            texts["hash"] = self.content_hash
+        return texts
 
 
-def extract(trace: Mapping[str, Any], kinds: Mapping[str, str], *, redacted: bool = False) -> list[Found]:
-    """Returns the findings of a step, at least one, in the order in which its call did things.
+def extract(trace: Mapping[str, Any], kinds: Mapping[str, str], *, redacted: bool = False) -> list[Finding]:
+    """Returns the findings of a step, at least one, in the order of its effects.
 
     Args:
         trace: the tool trace, without secrets.
-        kinds: what the profile says of its tools.
-        redacted: whether secrets were taken out of its output.
+        kinds: kinds of tools that the profile sets, by their names.
+        redacted: whether secrets were removed from the output.
 
     Raises:
-        PathTooLong: a path that it reads, searches or changes is none.
+        PathTooLong: a path that the call reads, searches or changes is too long.
     """
     aspects = aspects_of(trace["tool"], trace["input"], kinds)
     if len(aspects) > MOST_PARTS:
         aspects = [changing("", query=aspects[-1].query, shows=True)]
     output = trace["output"]
-    answered = _Answered(trace["tool"], output, _text_of(output), failed_by_status(trace["status"]), redacted)
-    return [_found(each, answered) for each in aspects]
+    text = "" if output is None else output
+    if not isinstance(text, str):
+        text = json.dumps(output, ensure_ascii=False, default=str)
+    answer = _ToolAnswer(trace["tool"], output, text, failed_by_status(trace["status"]), redacted)
+    return [_finding(each, answer) for each in aspects]
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
-    """What a tool answered, as it is and as a text; whether its status says that it failed; whether it was redacted."""
+class _ToolAnswer:
+    """The output of a call.
+
+    Attributes:
+        text: the output as a text.
+        failed: whether the status of the call says that it failed.
+        redacted: whether secrets were removed from the output.
+    """
 
     tool: str
     output: object
@@ -108,86 +117,77 @@ class _Answered:
     failed: bool
     redacted: bool
 
-    def found(self, aspect: Aspect, fact: str, **more: Any) -> Found:
+    def finding(self, aspect: Aspect, fact: str, **more: Any) -> Finding:
         """Returns a finding of this call."""
-        return Found(self.tool, aspect, fact, redacted=self.redacted, **{"success": not self.failed, **more})
+        return Finding(self.tool, aspect, fact, redacted=self.redacted, **{"success": not self.failed, **more})
+
+    def text_under(self, names: Sequence[str]) -> str:
+        """Returns the first text that the output has under one of the names, or else the whole output."""
+        output = self.output
+        if not isinstance(output, Mapping):
+            return self.text
+        return next((output[name] for name in names if isinstance(output.get(name), str)), self.text)
 
 
-def _found(aspect: Aspect, answered: _Answered) -> Found:
-    text = answered.text
+def _finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
     if not aspect.shows:
-        return answered.found(aspect, f"changed {aspect.path}" if aspect.path else "may have changed files")
-    if aspect.kind == "write":
-        return answered.found(aspect, _beginning(text))
-    if answered.failed or _is_error(aspect, answered.output, text):
-        return answered.found(aspect, _beginning(text) or "an error", success=False)
+        return answer.finding(aspect, f"changed {aspect.path}" if aspect.path else "may have changed files")
+    fact = _beginning(answer.text)
+    if aspect.kind != "write" and (answer.failed or _is_error(aspect, answer.output, answer.text)):
+        return answer.finding(aspect, fact or "an error", success=False)
     if aspect.kind == "read":
-        return _of_file(aspect, answered)
+        return _file_finding(aspect, answer)
     if aspect.kind == "search":
-        return _of_search(aspect, answered)
-    return answered.found(aspect, _answer(answered) if aspect.kind == "answer" else _beginning(text))
+        return _search_finding(aspect, answer)
+    if aspect.kind == "answer":
+        fact = answer.text_under(_ANSWERS).strip()
+        fact = fact if len(fact) <= ANSWER_CHARS else f"{fact[: ANSWER_CHARS - 1]}…"
+    return answer.finding(aspect, fact)
 
 
 def _is_error(aspect: Aspect, output: object, text: str) -> bool:
-    """Returns whether the output says that the call failed: of a file or a search, if that is all that it says."""
+    """Returns whether the output reports an error; of a file or a search only if it is one short line."""
     short = len(text) <= _ONE_LINE and "\n" not in text.strip()
     if aspect.kind == "search" and _NOTHING.match(text.strip()):
         return False
     return (short or aspect.kind not in {"read", "search"}) and error_in(output) is not None
 
 
-def _of_file(aspect: Aspect, answered: _Answered) -> Found:
-    text, first = _without_numbers(_content_of(answered))
+def _file_finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
+    text, first = _without_numbers(answer.text_under(("content", "text", "data", "output")))
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
     begins = aspect.lines[0] if aspect.lines else first
     last = aspect.lines[1] if aspect.lines else begins + lines - 1
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if "\x00" in text[:8_192]:
-        return answered.found(aspect, f"binary, {len(text):,} characters", content_hash=digest, last_line=last)
-    offered = exports(aspect.path, text)
-    details = {"line_count": lines, **(offered.as_dict() if offered else {})}
-    said = _offers(offered.as_dict()) if offered else ""
-    fact = f"{lines:,} line{'s' * (lines != 1)}{said}" if text.strip() else "empty"
-    return answered.found(aspect, fact, content_hash=digest, last_line=last, details=details)
-
-
-def _offers(offered: Mapping[str, Sequence[str]]) -> str:
-    parts = [f"{kind} {', '.join(names)}" for kind, names in offered.items()]
-    return f"; {'; '.join(parts)}" if parts else ""
-
-
-def _content_of(answered: _Answered) -> str:
-    """Returns the text of a file in an answer that may say more than that."""
-    return _said(answered, ("content", "text", "data", "output"))
-
-
-def _said(answered: _Answered, names: Sequence[str]) -> str:
-    """Returns the first text that the output has under one of the names, or else all of it."""
-    output = answered.output
-    if not isinstance(output, Mapping):
-        return answered.text
-    return next((output[name] for name in names if isinstance(output.get(name), str)), answered.text)
+        return answer.finding(aspect, f"binary, {len(text):,} characters", content_hash=digest, last_line=last)
+    offers = exports(aspect.path, text)
+    groups = offers.as_dict() if offers else {}
+    summary = "".join(f"; {kind} {', '.join(names)}" for kind, names in groups.items())
+    fact = f"{lines:,} line{'s' * (lines != 1)}{summary}" if text.strip() else "empty"
+    details = {"line_count": lines, **groups}
+    return answer.finding(aspect, fact, content_hash=digest, last_line=last, details=details)
 
 
 def _without_numbers(text: str) -> tuple[str, int]:
-    """Returns the text without the numbers that a tool put before its lines, and the first of them, or else 1.
+    """Returns the text of a file without line numbers that the tool added, and the first of these numbers, or 1.
 
-    Its last line ends as lines of files do, which such a tool does not show.
+    Such a tool does not show whether the last line ends with a line break; one is added.
     """
     head = [line for line in text[:4_000].split("\n")[:4] if line]
-    found = [_NUMBERED.fullmatch(line) for line in head[: max(1, len(head) - 1)]]
-    if not found or not all(found):
+    rows = [_NUMBERED.fullmatch(line) for line in head[: max(1, len(head) - 1)]]
+    if not rows or not all(rows):
         return text, 1
-    first = int(found[0][1])  # type: ignore[index]
-    if [int(each[1]) for each in found if each] != list(range(first, first + len(found))):
+    first = int(rows[0][1])  # type: ignore[index]
+    if [int(row[1]) for row in rows if row] != list(range(first, first + len(rows))):
         return text, 1
     lines = [(match[2] if (match := _NUMBERED.fullmatch(line)) else line) for line in text.split("\n")]
     plain = "\n".join(lines)
     return plain if plain.endswith("\n") else f"{plain}\n", first
 
 
-def _of_search(aspect: Aspect, answered: _Answered) -> Found:
-    output, text = answered.output, answered.text
+def _search_finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
+    output, text = answer.output, answer.text
     items = _items(output)
     if items is None:
         lines = [line.strip() for line in text[:LOOKED_AT].splitlines() if line.strip()]
@@ -196,20 +196,16 @@ def _of_search(aspect: Aspect, answered: _Answered) -> Found:
         if len(text) > LOOKED_AT:
             count += text.count("\n", LOOKED_AT)
     else:
-        count, paths = _counted(output, items), _paths(_item_paths(items))
-    samples = _first(paths)
-    fact = f"{count:,} match{'es' * (count != 1)}" + (f": {', '.join(samples)}" if samples else "")
-    return answered.found(aspect, fact, details={"count": count, "samples": samples})
-
-
-def _first(paths: Iterator[str]) -> list[str]:
-    """Returns the first SAMPLES different paths."""
-    found: dict[str, None] = {}
+        fields = output if isinstance(output, Mapping) else {}
+        count = int(next((fields[name] for name in _COUNTS if isinstance(fields.get(name), int)), len(items)))
+        paths = _paths(_item_paths(items))
+    samples: dict[str, None] = {}
     for path in paths:
-        found[path] = None
-        if len(found) == SAMPLES:
+        samples[path] = None
+        if len(samples) == SAMPLES:
             break
-    return list(found)
+    fact = f"{count:,} match{'es' * (count != 1)}" + (f": {', '.join(samples)}" if samples else "")
+    return answer.finding(aspect, fact, details={"count": count, "samples": list(samples)})
 
 
 def _items(output: object) -> list[Any] | None:
@@ -225,13 +221,6 @@ def _items(output: object) -> list[Any] | None:
     return None
 
 
-def _counted(output: object, items: Sequence[Any]) -> int:
-    if isinstance(output, Mapping):
-        told = (output[name] for name in _COUNTS if isinstance(output.get(name), int))
-        return int(next(told, len(items)))
-    return len(items)
-
-
 def _item_paths(items: Sequence[Any]) -> Iterator[str]:
     for item in items:
         if isinstance(item, str):
@@ -242,19 +231,8 @@ def _item_paths(items: Sequence[Any]) -> Iterator[str]:
 
 def _paths(lines: Sequence[str] | Iterator[str]) -> Iterator[str]:
     for line in lines:
-        if (found := _PATH_LINE.match(line[:500])) and (path := found[1] or found[2]):
+        if (match := _PATH_LINE.match(line[:500])) and (path := match[1] or match[2]):
             yield path[:FACT_CHARS]
-
-
-def _answer(answered: _Answered) -> str:
-    shown = _said(answered, _ANSWERS).strip()
-    return shown if len(shown) <= ANSWER_CHARS else f"{shown[: ANSWER_CHARS - 1]}…"
-
-
-def _text_of(output: object) -> str:
-    if output is None:
-        return ""
-    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
 
 
 def _beginning(text: str) -> str:

@@ -1,8 +1,8 @@
-"""Does a run know already what a call would find out? Nothing is told as known that may be stale."""
+"""Lookup of a planned call among the findings of a run; a finding that may be stale never counts as known."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,14 +21,14 @@ from writer.privacy.words import Words
 
 
 @dataclass(frozen=True, slots=True)
-class CallAsked:
+class PlannedCall:
     """A call that an agent is about to make.
 
     Attributes:
         query: the tool's input, or the path, pattern, question or command line in it.
-        content_hash: sha256 in hex of what the file says now; None: not known.
-        across_runs: whether earlier runs of the agent are asked as well.
-        content_chars: of the earlier output, at most.
+        content_hash: sha256 in hex of the file's current content; None if it is unknown.
+        across_runs: whether earlier runs of the agent are searched as well.
+        content_chars: maximum characters of the earlier output that are returned.
     """
 
     tool: str
@@ -39,8 +39,8 @@ class CallAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingTold:
-    """A finding, opened, and where it stands: a step of a run, or of the case that this became."""
+class KnownFinding:
+    """A decrypted finding, and the step of the run, or of the case that the run became, to which it belongs."""
 
     run_id: UUID
     step: int
@@ -48,42 +48,44 @@ class FindingTold:
     kind: FindingKind
     success: bool
     created_at: datetime
-    said: Mapping[str, Any]
+    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether it is known, and what was found.
+    """The result of a lookup.
 
     Attributes:
-        similarity: of the queries, 0 to 1.
-        age_steps: how many steps ago it was found; None of another run.
-        content: what the call answered then, or its beginning; None where it is not known, or is in the run's case.
-        cut: whether the content is not all of it.
+        why: "known", or the reason why the call must be made.
+        similarity: similarity of the two queries, 0 to 1.
+        age_steps: number of steps since the finding; None for a finding of another run.
+        finding: the nearest finding; None without one.
+        content: the earlier output, or its beginning; None if the call is not known or the output is no longer stored.
+        cut: whether `content` is only a beginning.
     """
 
     why: Knowledge
     similarity: float = 0.0
     age_steps: int | None = None
-    finding: FindingTold | None = None
+    finding: KnownFinding | None = None
     content: str | None = None
     cut: bool = False
 
     @property
     def known(self) -> bool:
-        """Whether the call need not be made."""
+        """Returns whether the call need not be made."""
         return self.why == "known"
 
 
 UNKNOWN = Answer("unknown")
 
 
-async def is_known(database: Database, keyring: Keyring, author: Author, run_id: UUID, call: CallAsked) -> Answer:
-    """Returns whether the run, or an earlier one of its agent, knows what the call would find out.
+async def is_known(database: Database, keyring: Keyring, author: Author, run_id: UUID, call: PlannedCall) -> Answer:
+    """Returns the finding of the run, or of an earlier run of its agent, that answers a planned call.
 
     Raises:
         NotFound: the user has no such run.
-        PathTooLong: what is asked for is no path.
+        PathTooLong: the path of the call is too long.
         SealBroken: a finding was changed in the database.
         UserErased, DatabaseUnavailable: see ``Database.as_user``.
     """
@@ -96,7 +98,7 @@ async def is_known(database: Database, keyring: Keyring, author: Author, run_id:
     looking = _Looking(Words(author.user_sub, key), run_id, call)
     async with database.fast(author.user_sub, author.authorised_at) as fast:
         row = await looking.in_this_run(fast, {})
-        if row.key_id != key.key_id:  # the user began anew since this process remembered the key
+        if row.key_id != key.key_id:  # the user began again since this process cached the key
             keyring.forget(author.user_sub)
         elif call.tool in (kinds := _kinds(row)):
             row = await looking.in_this_run(fast, kinds)
@@ -112,11 +114,11 @@ def _kinds(row: RunAsked) -> Mapping[str, str]:
     return kinds
 
 
-def parameters(words: Words, run_id: UUID, call: CallAsked, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the parameters of the statements that look a call up, but for the user.
+def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the parameters of the lookup's statements, without the user.
 
     Raises:
-        PathTooLong: what is asked for is no path.
+        PathTooLong: the path of the call is too long.
     """
     aspect = _aspect(call, kinds)
     folder = words.number_of("place", SHELL_FOLDER)
@@ -134,44 +136,44 @@ def parameters(words: Words, run_id: UUID, call: CallAsked, kinds: Mapping[str, 
     }
 
 
-def _aspect(call: CallAsked, kinds: Mapping[str, str]) -> Aspect | None:
-    """Returns what the call would show; None of one that changes something, or is about several things."""
+def _aspect(call: PlannedCall, kinds: Mapping[str, str]) -> Aspect | None:
+    """Returns the aspect that the call's output would belong to; None if the call changes files or has several."""
     shown = [each for each in aspects_of(call.tool, call.query, kinds) if each.shows and each.repeatable]
     return shown[0] if len(shown) == 1 and shown[0].kind != "write" else None
 
 
 @dataclass(slots=True)
 class _Looking:
-    """Looks one call up."""
+    """The lookup of one call."""
 
     words: Words
     run_id: UUID
-    call: CallAsked
+    call: PlannedCall
 
     def _parameters(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         return parameters(self.words, self.run_id, self.call, kinds)
 
     async def in_this_run(self, connection: FastConnection, kinds: Mapping[str, str]) -> RunAsked:
-        """Returns the run with its best finding."""
+        """Returns the run with its nearest finding."""
         rows = await connection.all(IN_THIS_RUN, self._parameters(kinds))
         if not rows:
             raise NotFound("no such run")
         return rows[0]
 
     async def in_earlier_runs(self, connection: FastConnection, kinds: Mapping[str, str]) -> Answer | None:
-        """Returns what the agent's earlier runs have to say; None: nothing."""
+        """Returns the answer of the agent's earlier runs; None without a finding."""
         rows = await connection.all(IN_EARLIER_RUNS, self._parameters(kinds))
         if not rows:
             return None
         row = rows[0]
         holds = row.same_content if row.kind == "read" else row.kind == "answer" and row.similarity == 1
-        return self._told(row, "known" if holds else "earlier" if row.similarity == 1 else "similar", None)
+        return self._opened(row, "known" if holds else "earlier" if row.similarity == 1 else "similar", None)
 
     def answer(self, row: RunAsked) -> Answer:
-        """Returns what the run has to say."""
+        """Returns the answer of the run itself."""
         if row.found_run_id is None:
             return UNKNOWN
-        return self._told(row, self._why(row), row.last_step - row.step)
+        return self._opened(row, self._why(row), row.last_step - row.step)
 
     def _why(self, row: RunAsked) -> Knowledge:
         if row.similarity < 1:
@@ -184,20 +186,17 @@ class _Looking:
             return "known" if row.same_content else "another_hash"
         return "in_doubt" if row.in_doubt else "known"
 
-    def _told(self, row: RunAsked, why: Knowledge, age: int | None) -> Answer:
+    def _opened(self, row: RunAsked, why: Knowledge, age: int | None) -> Answer:
         assert row.found_run_id is not None  # noqa: S101 - for the type checker
-        said = self.words.open_finding(row.found_run_id, row.step, row.part, row.payload)
-        if said.get("redacted") and why in {"known", "another_hash"}:
-            why = "redacted"  # what was kept is not what the call would answer
-        finding = FindingTold(
-            row.found_run_id, row.step, row.found_case_id, row.kind, row.success, row.created_at, said
-        )
-        content, cut = self._content(row) if why == "known" else (None, False)
-        return Answer(why, round(row.similarity, 3), age, finding, content, cut)
-
-    def _content(self, row: RunAsked) -> tuple[str | None, bool]:
-        if row.content is None or row.found_run_id is None:
-            return None, False
+        payload = self.words.open_finding(row.found_run_id, row.step, row.part, row.payload)
+        if payload.get("redacted") and why in {"known", "another_hash"}:
+            why = "redacted"  # the stored output is not the output of the call
+        place = row.found_run_id, row.step, row.found_case_id
+        finding = KnownFinding(*place, row.kind, row.success, row.created_at, payload)
+        answer = Answer(why, round(row.similarity, 3), age, finding)
+        if why != "known" or row.content is None:
+            return answer
         output = self.words.open_step(row.found_run_id, row.step, row.content)["output"]
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-        return text[: self.call.content_chars], len(text) > self.call.content_chars
+        most = self.call.content_chars
+        return replace(answer, content=text[:most], cut=len(text) > most)

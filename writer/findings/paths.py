@@ -1,7 +1,7 @@
-"""Paths of files as different tools write them, and whether two may be the same place.
+"""Paths as different tools write them, and the comparison of two paths that may be the same place.
 
-One tool names a file from the root of the disk, another from the folder it happens to be in, which nobody told us. So
-two paths may be one place, or one of them inside the other, wherever the end of one fits the beginning of the other.
+One tool names a file from the root of the disk, another from its current folder, which is unknown. So two paths may be
+the same place, or one inside the other, wherever the end of one matches the beginning of the other.
 """
 
 import posixpath
@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from writer.errors import PathTooLong
 
 LONGEST_PATH = 4_096
-"""Characters, as of Linux; what is longer names no file."""
+"""Maximum characters of a path, as in Linux."""
 DEEPEST = 16
-"""Folders of a path that are told apart; of a deeper one it is not known where it is."""
+"""Maximum folders of a path that is compared; a deeper path may be anywhere."""
 _SPREADS = re.compile(r"[*?\[\]{}$`~\\'\"]")
-"""Signs by which a shell makes another path, or several, of one, and quotes within."""
+"""Signs that a shell expands to other paths, and quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a path may lead, as texts to be compared: two places touch if keys of one are marks of the other.
+    """The places that a path may name, as texts: two places may touch if a key of one is a mark of the other.
 
-    Without keys it may be anywhere.
+    A place without keys may be anywhere.
     """
 
     keys: frozenset[str] = frozenset()
     marks: frozenset[str] = frozenset()
 
     def __or__(self, other: "Place") -> "Place":
-        """Returns where either is."""
+        """Returns the union of both places."""
         return Place(self.keys | other.keys, self.marks | other.marks)
 
 
@@ -37,25 +37,25 @@ ANYWHERE = Place()
 
 
 def tidy(path: str, folder: str = "") -> str:
-    """Returns the path in its shortest form, from that folder on; an empty one stands for the folder of the run.
+    """Returns the path, joined to the folder, in its shortest form; an empty path is the folder of the run.
 
     Raises:
-        PathTooLong: it is no path.
+        PathTooLong: the path has more than LONGEST_PATH characters.
     """
     if len(path) > LONGEST_PATH:
         raise PathTooLong(f"a path of {len(path):,} characters: {LONGEST_PATH:,} are the most")
     plain = path.strip().removeprefix("file://").replace("\\", "/")
-    found = posixpath.normpath(posixpath.join(folder, plain)) if plain or folder else ""
-    return "" if found == "." else found.replace("//", "/")
+    normal = posixpath.normpath(posixpath.join(folder, plain)) if plain or folder else ""
+    return "" if normal == "." else normal.replace("//", "/")
 
 
 def is_plain(path: str) -> bool:
-    """Returns whether a path in a command line names one place, by its own words."""
+    """Returns whether a path in a command line names one place without expansion by the shell."""
     return not _SPREADS.search(path) and not path.startswith("..")
 
 
 def place_of(path: str) -> Place:
-    """Returns where a tidy path may lead."""
+    """Returns the place of a tidy path; ANYWHERE if it is empty, too deep, or begins with ".."."""
     parts = path.strip("/").split("/")
     if not path.strip("/") or path.startswith("..") or len(parts) > DEEPEST:
         return ANYWHERE

@@ -1,6 +1,6 @@
-"""What the programs of a command line do to files: those that only show them, and those that change some.
+"""Effects of programs on files: programs that only read them, and programs that change some.
 
-Of a program that is not here nobody knows what it changes.
+A program that is not listed here may change any file.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 import re2
 
 READERS = frozenset("bat cat less more nl".split())
-"""Programs that show all of a file."""
+"""Programs that print a whole file."""
 SEARCHERS = frozenset("ack ag egrep fd fdfind fgrep find grep ls rg tree".split())
 _SHOWS_FILES = frozenset(
     """
@@ -20,18 +20,18 @@ _SHOWS_FILES = frozenset(
     git ruff go tsc awk cloc xargs
     """.split()
 )
-"""Programs that show what files say, and change none unless a flag says so."""
+"""Programs that read files, and change some only with certain flags."""
 _SHOWS_THE_MACHINE = frozenset(
     """
     : alias clear date df dig du echo env export false free groups hash host hostname id ifconfig lsof man nproc
     nslookup ping printenv printf ps pwd set sleep true type ulimit umask uname unset uptime w which who whoami
     """.split()
 )
-"""Programs that change no file, and may say something else each time."""
+"""Programs that change no file, with an output that may differ each time."""
 SILENT = frozenset(": [ alias export false hash set sleep test true ulimit umask unset".split())
-"""Those of them that say nothing."""
+"""Programs without output."""
 _CHANGES = frozenset("chmod chown cp install ln mkdir mv rm rmdir tee touch truncate unlink".split())
-"""Programs that change the files and folders that they are given."""
+"""Programs that change the files and folders among their operands."""
 _GIT = frozenset(
     """
     blame cat-file describe diff diff-tree grep log ls-files ls-tree merge-base rev-list rev-parse shortlog show
@@ -61,11 +61,11 @@ _EXECUTED = re.compile(r"-(?:exec|execdir)")
 
 
 def shows(program: str, rest: Sequence[str]) -> bool:
-    """Returns whether the program, with these words behind it, changes no file."""
+    """Returns whether a program with these words behind it changes no file."""
     if program not in _SHOWS_FILES | _SHOWS_THE_MACHINE:
         return False
     if any(word.startswith("$") for word in rest) and program in {"find", "sort", *_ACTING, *_NEEDS}:
-        return False  # it may stand for a flag
+        return False  # the variable may hold a flag
     if program == "find" and any(map(_EXECUTED.fullmatch, rest)):
         return _executes_what_shows(rest)
     acting = [_ACTING_FLAGS, *([_ACTING[program]] if program in _ACTING else [])]
@@ -75,25 +75,25 @@ def shows(program: str, rest: Sequence[str]) -> bool:
 
 
 def is_steady(program: str) -> bool:
-    """Returns whether what a program shows is the same as long as no file is changed."""
+    """Returns whether the output of a program stays the same as long as no file changes."""
     return program in _SHOWS_FILES
 
 
 def changed_by(program: str, rest: Sequence[str]) -> list[str] | None:
-    """Returns the paths that a program changes; None of one that may change others as well."""
-    given = operands(rest)
+    """Returns the paths that a program changes; None if it may change others as well."""
+    paths = operands(rest)
     if program == "sed" and any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", word) for word in rest):
         scripted = any(word in {"-e", "-f", "--expression", "--file"} for word in rest)
-        return None if scripted or len(given) < 2 else given[1:]  # noqa: PLR2004 - a script, and files
+        return None if scripted or len(paths) < 2 else paths[1:]  # noqa: PLR2004 - a script, and files
     if program not in _CHANGES or any(word.startswith(("-t", "--target")) for word in rest):
         return None
     if program in {"cp", "ln", "install"}:
-        return given[-1:]
-    return given[1:] if program in {"chmod", "chown"} else given
+        return paths[-1:]
+    return paths[1:] if program in {"chmod", "chown"} else paths
 
 
 def operands(rest: Sequence[str]) -> list[str]:
-    """Returns the words that are no flags."""
+    """Returns the words that are not flags, and all words behind "--"."""
     if "--" in rest:
         at = list(rest).index("--")
         return [*operands(rest[:at]), *rest[at + 1 :]]
@@ -109,7 +109,7 @@ def _executes_what_shows(rest: Sequence[str]) -> bool:
 
 
 def _passes_on(rest: Sequence[str]) -> bool:
-    """Returns whether ``xargs`` runs a program that changes nothing."""
+    """Returns whether ``xargs`` runs a program that changes no file."""
     words = list(rest)
     while words and (words[0].startswith("-") or words[0].isdigit() or words[0] == "{}"):
         words.pop(0)
@@ -121,7 +121,7 @@ def _has_subcommand(*known: str) -> Callable[[Sequence[str]], bool]:
 
 
 def _writes_no_second(rest: Sequence[str]) -> bool:
-    """Returns whether a program that writes to the second file that it is given is given one."""
+    """Returns whether a program that would write to its second operand has at most one."""
     return len(operands(rest)) <= 1
 
 
@@ -134,4 +134,4 @@ _NEEDS: dict[str, Callable[[Sequence[str]], bool]] = {
     "uniq": _writes_no_second,
     "xxd": _writes_no_second,
 }
-"""What must be true of the words behind a program, for it to change no file."""
+"""Conditions on the words behind a program under which it changes no file."""

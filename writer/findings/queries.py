@@ -1,8 +1,8 @@
-"""When two queries ask for the same: questions by what they say, patterns and code by every sign.
+"""Comparison of queries: questions by their words, patterns and code character by character.
 
-A wrong "known" costs an agent more than a search that it makes twice. So questions are the same if the same words are
-left once their endings, their order and the words that say nothing are taken away; where a word tells a direction, in
-the same order. Nothing is guessed from words that are merely near: "enable" and "disable" are.
+A wrong "known" costs an agent more than a repeated search. So two questions are the same if they have the same words
+without endings, order and empty words; with a word for a direction ("before"), in the same order as well. Words with
+similar meanings never count as the same, because "enable" and "disable" are similar too.
 """
 
 import re
@@ -12,13 +12,13 @@ from functools import lru_cache
 import snowballstemmer
 
 MOST_CHARS = 4_000
-"""Of a query, that are looked at for its words."""
+"""Longest query that is compared by its words; a longer one is compared exactly."""
 MOST_TERMS = 60
 LONGEST_WORD = 200
 _CODE = re.compile(r"[\\^$|*\[\]{}<>=;]|\.\*|\(\?|^\W+$")
-"""What only a pattern or a piece of code has."""
+"""Signs that occur only in patterns and code."""
 _NAME = re.compile(r"[\w./:#@+-]*(?:[_/:#@+]|\d|\w[.-]\w|[a-z][A-Z])[\w./:#@+-]*")
-"""A word that names something: a path, an identifier, a version, a number."""
+"""Words that are names: paths, identifiers, versions, numbers."""
 _QUOTES = ".,?!\"'`()\u2026\u201c\u201d\u2018"
 _WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
 _EMPTY = frozenset(
@@ -27,68 +27,68 @@ _EMPTY = frozenset(
     please that the their them there these they this those us was we were what will with would you your
     """.split()
 )
-"""Words without which a question asks for the same."""
+"""Words that do not change the meaning of a question."""
 _DIRECTIONS = frozenset(
     """
     after as before between by from inside into onto outside over than through to under until versus vs
     """.split()
 )
 _IDLE_TO = frozenset("how where need want used able have going".split())
-"""Words after which "to" tells no direction."""
+"""Words behind which "to" is no direction."""
 _NOT = {"cannot", "cant", "dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "wont", "without", "no", "never", "nor"}
 _REQUEST = re.compile(
     r"(?i)^(?:please |(?:can|could|would) you (?:please )?|i (?:want|need|would like) to (?:know )?)*"
     r"(?:(?:find|find out|show|tell|give|explain|describe|look up|look for|search for|get|list|check)(?: me| us)?"
     r" (?=(?:the|a|an|any|where|how|what|which|who|when|why|whether) ))?"
 )
-"""How a query begins that is put as a request."""
+"""Opening phrases of a request."""
 _STEMMER = snowballstemmer.stemmer("english")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, so that it can be compared.
+class QueryKey:
+    """The form of a query for comparison.
 
     Attributes:
-        key: equal for queries that ask for the same.
-        terms: the words of one that asks in words; how many two have in common says how near they are.
+        key: a text that is equal for queries with the same meaning.
+        terms: the words of a question; similarity is the share of common words. Empty for patterns.
     """
 
     key: str
     terms: frozenset[str] = frozenset()
 
 
-def asked_in_words(text: str) -> Asked:
-    """Returns what a query asks for; a pattern, or a piece of code, asks for itself."""
-    said = " ".join(text[:MOST_CHARS].replace("\u2019", "'").split())
-    if len(text) > MOST_CHARS or _CODE.search(said):
-        return exactly(text)
-    words = _content(_REQUEST.sub("", said))
+def question_key(text: str) -> QueryKey:
+    """Returns the key of a question by its words; of a pattern, code or a single word, the exact key."""
+    line = " ".join(text[:MOST_CHARS].replace("\u2019", "'").split())
+    if len(text) > MOST_CHARS or _CODE.search(line):
+        return exact_key(text)
+    words = _content(_REQUEST.sub("", line))
     if len(words) < 2 or not any(_WORD.fullmatch(word) for word in words):  # noqa: PLR2004 - one word is a keyword
-        return exactly(text)
+        return exact_key(text)
     directed = any(word in _DIRECTIONS for word in words)
     terms = frozenset(words[:MOST_TERMS])
-    return Asked(f"words {' '.join(words if directed else sorted(set(words)))}", terms)
+    return QueryKey(f"words {' '.join(words if directed else sorted(set(words)))}", terms)
 
 
-def exactly(text: str) -> Asked:
-    """Returns what a pattern asks for: itself, but for blanks around it."""
-    return Asked(f"exactly {text.strip()}")
+def exact_key(text: str) -> QueryKey:
+    """Returns the key of a pattern: its text without blanks around it."""
+    return QueryKey(f"exactly {text.strip()}")
 
 
-def _content(said: str) -> list[str]:
-    """Returns the words that say what is asked for, without their endings, in order; names as they are."""
-    found: list[str] = []
+def _content(line: str) -> list[str]:
+    """Returns the meaningful words of a question in order, without their endings; names are kept whole."""
+    content: list[str] = []
     before = ""
-    for raw in said.split():
+    for raw in line.split():
         word = raw[:LONGEST_WORD].strip(_QUOTES)
         name = _NAME.fullmatch(word) is not None and not re.fullmatch(r"[A-Za-z]+'[a-z]{1,2}", word)
         if name:
-            found.append(word.strip(".:"))
+            content.append(word.strip(".:"))
         else:
-            found += _plain(word, before)
+            content += _plain(word, before)
         before = word.casefold()
-    return found
+    return content
 
 
 def _plain(word: str, before: str) -> list[str]:
@@ -101,8 +101,8 @@ def _plain(word: str, before: str) -> list[str]:
     return [stem(part) for part in parts if part not in _EMPTY]
 
 
-@lru_cache(maxsize=50_000)  # most words come again
+@lru_cache(maxsize=50_000)  # most words occur many times
 def stem(word: str) -> str:
-    """Returns the word without its ending, as Snowball's English stemmer has it."""
+    """Returns the stem of a word by Snowball's English stemmer."""
     stemmed: str = _STEMMER.stemWord(word)
     return stemmed

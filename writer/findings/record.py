@@ -1,6 +1,6 @@
-"""Findings as rows: their words sealed, and beside them keyed hashes by which they are found again."""
+"""Storage of findings: their texts are encrypted, and keyed hashes beside them serve to look them up."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from retrieval.tables.runs import runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.findings.aspects import MOST_LINES, Aspect
-from writer.findings.extract import Found
+from writer.findings.extract import Finding
 from writer.privacy.words import Words
 from writer.run import AgentKey
 
@@ -24,18 +24,14 @@ async def add_findings(
     words: Words,
     agent_key: AgentKey,
     run_id: UUID,
-    found: Iterable[tuple[int, Sequence[Found]]],
+    by_step: Iterable[tuple[int, Sequence[Finding]]],
 ) -> None:
-    """Adds the findings of each step, by its number."""
-    mine = {"user_sub": words.user_sub, "run_id": run_id, "agent_key": agent_key}
-    rows = [{**mine, **row} for step, each in found for row in _rows(words, run_id, step, each)]
-    if rows:
-        await connection.execute(insert(findings), rows)
-
-
-def _rows(words: Words, run_id: UUID, step: int, found: Sequence[Found]) -> Iterator[dict[str, Any]]:
-    for part, each in enumerate(found):
-        yield {
+    """Adds the findings of each step to the run; `by_step` has the number of a step and its findings."""
+    rows = [
+        {
+            "user_sub": words.user_sub,
+            "run_id": run_id,
+            "agent_key": agent_key,
             "step": step,
             "part": part,
             "kind": each.aspect.kind,
@@ -47,13 +43,18 @@ def _rows(words: Words, run_id: UUID, step: int, found: Sequence[Found]) -> Iter
             "last_line": min(each.last_line, MOST_LINES) if each.aspect.kind == "read" else None,
             "payload": words.seal_finding(run_id, step, part, each.payload),
         }
+        for step, some in by_step
+        for part, each in enumerate(some)
+    ]
+    if rows:
+        await connection.execute(insert(findings), rows)
 
 
 def hashes_of(words: Words, aspect: Aspect, content_hash: str) -> dict[str, Any]:
-    """Returns the columns by which a finding about this is found."""
+    """Returns the columns with the keyed hashes by which a finding of this aspect is looked up."""
     return {
-        "query_hash": words.number_of("query", aspect.asked.key),
-        "terms": _numbers(words, "term", aspect.asked.terms),
+        "query_hash": words.number_of("query", aspect.query_key.key),
+        "terms": _numbers(words, "term", aspect.query_key.terms),
         "path_hash": words.number_of("path", aspect.path) if aspect.kind == "read" else None,
         "content_hash": words.number_of("content", content_hash) if content_hash else None,
     }
@@ -64,14 +65,14 @@ def _numbers(words: Words, purpose: str, texts: Iterable[str]) -> list[int]:
 
 
 async def clear_findings(connection: AsyncConnection, author: Author, run_id: UUID, agent_key: str) -> None:
-    """Deletes all findings of the run; its steps stay."""
+    """Deletes all findings of a run, but not its steps, and notes that in the audit."""
     mine = findings.c.user_sub == author.user_sub, findings.c.run_id == run_id
-    gone = (await connection.execute(delete(findings).where(*mine))).rowcount
+    count = (await connection.execute(delete(findings).where(*mine))).rowcount
     owner = author.user_sub, agent_key
-    await note(connection, Change.of(owner, author.actor, "clear_findings", run_id, findings=gone))
+    await note(connection, Change.of(owner, author.actor, "clear_findings", run_id, findings=count))
 
 
 async def forget_findings_of_case(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
-    """Deletes what was found in the run that the case was made of, for that goes with it."""
-    told = select(runs.c.id).where(runs.c.user_sub == user_sub, runs.c.case_id == case_id)
-    await connection.execute(delete(findings).where(findings.c.user_sub == user_sub, findings.c.run_id.in_(told)))
+    """Deletes the findings of the run that became this case; for deletions and edits of the case."""
+    source = select(runs.c.id).where(runs.c.user_sub == user_sub, runs.c.case_id == case_id)
+    await connection.execute(delete(findings).where(findings.c.user_sub == user_sub, findings.c.run_id.in_(source)))

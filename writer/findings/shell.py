@@ -1,7 +1,7 @@
-"""Command lines, looked into: which files they read, what they search for, and what they may have changed."""
+"""Aspects of a command line: the files that it reads, the searches that it makes, and the files that it may change."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -19,12 +19,12 @@ from writer.findings.aspects import (
 )
 from writer.findings.paths import Place, is_plain, tidy
 from writer.findings.programs import READERS, SEARCHERS, SILENT, changed_by, is_steady, operands, shows
-from writer.findings.queries import exactly
+from writer.findings.queries import exact_key
 
 MOST_PIECES = 400
-"""Of a line that is longer, nobody knows what it changes."""
+"""Longest line that is analysed; a longer one may change any file."""
 _RUNS_ANOTHER = re.compile(r"\$\(|`|<\(|>\(")
-"""What runs another command."""
+"""Signs of a command within a command."""
 _NOWHERE = {"/dev/null", "/dev/stdout", "/dev/stderr", "-"}
 _PATTERN_FLAGS = re.compile(r"-[a-zA-Z]*[ef]|--(?:regexp|file)(?:=.*)?|--files")
 _TAKES_VALUE = re.compile(
@@ -38,46 +38,54 @@ _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}|\$))?p;?(?:\d{1,9}q)?")
 
 @dataclass(slots=True)
 class _Command:
-    """A simple command: its words, bare, and the files that what it says goes into."""
+    """A simple command.
+
+    Attributes:
+        words: the words of the command.
+        targets: files that its output is redirected to.
+        hidden: whether its output is redirected and so not part of the line's output.
+    """
 
     words: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     hidden: bool = False
-    """Whether what it says goes elsewhere."""
 
 
 def aspects_of_line(line: str, folder: str = "", depth: int = 0) -> list[Aspect]:
-    """Returns what a command line reads, searches and may have changed, in its order.
+    """Returns the aspects of a command line, in its order.
 
-    At most one of them is shown: what is answered by several commands together belongs to none.
+    At most one of them has the output: an output of several commands belongs to no aspect.
+
+    Args:
+        line: the command line.
+        folder: the current folder of the shell, as far as known.
+        depth: levels of ``bash -c`` around the line, at most DEEPEST.
     """
     if len(line) > LINE_CHARS or _RUNS_ANOTHER.search(line):
-        return _of_anything(line)
-    found = list(islice(pieces(line), MOST_PIECES + 1))
-    if len(found) > MOST_PIECES or any(map(_hides, found)):
-        return _of_anything(line)
-    looked = _Line(line, folder, depth)
-    for pipeline in _pipelines((piece.text, piece.kind) for piece in found):
-        looked.take(pipeline)
-    return looked.aspects()
+        return _any_change(line)
+    some = list(islice(pieces(line), MOST_PIECES + 1))
+    # an open quote, or a quote with escapes, may hide further commands
+    if len(some) > MOST_PIECES or any(each.kind == "quote" or each.text.startswith(("$'", '$"')) for each in some):
+        return _any_change(line)
+    analysis = _Line(line, folder, depth)
+    for pipeline in _pipelines(some):
+        analysis.take(pipeline)
+    return analysis.aspects()
 
 
-def _hides(piece: Piece) -> bool:
-    """Returns whether a piece may not be what it looks like."""
-    return piece.kind == "quote" or piece.text.startswith(("$'", '$"'))
-
-
-def _of_anything(line: str) -> list[Aspect]:
+def _any_change(line: str) -> list[Aspect]:
     return [changing("", query=line, shows=True)]
 
 
-def _pipelines(found: Iterator[tuple[str, str]]) -> Iterator[list[_Command]]:
-    """Yields the commands of a line, those together that pass on what they say."""
-    pipeline, command, redirect = [_Command()], None, ""
-    for text, kind in found:
+def _pipelines(line: Iterable[Piece]) -> Iterator[list[_Command]]:
+    """Yields the pipelines of a line, each as its commands."""
+    pipeline, redirect = [_Command()], ""
+    for text, kind in line:
         command = pipeline[-1]
         if redirect and kind == "word":
-            _redirected(command, redirect, bare(text))
+            if "<" not in redirect:
+                command.targets += [] if bare(text) in _NOWHERE else [bare(text)]
+                command.hidden = command.hidden or redirect[0] in ">1"
             redirect = ""
         elif kind == "word":
             command.words.append(text)
@@ -91,77 +99,60 @@ def _pipelines(found: Iterator[tuple[str, str]]) -> Iterator[list[_Command]]:
     yield [each for each in pipeline if each.words or each.targets]
 
 
-def _redirected(command: _Command, sign: str, target: str) -> None:
-    if "<" in sign:
-        return
-    if target not in _NOWHERE:
-        command.targets.append(target)
-    command.hidden = command.hidden or sign[0] in ">1"
-
-
 class _Line:
-    """What a line was found to do so far, and in which folder it is."""
+    """The analysis of one line: its aspects so far, the shell's folder, and the number of outputs."""
 
     def __init__(self, line: str, folder: str, depth: int) -> None:
         self._line, self._folder, self._depth = line, folder, depth
-        self._found: list[Aspect] = []
-        self._says = 0
+        self._aspects: list[Aspect] = []
+        self._outputs = 0
 
     def aspects(self) -> list[Aspect]:
-        """Returns what the line does; what it says is its own where it is not of one command."""
-        if self._says == 1:
-            return self._found
-        kept = [replace(each, shows=False) for each in self._found if each.kind == "write"]
+        """Returns the aspects of the line; the output of several commands is an aspect of its own."""
+        if self._outputs == 1:
+            return self._aspects
+        kept = [replace(each, shows=False) for each in self._aspects if each.kind == "write"]
         return [*kept, anything_else(self._line, repeatable=False)]
 
     def take(self, pipeline: Sequence[_Command]) -> None:
-        """Adds what a pipeline does."""
-        if not pipeline:
-            return
+        """Adds the aspects of a pipeline."""
         for command in pipeline:
-            self._found += [self._changed(target) for target in command.targets]
+            self._aspects += [self._changed(target) for target in command.targets]
         parts = [[_bare(word) for word in unwrapped(command.words)] for command in pipeline]
         parts = [part for part in parts if part]
-        if not parts:
-            return
-        if len(parts) == 1 and self._alone(parts[0]):
+        if not parts or (len(parts) == 1 and self._alone(parts[0])):
             return
         if all(shows(_program(part), part[1:]) for part in parts):
             if not pipeline[-1].hidden and not all(_program(part) in SILENT for part in parts):
-                self._says += 1
-                self._found.append(self._shown(parts))
+                self._outputs += 1
+                self._aspects.append(self._shown(parts))
             return
         for part in parts:
             self._act(part)
 
     def _alone(self, words: list[str]) -> bool:
-        """Takes what is no part of a pipeline, if it is such: a change of the folder, or a shell within the shell."""
+        """Adds the aspects of a change of the folder or of a nested shell; returns whether the command is either."""
         program = _program(words)
         if program in {"cd", "pushd", "popd"}:
             to = operands(words[1:])
-            self._found.append(entering())
+            self._aspects.append(entering())
             self._folder = tidy(to[0], self._folder) if program == "cd" and to and is_plain(to[0]) else "../unknown"
             return True
         if program in {"bash", "sh", "zsh"} and len(words) == 3 and re.fullmatch(r"-[a-z]*c", words[1]):  # noqa: PLR2004
             inner = aspects_of_line(words[2], self._folder, self._depth + 1) if self._depth < DEEPEST else []
-            self._found += inner or _of_anything(self._line)
-            self._says += 1 if inner else 0
+            self._aspects += inner or _any_change(self._line)
+            self._outputs += 1 if inner else 0
             return True
         return False
 
     def _act(self, words: list[str]) -> None:
-        """Takes a command that may change something."""
+        """Adds the aspects of a command that may change files."""
         program = _program(words)
         if shows(program, words[1:]):
             return
         changed = changed_by(program, words[1:])
-        if changed is None:
-            self._says += 1
-            self._found.append(changing("", query=self._line, shows=True))
-            return
-        if program == "tee":
-            self._says += 1
-        self._found += [self._changed(path) for path in changed]
+        self._outputs += changed is None or program == "tee"
+        self._aspects += _any_change(self._line) if changed is None else [self._changed(path) for path in changed]
 
     def _changed(self, path: str) -> Aspect:
         if path in _NOWHERE:
@@ -172,7 +163,7 @@ class _Line:
         return is_plain(path) and (path.startswith("/") or not self._folder.startswith(".."))
 
     def _shown(self, parts: list[list[str]]) -> Aspect:
-        """Returns what a pipeline that changes nothing shows."""
+        """Returns the aspect of a pipeline that changes no file."""
         first, rest = parts[0], parts[1:]
         steady = all(is_steady(_program(part)) for part in parts) and not any("$" in word for p in parts for word in p)
         read = self._read(first, rest)
@@ -180,15 +171,15 @@ class _Line:
             return self._in_folder(read)
         if not steady:
             return anything_else(self._line, repeatable=False)
-        told = " | ".join(_canonical(part) for part in parts)
-        asked = exactly(f"shell {self._folder} {told}")
+        canonical = " | ".join(_canonical(part) for part in parts)
+        query_key = exact_key(f"shell {self._folder} {canonical}")
         program = _program(first)
         if program in SEARCHERS or first[:2] == ["git", "grep"]:
-            return self._in_folder(replace(searching(self._line, asked, self._scopes(first)), asked=asked))
-        return self._in_folder(replace(anything_else(self._line, repeatable=True), asked=asked))
+            return self._in_folder(replace(searching(self._line, query_key, self._scopes(first)), query_key=query_key))
+        return self._in_folder(replace(anything_else(self._line, repeatable=True), query_key=query_key))
 
     def _in_folder(self, aspect: Aspect) -> Aspect:
-        """Returns what is shown as depending on the shell's folder, unless it names its place from the root on."""
+        """Returns the aspect with the mark of the shell's folder, unless all its paths are absolute."""
         keys, marks = aspect.place.keys, aspect.place.marks
         if keys and not any(key.startswith("has ") for key in keys):
             return aspect
@@ -199,11 +190,11 @@ class _Line:
         return replace(aspect, place=Place(keys, marks | {SHELL_FOLDER}))
 
     def _read(self, first: list[str], rest: list[list[str]]) -> Aspect | None:
-        """Returns the reading of one file, or of a part of it, if that is all that is done."""
-        found = _file_and_lines(first)
-        if found is None or not self._is_known(found[0]) or len(rest) > 1:
+        """Returns the aspect of reading one file or some of its lines; None for any other pipeline."""
+        part = _file_and_lines(first)
+        if part is None or not self._is_known(part[0]) or len(rest) > 1:
             return None
-        path, lines = found
+        path, lines = part
         if rest:
             head = _file_and_lines([*rest[0], path]) if lines is None and _program(rest[0]) == "head" else None
             if head is None:
@@ -212,24 +203,24 @@ class _Line:
         return reading(tidy(path, self._folder), lines)
 
     def _scopes(self, words: list[str]) -> list[str]:
-        """Returns the files and folders that a search looks into; an empty one is all there is."""
+        """Returns the files and folders that a search reads; empty if they are unknown."""
         program = _program(words)
         if program == "git" or any("$" in word for word in words):
             return []
         if program == "find":
             ends = (at for at, word in enumerate(words) if at and word.startswith(("-", "(", "!")))
-            given = words[1 : next(ends, len(words))]
+            paths = words[1 : next(ends, len(words))]
         else:
-            given = _operands(words[1:])
+            paths = _operands(words[1:])
             listing = program in {"ls", "tree"} or any(map(_PATTERN_FLAGS.fullmatch, words[1:]))
-            given = given if listing else given[1:]
-        if not all(self._is_known(path) for path in given):
+            paths = paths if listing else paths[1:]
+        if not all(self._is_known(path) for path in paths):
             return []
-        return [tidy(path, self._folder) for path in given] or [self._folder]
+        return [tidy(path, self._folder) for path in paths] or [self._folder]
 
 
 def _bare(word: str) -> str:
-    """Returns a word without its quotes; a flag without those within."""
+    """Returns a word without its quotes; a flag also without quotes inside."""
     plain = bare(word)
     return plain.replace("'", "").replace('"', "") if plain.startswith("-") else plain
 
@@ -239,20 +230,20 @@ def _program(words: Sequence[str]) -> str:
 
 
 def _operands(rest: Sequence[str]) -> list[str]:
-    """Returns the words that are neither flags nor their values."""
-    found, value = [], False
+    """Returns the words that are neither flags nor values of flags."""
+    names, value = [], False
     for word in rest:
         if value:
             value = False
         elif _TAKES_VALUE.fullmatch(word):
             value = True
         elif not word.startswith("-") or word == "-":
-            found.append(word)
-    return found
+            names.append(word)
+    return names
 
 
 def _canonical(words: Sequence[str]) -> str:
-    """Returns a command as it is compared: flags that take nothing in front, each by itself, in their order."""
+    """Returns a command in the form in which it is compared: flags without values first, split and sorted."""
     program = _program(words)
     if program not in {"grep", "egrep", "fgrep", "rg", "ls"}:
         return repr([program, *(_same_path(word) for word in words[1:])])
@@ -272,21 +263,21 @@ def _same_path(word: str) -> str:
 
 
 def _file_and_lines(words: Sequence[str]) -> tuple[str, Lines | None] | None:
-    """Returns the one file that a command shows, and which lines of it; None: all of them."""
+    """Returns the one file that a command prints, and its lines (None for all); None for another command."""
     program, rest = _program(words), list(words[1:])
     if program == "head":
         return _head(rest)
     if program == "sed":
-        given = operands(rest)
-        found = _SED_LINES.fullmatch(given[0]) if len(given) == 2 and "-n" in rest and len(rest) == 3 else None  # noqa: PLR2004
-        if found is None:
+        words = operands(rest)
+        script = _SED_LINES.fullmatch(words[0]) if len(words) == 2 and "-n" in rest and len(rest) == 3 else None  # noqa: PLR2004
+        if script is None:
             return None
-        first = int(found[1])
-        last = first if found[2] is None else MOST_LINES if found[2] == "$" else int(found[2])
-        return given[1], (first, last)
-    given = operands(rest)
-    plain = all(re.fullmatch(r"-[nbAeEtTvsN]+|--number", word) for word in rest if word not in given)
-    return (given[0], None) if program in READERS and len(given) == 1 and plain and given[0] != "-" else None
+        first = int(script[1])
+        last = first if script[2] is None else MOST_LINES if script[2] == "$" else int(script[2])
+        return words[1], (first, last)
+    files = operands(rest)
+    plain = all(re.fullmatch(r"-[nbAeEtTvsN]+|--number", word) for word in rest if word not in files)
+    return (files[0], None) if program in READERS and len(files) == 1 and plain and files[0] != "-" else None
 
 
 def _head(rest: list[str]) -> tuple[str, Lines | None] | None:

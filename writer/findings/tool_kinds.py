@@ -1,4 +1,4 @@
-"""Which tool is which: by the profile's word, or else by names that many agents give their tools."""
+"""Kinds of tools, as the profile sets them, or else by names that are common among agents."""
 
 import re
 from collections.abc import Mapping
@@ -46,14 +46,14 @@ _BETWEEN = re.compile(r"[^a-z0-9]+")
 _NAMESPACE = re.compile(r".*(?:__|[:./])", re.DOTALL)
 
 
-def kind_of(tool: str, told: Mapping[str, str]) -> ToolKind | None:
-    """Returns what calls of a tool are; None of one that may do anything.
+def kind_of(tool: str, settings: Mapping[str, str]) -> ToolKind | None:
+    """Returns the kind of a tool, or None for a tool that may do anything.
 
     Args:
-        tool: its name.
-        told: what the profile says of tools, by their names.
+        tool: the name of the tool.
+        settings: kinds that the profile sets, by the names of tools.
     """
-    return cast("ToolKind", told[tool]) if tool in told else _by_name(tool)
+    return cast("ToolKind", settings[tool]) if tool in settings else _by_name(tool)
 
 
 @lru_cache(maxsize=4096)  # the same few tools come with every step

@@ -22,7 +22,7 @@ from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
-from writer.findings.extract import Found, extract
+from writer.findings.extract import Finding, extract
 from writer.findings.record import add_findings
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
@@ -95,7 +95,7 @@ class DraftedStep:
     trace: Mapping[str, Any]
     packed: Packed
     size: int
-    found: Sequence[Found]
+    found: Sequence[Finding]
     redacted: bool
     """Whether secrets were taken out of its output."""
 
@@ -225,7 +225,7 @@ async def _fresh(
     return [step for step in steps if step.number not in there]
 
 
-def _found(steps: Sequence[DraftedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Found]]]:
+def _found(steps: Sequence[DraftedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Finding]]]:
     """Returns what each step found out, by its number; the tools that the profile speaks of are what it says."""
     return [
         (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.found) for s in steps

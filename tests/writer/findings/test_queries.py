@@ -2,7 +2,7 @@
 
 import pytest
 
-from writer.findings.queries import asked_in_words, exactly
+from writer.findings.queries import exact_key, question_key
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from writer.findings.queries import asked_in_words, exactly
     ],
 )
 def test_other_words_for_the_same_are_the_same_question(one: str, other: str):
-    assert asked_in_words(one).key == asked_in_words(other).key
+    assert question_key(one).key == question_key(other).key
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_other_words_for_the_same_are_the_same_question(one: str, other: str):
     ],
 )
 def test_other_words_for_something_else_are_another_question(one: str, other: str):
-    assert asked_in_words(one).key != asked_in_words(other).key
+    assert question_key(one).key != question_key(other).key
 
 
 def test_a_pattern_asks_for_itself_to_the_letter():
-    assert exactly("def  x") != exactly("def x")
-    assert asked_in_words("foo.*bar baz") == exactly("foo.*bar baz")
+    assert exact_key("def  x") != exact_key("def x")
+    assert question_key("foo.*bar baz") == exact_key("foo.*bar baz")
 
 
 def test_queries_have_words_in_common_as_far_as_they_are_near():
-    one, other = (asked_in_words(text).terms for text in ("limits of a user", "limits of an agent"))
+    one, other = (question_key(text).terms for text in ("limits of a user", "limits of an agent"))
     assert len(one & other) == 1
 
 
@@ -58,4 +58,4 @@ def test_queries_have_words_in_common_as_far_as_they_are_near():
     "text", ["", " ", "?" * 10_000, "1" * 4_000 + "!", "a " * 5_000, "\x00", "ünïcode wörter hier"]
 )
 def test_any_text_is_a_query(text: str):
-    assert asked_in_words(text).key
+    assert question_key(text).key

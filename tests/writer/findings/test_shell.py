@@ -49,7 +49,7 @@ def test_what_several_commands_say_together_is_no_reading_of_a_file(line: str):
 def test_a_search_put_in_other_words_is_the_same_search(line: str, same: str):
     (one,), (other,) = aspects_of_line(line), aspects_of_line(same)
     assert one.kind == other.kind == "search"
-    assert one.asked == other.asked
+    assert one.query_key == other.query_key
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_search_put_in_other_words_is_the_same_search(line: str, same: str):
 )
 def test_a_search_for_something_else_is_another_search(line: str, other: str):
     one, two = aspects_of_line(line)[-1], aspects_of_line(other)[-1]
-    assert one.asked != two.asked
+    assert one.query_key != two.query_key
 
 
 ANYTHING = [
