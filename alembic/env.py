@@ -10,14 +10,15 @@ from app.settings import Settings
 from retrieval.tables.metadata import metadata
 
 HNSW_INDEXES = "case_embeddings_hnsw_"
-"""Begins the names of the indexes that only the migrations know: the schema must also fit a bank without pgvector."""
+"""Prefix of the indexes that are in no metadata: the metadata must also fit a bank without pgvector."""
 LOCK_TIMEOUT = "5s"
-"""How long a migration waits for a table: every query that comes meanwhile waits behind it."""
-MIGRATION_LOCK = 0x6361736562616E6B  # "casebank": two processes that start at once migrate one after the other
+"""Longest wait of a migration for a table: queries that come meanwhile queue behind it."""
+MIGRATION_LOCK = 0x6361736562616E6B
+"""Advisory lock ("casebank" in ASCII): two processes that start at once migrate one after the other."""
 
 
 def run(connection: Connection) -> None:
-    """Brings the database behind the connection to the wanted revision, in one transaction under a lock."""
+    """Runs the migrations on the connection, in one transaction under a lock."""
     context.configure(
         connection=connection,
         target_metadata=metadata,
@@ -27,13 +28,13 @@ def run(connection: Connection) -> None:
     )
     with context.begin_transaction():
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
-        # after that lock, which another process may rightly hold for as long as its migration takes
+        # set after that lock, which another process may hold for as long as its migration takes
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         context.run_migrations()
 
 
 async def run_alone() -> None:
-    """Connects by the settings and runs there; for the ``alembic`` command itself."""
+    """Runs the migrations on the database of the settings; for the ``alembic`` command itself."""
     url = Settings().database_url
     if url is None:
         raise SystemExit("set DATABASE_URL, or use `casebank migrate` for the embedded Postgres")

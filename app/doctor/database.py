@@ -9,7 +9,7 @@ from sqlalchemy import func, select, text
 
 from app.doctor.finding import Finding
 from app.doctor.installation import Installation
-from app.postgres.migrate import configuration
+from app.postgres.migrate import configuration, unknown_revision
 from app.runtime import has_pgvector
 from retrieval.search.candidates import Measured, Search, candidates, vectors
 from retrieval.tables.metadata import USER_TABLES, metadata
@@ -43,7 +43,8 @@ async def schema(installation: Installation) -> Finding:
     async with installation.owner.connect() as connection:
         known = await connection.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL"))
         revision = await connection.scalar(text("SELECT version_num FROM alembic_version")) if known else None
-    return Finding("schema", revision == head, f"revision {revision}, head {head}", "casebank migrate")
+    advice = unknown_revision(revision) or "casebank migrate"
+    return Finding("schema", revision == head, f"revision {revision}, head {head}", advice)
 
 
 async def role(installation: Installation) -> Finding:

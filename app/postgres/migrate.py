@@ -36,14 +36,17 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
 
     Raises:
         SchemaInUse: another transaction holds a table that is to change.
-        MigrationRefused: the login or its rights do not do, or there is no such revision.
+        MigrationRefused: the login lacks rights, or this version has no such revision, or not the database's own.
     """
 
     def move(connection: Connection, config: Config) -> None:
         if lacking := missing_rights(connection, pgvector=pgvector):
             raise MigrationRefused(f"the login may not migrate as it is: {'; '.join(lacking)}")
+        current = MigrationContext.configure(connection).get_current_revision()
+        if message := unknown_revision(current):
+            raise MigrationRefused(message)
         # a revision below the current one is a downgrade; alembic wants to be told which
-        go = command.downgrade if _is_below(connection, config, revision) else command.upgrade
+        go = command.downgrade if _is_below(current, config, revision) else command.upgrade
         go(config, revision)
 
     try:
@@ -59,8 +62,18 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
         ) from error
 
 
-def _is_below(connection: Connection, config: Config, revision: str) -> bool:
-    current = MigrationContext.configure(connection).get_current_revision()
+def unknown_revision(revision: str | None) -> str | None:
+    """Returns how to move the data of a database at a revision that this version does not have; None: it has it."""
+    revisions = ScriptDirectory.from_config(configuration()).walk_revisions()
+    if revision is None or revision in {each.revision for each in revisions}:
+        return None
+    return (
+        f"the database is at revision {revision}, which this version does not have: `casebank export` each user with"
+        " the version that wrote it, then `casebank backfill` each file into a new database with this one"
+    )
+
+
+def _is_below(current: str | None, config: Config, revision: str) -> bool:
     if revision == "base" or revision.startswith("-") or current is None:
         return revision == "base" or revision.startswith("-")
     passed = ScriptDirectory.from_config(config).iterate_revisions(current, "base")

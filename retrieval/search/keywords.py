@@ -5,6 +5,10 @@ ranked at once by Postgres's ``ts_rank``, which counts what is in a text without
 fast. So a word that comes often counts as ts_rank has it, the n-th time 1/n², in place of BM25's own damping.
 
 How rare words are, and how long texts are, is counted in the newest cases: in all of them up to some thousands.
+
+The database function ``hybrid_search_context_eng_memories`` has this formula, too, for flows that search from SQL. It
+stands in ``alembic/baseline/search.sql`` with the numbers written out, for a migration must not change when this module
+does; a change here needs a revision that replaces the function. The suite compares the ranks of both.
 """
 
 from math import log

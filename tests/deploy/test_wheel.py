@@ -19,9 +19,8 @@ def test_it_has_every_file_of_the_four_packages_and_nothing_else(wheel: Path):
     shipped = {"app", "policy", "retrieval", "writer"}
     known = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines()
     files = {name for name in known if name.split("/")[0] in shipped and (ROOT / name).is_file()}
-    files |= {
-        name.replace("alembic/", "app/migrations/", 1) for name in known if re.match(r"alembic/.*\.(py|mako)$", name)
-    }
+    migrations = (name for name in known if re.match(r"alembic/.*\.(py|mako|sql)$", name) and (ROOT / name).is_file())
+    files |= {name.replace("alembic/", "app/migrations/", 1) for name in migrations}
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert inside == files
 

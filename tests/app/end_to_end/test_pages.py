@@ -99,7 +99,7 @@ async def kept(server: EmbeddedPostgres) -> tuple[str, int]:
 async def test_an_upgrade_of_the_embedded_database_there_and_back(tmp_path: Path):
     save, well, migrate, restore, down = blocks("upgrade.md", "sh")
     newest = ScriptDirectory.from_config(configuration()).get_revision("head")
-    before, given = str(newest.down_revision), {"BACKUP": str(tmp_path)}
+    before, given = str(newest.down_revision or newest.revision), {"BACKUP": str(tmp_path)}
     with new_home() as home, postgres.running(home) as server:
         casebank(home, "migrate", before)
         shell(home, save, **given)

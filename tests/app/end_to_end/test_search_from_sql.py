@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import UTC, datetime
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from app.main import create_app
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
+from retrieval.search.candidates import Search, candidates
 from tests.conftest import new_database
 from tests.pages import blocks
 from tests.service import AGENT, Service, User
@@ -22,6 +24,7 @@ FAILED_ONCE = [
     {"tool": "sql", "input": "ALTER TABLE users ADD COLUMN last_name;", "output": "syntax error", "status": "error"},
     {"tool": "sql", "input": "ALTER TABLE users ADD COLUMN last_name text;", "output": "ALTER TABLE"},
 ]
+WORDS = ["valve", "pump", "pipe", "leak", "water", "garden", "roof", "gutter", "paint", "wall", "gate", "lamp", "fuse"]
 GARDEN = ["water the garden", "mow the lawn", "restart the web server", "paint the north wall"]
 
 
@@ -117,6 +120,23 @@ async def test_it_counts_rare_words_as_the_service_does(plain: Service):
     assert len(by_words) > 4
     assert {row.id: row.keyword_rank for row in rows if row.id in by_words} == by_words
     assert {row.id: row.keyword_rank for row in rows}[rare] == 1
+
+
+async def test_on_texts_of_any_words_and_lengths_both_statements_give_the_same_numbers(plain: Service):
+    alice, rng = await plain.user(), Random(27)
+    frequencies = [1 / place for place in range(1, len(WORDS) + 1)]
+    await filled(alice, *(" ".join(rng.choices(WORDS, frequencies, k=rng.randint(2, 30))) for _ in range(24)))
+    for _ in range(6):
+        query = " ".join(rng.choices(WORDS, k=rng.randint(1, 6)))
+        vector = (await plain.runtime.embedder.embed([query]))[0].tolist() if plain.runtime.reader.pgvector else None
+        given = Search(AGENT, query, vector, plain.runtime.embedder.model)
+        async with plain.runtime.database.fast(alice.name, datetime.now(UTC)) as connection:
+            expected = await connection.all(*candidates(given))
+        rows = await search(alice, query, count=50, vector="" if vector else None)
+        assert len(expected) > 2
+        assert [(row.id, row.keyword_rank, row.semantic_rank, row.rrf) for row in rows] == [
+            (each.id, each.keyword_rank, each.semantic_rank, pytest.approx(each.rrf)) for each in expected
+        ]
 
 
 async def test_weights_and_k_are_those_of_the_formula(plain: Service):
@@ -221,7 +241,7 @@ async def test_after_a_downgrade_it_is_gone_and_comes_back(postgres: EmbeddedPos
     connection = await asyncpg.connect(dsn(url))
     try:
         assert await connection.fetchval("SELECT count(*) FROM pg_proc WHERE proname = $1", SEARCH) == 1
-        await migrate(url, "0027")
+        await migrate(url, "base")
         assert await connection.fetchval("SELECT count(*) FROM pg_proc WHERE proname = $1", SEARCH) == 0
         await migrate(url)
         assert await connection.fetchval("SELECT count(*) FROM pg_proc WHERE proname = $1", SEARCH) == 1

@@ -14,10 +14,19 @@ from tests.conftest import WAITING, new_database
 MIGRATION_LOCK = 0x6361736562616E6B  # as in alembic/env.py, which only alembic can import
 
 
+HEAD = "0001_baseline"
+
+
 @pytest.fixture
 async def url(postgres: EmbeddedPostgres) -> str:
-    url = await new_database(postgres)
-    await migrate(url, "0003")
+    """URL of a bank."""
+    return await new_database(postgres)
+
+
+@pytest.fixture
+async def empty(url: str) -> str:
+    """URL of a database without tables."""
+    await migrate(url, "base")
     return url
 
 
@@ -25,7 +34,7 @@ async def connected(url: str) -> asyncpg.Connection:
     return await asyncpg.connect(dsn(url))
 
 
-async def revision(connection: asyncpg.Connection) -> str:
+async def revision(connection: asyncpg.Connection) -> str | None:
     return await connection.fetchval("SELECT version_num FROM alembic_version")
 
 
@@ -34,7 +43,7 @@ async def test_a_migration_beside_a_long_transaction_gives_up_with_one_line_and_
     transaction = long.transaction()
     await transaction.start()
     await long.fetch("SELECT * FROM cases")
-    migration = asyncio.create_task(migrate(url))
+    migration = asyncio.create_task(migrate(url, "base"))
     async with asyncio.timeout(60):
         while not await other.fetchval(WAITING):  # noqa: ASYNC110 - the database tells nobody
             await asyncio.sleep(0.01)
@@ -42,36 +51,52 @@ async def test_a_migration_beside_a_long_transaction_gives_up_with_one_line_and_
     with pytest.raises(SchemaInUse, match="another transaction holds") as caught:
         await migration
     assert "\n" not in str(caught.value)
-    assert await revision(other) == "0003"
+    assert await revision(other) == HEAD
     await transaction.rollback()
-    await migrate(url)
-    assert await revision(other) != "0003"
+    await migrate(url, "base")
+    assert await revision(other) is None
     for connection in (long, other):
         await connection.close()
 
 
-async def test_one_that_comes_while_another_migrates_waits_for_it_however_long_that_takes(url: str):
-    first = await connected(url)
+async def test_one_that_comes_while_another_migrates_waits_for_it_however_long_that_takes(empty: str):
+    first = await connected(empty)
     transaction = first.transaction()
     await transaction.start()
     await first.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
-    second = asyncio.create_task(migrate(url))
+    second = asyncio.create_task(migrate(empty))
     await asyncio.sleep(6)
     assert not second.done()
     await transaction.rollback()
     await second
-    assert await revision(first) != "0003"
+    assert await revision(first) == HEAD
     await first.close()
 
 
 async def test_a_revision_below_the_current_one_is_gone_down_to(url: str):
-    await migrate(url, "0001")
     connection = await connected(url)
-    assert await revision(connection) == "0001"
-    await migrate(url, "+1")
-    assert await revision(connection) == "0002"
     await migrate(url, "-1")
-    assert await revision(connection) == "0001"
+    assert await revision(connection) is None
+    await migrate(url, "+1")
+    assert await revision(connection) == HEAD
+    await migrate(url, "base")
+    assert await revision(connection) is None
+    await migrate(url, HEAD)
+    assert await revision(connection) == HEAD
+    await connection.close()
+
+
+@pytest.mark.parametrize("target", ["head", "base", HEAD, "-1"])
+async def test_a_revision_that_this_version_does_not_have_is_told_how_to_move_its_data(url: str, target: str):
+    connection = await connected(url)
+    await connection.execute("UPDATE alembic_version SET version_num = '0045'")
+    with pytest.raises(MigrationRefused) as caught:
+        await migrate(url, target)
+    assert str(caught.value) == (
+        "the database is at revision 0045, which this version does not have: `casebank export` each user with the"
+        " version that wrote it, then `casebank backfill` each file into a new database with this one"
+    )
+    assert await revision(connection) == "0045"
     await connection.close()
 
 
@@ -109,11 +134,12 @@ async def test_a_login_that_is_no_superuser_is_told_all_that_it_lacks_and_migrat
     assert await owner.fetchval("SELECT count(*) FROM pg_class WHERE relname = 'alembic_version'") == 0
     for statement in statements:
         await owner.execute(statement)
-    await migrate(place, "0019")
+    await migrate(place)
     with pytest.raises(MigrationRefused, match=f"log in as {login}"):
         await migrate(postgres.url(name, await another(owner)))
+    await migrate(place, "base")
     await migrate(place)
-    assert await revision(owner) != "0019"
+    assert await revision(owner) == HEAD
     await owner.close()
 
 

@@ -25,7 +25,6 @@ from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools
-from retrieval.tables.decisions import decisions
 from retrieval.tables.erasures import erasure_heads, erasure_links, readmissions
 from retrieval.tables.facts import facts
 from retrieval.tables.findings import findings
@@ -49,8 +48,6 @@ from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
 from writer.run import FinishedRun
 from writer.training import lifecycle
-from writer.training.decision_log import read
-from writer.upkeep.hnsw import index_all
 from writer.worker.worker import Worker
 
 A, B, GONE = "alice", "bob", "carol"
@@ -578,95 +575,6 @@ async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgr
     assert await tables_of(url) == EVERY_NAME
     await check(url)
     await fill(url)
-
-
-async def test_a_bank_that_learned_goes_back_to_before_it_could_and_forth(postgres: EmbeddedPostgres):
-    url = await new_database(postgres)
-    await fill(url)
-    await migrate(url, "0002")
-    later = {
-        "policies",
-        "contributions",
-        "procedure_reviews",
-        "runs",
-        "run_steps",
-        "findings",
-        "facts",
-        "knowledge",
-        "memories",
-        "session_summaries",
-        "sessions",
-        "turns",
-        "case_tools",
-        "llm_usage",
-        "rate_limits",
-        "audit_links",
-        "audit_heads",
-        *SERVICE_TABLES,
-        *SHARED,
-    }
-    assert await tables_of(url) == EVERY_NAME - later
-    with pytest.raises(CommandError):
-        await check(url)
-    await migrate(url)
-    await check(url)
-    async with service_database(url) as database:
-        async with database.as_user(A, datetime.now(UTC)) as connection:
-            assert (await connection.execute(select(decisions.c.feature_version))).all() == [(1,)]
-            assert await read(connection, A, "gardener") == []  # what was known then is no longer there to learn from
-        question = Question(Search(agent_key="gardener", query="garden"))
-        assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
-        async with database.as_user(A, datetime.now(UTC)) as connection:
-            assert len(await read(connection, A, "gardener")) == 1
-
-
-async def test_a_bank_with_procedures_goes_a_migration_back_and_forth_and_keeps_them(postgres: EmbeddedPostgres):
-    url = await new_database(postgres)
-    await fill(url)
-    await migrate(url, "0003")
-    with pytest.raises(CommandError):
-        await check(url)
-    await migrate(url)
-    await check(url)
-    async with service_database(url) as database, database.as_user(A, datetime.now(UTC)) as connection:
-        (kept,) = (await connection.execute(select(procedures).where(procedures.c.user_sub == A))).all()
-    assert (kept.status, kept.version, kept.trigger) == ("active", 1, LESSON["semantic_description"])
-    assert kept.source_case_ids == [kept.case_id]
-    assert "turn" in kept.search_text
-
-
-async def test_a_mean_over_repeats_from_before_trusted_ones_were_counted_keeps_its_weight(postgres: EmbeddedPostgres):
-    url = await new_database(postgres)
-    await fill(url)
-    await migrate(url, "0004")
-    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
-    await owner.execute("UPDATE cases SET occurrences = 3, reward_source = 'user' WHERE user_sub = $1", A)
-    await owner.execute("UPDATE cases SET occurrences = 3, reward_source = 'heuristic' WHERE user_sub = $1", B)
-    await migrate(url)
-    rows = await owner.fetch("SELECT DISTINCT user_sub, trusted_runs FROM cases ORDER BY user_sub")
-    await owner.close()
-    assert [tuple(row) for row in rows] == [(A, 3), (B, 0)]
-
-
-async def test_a_bank_with_indexed_vectors_goes_back_to_before_it_had_an_index_and_forth(postgres: EmbeddedPostgres):
-    url = await new_database(postgres)
-    await fill(url)
-    async with service_database(url) as database:
-        assert await index_all(database, large=1) == 2
-    await check(url)
-    await migrate(url, "0001")
-    with pytest.raises(CommandError):
-        await check(url)
-    await migrate(url)
-    await check(url)
-    async with service_database(url) as database:
-        assert await index_all(database, large=1) == 2
-        question = Question(Search(agent_key="gardener", query="garden"))
-        reader = Reader(database, WordLlamaEmbedder())
-        for _ in range(2):
-            (choice,) = (await reader.retrieve(A, datetime.now(UTC), question)).choices
-            assert choice.row.task == f"water the garden of {A}"
-            assert choice.row.approximate
 
 
 async def test_migrating_what_is_up_to_date_changes_nothing(filled: str):

@@ -1,34 +1,10 @@
-"""The search as a function in the database, by the name and the arguments that flows on a hosted Postgres know.
-
-Revision ID: 0021
-Revises: 0027
-Create Date: 2026-11-22 16:40:00.000000
-"""
-
-import sqlalchemy as sa
-
-from alembic import op
-
-revision = "0021"
-down_revision = "0027"
-branch_labels = None
-depends_on = None
-
-DISTANCE = {
-    "vector": "e.embedding <=> query_embedding",
-    "real[]": """(
-            SELECT 1 - sum(pair.a * pair.b) / nullif(sqrt(sum(pair.a ^ 2)) * sqrt(sum(pair.b ^ 2)), 0)
-            FROM unnest(e.embedding::float8[], query_embedding::float8[]) AS pair(a, b)
-        )""",
-}
-DIMENSION = {"vector": "vector_dims(query_embedding)", "real[]": "cardinality(query_embedding)"}
-
-# The rights are the caller's, and row-level security with them; the user is named all the same, for a role that
-# bypasses it. Ranks are those of `retrieval.search`, over all agents whose memory is on. What is sealed is null here.
-SEARCH = """
+-- Hybrid search over all agents of a user, for flows that call it by this name on a Postgres of their own. The rights
+-- are the caller's, and row-level security with them; the function filters by the user all the same, for a role that
+-- bypasses it. What is sealed is null in the answer. The ranks, and the numbers in the formula of the keywords, are those of
+-- retrieval/search/keywords.py; a test compares the ranks.
 CREATE FUNCTION hybrid_search_context_eng_memories(
     query_text text,
-    query_embedding {type},
+    query_embedding {vector},
     match_count integer,
     full_text_weight double precision DEFAULT 1,
     semantic_weight double precision DEFAULT 1,
@@ -50,16 +26,35 @@ AS $$
         WHERE c.user_sub = nullif(current_setting('app.user_sub', true), '')
             AND p.enabled AND c.status = 'ready' AND c.outcome <> 'aborted'
     ),
-    words AS MATERIALIZED (
-        SELECT replace(plainto_tsquery('english', query_text)::text, '&', '|')::tsquery AS any_word
+    each_word AS MATERIALIZED (
+        SELECT DISTINCT word
+        FROM regexp_split_to_table(plainto_tsquery('english', query_text)::text, ' & ') AS words(word) WHERE word <> ''
     ),
-    keyword AS (
-        SELECT m.id, row_number() OVER (
-            ORDER BY ts_rank('{{.1,.1,.1,.1}}', m.search_vector, w.any_word)
-                / greatest(length(m.search_vector), 64) DESC, m.id DESC
-        ) AS place
-        FROM mine m JOIN words w ON m.search_vector @@ w.any_word
+    newest AS MATERIALIZED (
+        SELECT search_vector FROM mine ORDER BY id DESC
+        LIMIT (SELECT least(2000, 20000 / greatest(count(*), 1)) FROM each_word)
     ),
+    whole AS MATERIALIZED (
+        SELECT count(*)::float AS cases, greatest(avg(length(search_vector)), 1)::float AS mean_length FROM newest
+    ),
+    rare AS MATERIALIZED (
+        SELECT e.word, -ln((seen.texts + .5) / (w.cases + 1)) / ln(2.0::float) AS bits
+        FROM each_word e CROSS JOIN whole w CROSS JOIN LATERAL (
+            SELECT count(*) AS texts FROM newest n WHERE n.search_vector @@ e.word::tsquery
+        ) seen
+    ),
+    alike AS MATERIALIZED (
+        SELECT string_agg(word, ' | ')::tsquery AS words, sum(bits) AS worth
+        FROM rare GROUP BY least(round(bits), 11)
+    ),
+    any_word AS MATERIALIZED (SELECT string_agg(word, ' | ')::tsquery AS words FROM rare),
+    relevant AS MATERIALIZED (
+        SELECT m.id, (
+            SELECT sum(a.worth * ts_rank('{.1,.1,.1,.1}', m.search_vector, a.words)) FROM alike a
+        ) / (1 + 1.2 * (.25 + .75 * length(m.search_vector) / w.mean_length)) AS relevance
+        FROM mine m CROSS JOIN whole w JOIN any_word o ON m.search_vector @@ o.words
+    ),
+    keyword AS (SELECT id, row_number() OVER (ORDER BY relevance DESC, id DESC) AS place FROM relevant),
     near AS MATERIALIZED (
         SELECT m.id, {distance} AS distance
         FROM mine m JOIN case_embeddings e ON e.agent_key = m.agent_key AND e.model = m.embedding_model
@@ -113,30 +108,7 @@ AS $$
         LIMIT 1
     ) taught ON true
     ORDER BY b.rrf DESC, b.id DESC
-$$
-"""
-
-COMMENT = (
-    "COMMENT ON FUNCTION hybrid_search_context_eng_memories IS"
-    " 'the memories of the user whom casebank_enter named; content and plan are null where words are sealed'"
-)
-
-
-def stored_as() -> str:
-    """The type of the stored vectors: pgvector's, or an array where that is missing."""
-    column = sa.text(
-        "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
-        " WHERE attrelid = 'case_embeddings'::regclass AND attname = 'embedding'"
-    )
-    return "real[]" if op.get_bind().scalar(column) == "real[]" else "vector"
-
-
-def upgrade() -> None:
-    kind = stored_as()
-    op.execute(SEARCH.format(type=kind, distance=DISTANCE[kind], dimension=DIMENSION[kind]))
-    op.execute(COMMENT)
-    op.execute("GRANT EXECUTE ON FUNCTION hybrid_search_context_eng_memories TO casebank_service")
-
-
-def downgrade() -> None:
-    op.execute("DROP FUNCTION hybrid_search_context_eng_memories")
+$$;
+COMMENT ON FUNCTION hybrid_search_context_eng_memories IS
+    'the memories of the user whom casebank_enter named; content and plan are null where words are sealed';
+GRANT EXECUTE ON FUNCTION hybrid_search_context_eng_memories TO casebank_service;
