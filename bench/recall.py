@@ -24,7 +24,7 @@ from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
 from writer.sessions.append import append_turns
-from writer.sessions.told import MOST_AT_ONCE, TurnsTold, draft_of_turns
+from writer.sessions.prepare import MOST_AT_ONCE, TurnsTold, prepare_turns
 from writer.worker.worker import Worker
 
 AGENT = "companion"
@@ -80,7 +80,7 @@ class Bank:
         for start in range(0, len(turns), MOST_AT_ONCE):
             told = TurnsTold.model_validate({"agent": AGENT, "turns": turns[start : start + MOST_AT_ONCE]})
             author = Author(user, "bench", self.now)
-            await append_turns(self.reader.database, self.keyring, session, draft_of_turns(told), author)
+            await append_turns(self.reader.database, self.keyring, session, prepare_turns(told), author)
 
     async def settled(self) -> None:
         """Works until nothing waits."""

@@ -24,8 +24,8 @@ from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.close import close_fact
 from writer.procedures.pinning import retire
-from writer.retain.draft import draft_of
-from writer.retain.retain import retain_draft
+from writer.retain.prepare import prepare
+from writer.retain.retain import store
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.run import FinishedRun
 
@@ -97,9 +97,9 @@ async def _run(asking: Asking, given: RememberIn) -> str:
         plan=given.steps or [],
         retrieval_id=given.receipt,
     )
-    draft = await asyncio.to_thread(draft_of, run)
+    prepared = await asyncio.to_thread(prepare, run)
     key = None if given.receipt is None else _key(given)
-    retained = await retain_draft(parts.database, parts.keyring, draft, author, key)
+    retained = await store(parts.database, parts.keyring, prepared, author, key)
     parts.admission.backlog.took(author.user_sub)
     parts.worker.wake()
     return f"Kept as run {retained.case_id}" + (", joined to its recall." if retained.retrieval_id else ".")

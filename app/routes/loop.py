@@ -6,6 +6,7 @@ from fastapi import APIRouter, Header, Response
 
 from app.admission.errors import QueueFull
 from app.edge.dependencies import Caller, Parts
+from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.routes.recall import recalled_out
@@ -32,9 +33,10 @@ from retrieval.telemetry import REWARDS
 from writer.errors import IdempotencyConflict, NotJoined, RunEnded, SecretInName, SourceNotAllowed, UnknownReference
 from writer.privacy.names import nameable
 from writer.privacy.seal import PayloadTooLarge
-from writer.retain.draft import Draft
-from writer.retain.retain import retain_draft
+from writer.retain.prepare import PreparedRun, prepare
+from writer.retain.retain import store
 from writer.rewards.feedback import Feedback, give_feedback
+from writer.run import FinishedRun
 
 router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
 
@@ -54,14 +56,19 @@ IdempotencyKey = Annotated[
         IdempotencyConflict, UnknownReference, SecretInName, SourceNotAllowed, PayloadTooLarge, QueueFull, RunEnded
     ),
 )
-async def retain(draft: Draft, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None) -> RetainOut:
+async def retain(
+    run: Annotated[PreparedRun, MadeFrom(FinishedRun, prepare)],
+    parts: Parts,
+    caller: Caller,
+    idempotency_key: IdempotencyKey = None,
+) -> RetainOut:
     """Stores one finished run and answers once it is on disk; the worker then makes it searchable.
 
     Only a service may send the `reward_source` `judge` or `metric`: a user's own token gets a 403.
     """
-    caller.claim(draft.reward_source)
-    await parts.admission.of_agent(caller, "writes", str(draft.columns["agent_key"]))
-    retained = await retain_draft(parts.database, parts.keyring, draft, caller, idempotency_key)
+    caller.claim(run.reward_source)
+    await parts.admission.of_agent(caller, "writes", run.agent_key)
+    retained = await store(parts.database, parts.keyring, run, caller, idempotency_key)
     parts.admission.backlog.took(caller.user_sub)
     parts.worker.wake()
     return RetainOut.model_validate(retained, from_attributes=True)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
+from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.routes.responses import next_cursor, response_of, without
@@ -17,7 +18,7 @@ from retrieval.tables.kinds import RunStatus
 from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
-from writer.retain.steps import StepsDraft, append_steps
+from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -30,15 +31,17 @@ RunId = Annotated[
 @router.post(
     "/{run_id}/steps", responses=raises(IdempotencyConflict, RunEnded, UnknownReference, SecretInName, PayloadTooLarge)
 )
-async def tell_steps(run_id: RunId, draft: StepsDraft, parts: Parts, caller: Caller) -> AppendedOut:
+async def tell_steps(
+    run_id: RunId, steps: Annotated[PreparedSteps, MadeFrom(StepsTaken, prepare_steps)], parts: Parts, caller: Caller
+) -> AppendedOut:
     """Adds steps to a run and answers once they are on disk; the first call for an id starts the run.
 
     A repeated step with the same number is stored once; another step with that number gets a 409. A retain with
     `run_id` ends the run. A run without new steps is ended as `aborted`: it teaches nothing and credits no case. A
     further step or a retain revokes that.
     """
-    await parts.admission.of_agent(caller, "writes", draft.agent_key)
-    appended = await append_steps(parts.database, parts.keyring, run_id, draft, caller)
+    await parts.admission.of_agent(caller, "writes", steps.agent_key)
+    appended = await append_steps(parts.database, parts.keyring, run_id, steps, caller)
     return response_of(AppendedOut, appended, run_id=run_id)
 
 

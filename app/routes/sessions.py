@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Path, Query
 
 from app.edge.dependencies import Caller, Parts
+from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.routes.responses import next_cursor, response_of
@@ -24,8 +25,8 @@ from writer.errors import IdempotencyConflict, SecretInName, TurnsOutOfOrder, Un
 from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey, SessionName
 from writer.sessions.append import append_turns
-from writer.sessions.locked import delete_session
-from writer.sessions.told import TurnsDraft
+from writer.sessions.lock import delete_session
+from writer.sessions.prepare import PreparedTurns, TurnsTold, prepare_turns
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], responses=DOCUMENTED, route_class=BodyRoute)
 
@@ -41,14 +42,18 @@ IdempotencyKey = Annotated[
     responses=raises(IdempotencyConflict, TurnsOutOfOrder, UnknownReference, SecretInName, PayloadTooLarge),
 )
 async def tell_turns(
-    session_id: SessionId, draft: TurnsDraft, parts: Parts, caller: Caller, idempotency_key: IdempotencyKey = None
+    session_id: SessionId,
+    turns: Annotated[PreparedTurns, MadeFrom(TurnsTold, prepare_turns)],
+    parts: Parts,
+    caller: Caller,
+    idempotency_key: IdempotencyKey = None,
 ) -> TurnsAppendedOut:
     """Adds turns to a session and answers once they are on disk; the first call for an id starts the session.
 
     A turn that is earlier than the previous one, or in the future, gets a 409, and no turn of that call is stored.
     """
-    await parts.admission.of_agent(caller, "writes", draft.agent_key)
-    added = await append_turns(parts.database, parts.keyring, session_id, draft, caller, idempotency_key)
+    await parts.admission.of_agent(caller, "writes", turns.agent_key)
+    added = await append_turns(parts.database, parts.keyring, session_id, turns, caller, idempotency_key)
     parts.worker.wake()
     return response_of(TurnsAppendedOut, added, session_id=session_id)
 

@@ -31,7 +31,7 @@ from writer.findings.extract import extract
 from writer.findings.known import Answer, PlannedCall, is_known, parameters
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
-from writer.retain.steps import StepsTaken, append_steps, draft_of_steps
+from writer.retain.steps import StepsTaken, append_steps, prepare_steps
 
 RUNS = 210
 ROUNDS = 400
@@ -180,7 +180,7 @@ class _Run:
             "status": answered.status,
         }
         taken = StepsTaken.model_validate({"agent": AGENT, "task": "mend the repository", "steps": [step]})
-        draft = draft_of_steps(taken)
+        draft = prepare_steps(taken)
         self.tally.traces.append(dict(draft.steps[0].trace))
         await append_steps(self.database, self.keyring, self.run_id, draft, self.author)
 

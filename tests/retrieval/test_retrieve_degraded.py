@@ -27,7 +27,7 @@ from writer.author import Author
 from writer.retain.retain import retain
 from writer.run import FinishedRun
 from writer.sessions.append import append_turns
-from writer.sessions.told import TurnsTold, draft_of_turns
+from writer.sessions.prepare import TurnsTold, prepare_turns
 from writer.worker.worker import Worker
 
 AGENT = "operator"
@@ -66,7 +66,7 @@ class Bank:
     async def say(self, *said: str) -> None:
         author = Author(self.user, self.user, datetime.now(UTC))
         told = TurnsTold.model_validate({"agent": AGENT, "turns": [{"role": "user", "content": text} for text in said]})
-        await append_turns(self.runtime.database, self.runtime.keyring, "chat", draft_of_turns(told), author)
+        await append_turns(self.runtime.database, self.runtime.keyring, "chat", prepare_turns(told), author)
 
     async def work(self, embedder: Embedder | None = None) -> None:
         parts = self.runtime

@@ -22,9 +22,9 @@ from writer.errors import IdempotencyConflict, SecretInName, UnknownReference
 from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
-from writer.retain.draft import draft_of
 from writer.retain.plan import CallMade, plan_of
-from writer.retain.retain import retain_draft
+from writer.retain.prepare import prepare
+from writer.retain.retain import store
 from writer.run import FinishedRun
 
 CHUNK_LINES = 64
@@ -150,8 +150,8 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
     async with turns:
         try:
             old = parse(line.text, bank.agent)
-            draft = replace(draft_of(old.run), created_at=old.created_at)
-            await retain_draft(bank.database, bank.keyring, draft, bank.author, line.key)
+            draft = replace(prepare(old.run), created_at=old.created_at)
+            await store(bank.database, bank.keyring, draft, bank.author, line.key)
         except (LineRefused, IdempotencyConflict, PayloadTooLarge, SecretInName, UnknownReference) as error:
             return str(error)
     return None

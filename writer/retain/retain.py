@@ -1,7 +1,7 @@
-"""Retain: redact, seal, and insert one finished run; the row itself is the entry in the worker's queue."""
+"""Retains one finished run: prepares, seals and inserts it; the case's row is its entry in the worker's queue."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -26,31 +26,45 @@ from writer.privacy.names import unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import seal
 from writer.privacy.words import Words
-from writer.retain.draft import Draft, completed, draft_of, message_hash
+from writer.retain.prepare import PreparedRun, RedactedRun, measure, message_hash, prepare
 from writer.retain.references import wrong_reference
-from writer.retain.under_way import UnderWay, end, lock_run, traces_of
+from writer.retain.under_way import end, lock_run, traces_of
 from writer.run import FinishedRun
-from writer.sessions.locked import Locked, lock_session, mark_taken, turns_to_take
+from writer.sessions.lock import lock_session, mark_taken, turns_to_take
 
 ATTEMPTS = 4
-"""A first run of a new user and agent may miss a profile, a key and a retrieval: three repairs, then it fits."""
+"""Attempts to insert a run: a first one may miss a profile, a key and a retrieval, and is repaired three times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """What a retain is answered with."""
+    """A stored run: its case, and the redactions that the answer names.
+
+    Attributes:
+        retrieval_id: the retrieval that the run is joined to; None: it named none, or none that is known.
+    """
 
     case_id: UUID
     status: str
     redactions: list[Redaction]
     retrieval_id: UUID | None = None
-    """The retrieval that the run is joined to; None where it named none, or none that is known."""
 
 
 async def retain(
     database: Database,
     keyring: Keyring,
     run: FinishedRun,
+    author: Author,
+    idempotency_key: str | None = None,
+) -> Retained:
+    """Prepares the run and stores it; the rest is as in ``store``."""
+    return await store(database, keyring, prepare(run), author, idempotency_key)
+
+
+async def store(
+    database: Database,
+    keyring: Keyring,
+    run: PreparedRun,
     author: Author,
     idempotency_key: str | None = None,
 ) -> Retained:
@@ -64,148 +78,145 @@ async def retain(
         UnknownReference: it names a parent, a used case or a run under way that the user does not have, or another
             agent's retrieval or run.
         RunEnded: the run under way that it names ended before, and not with this case.
-        SecretInName: the agent's name looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or nobody can say whether it was; repeat with the same key.
     """
-    return await retain_draft(database, keyring, draft_of(run), author, idempotency_key)
-
-
-async def retain_draft(
-    database: Database,
-    keyring: Keyring,
-    draft: Draft,
-    author: Author,
-    idempotency_key: str | None = None,
-) -> Retained:
-    """Stores a run that was made ready before; the rest is as in ``retain``."""
-    key = None if idempotency_key is None else unsecret(idempotency_key)
-    if key is None and draft.run_id is not None and draft.ends_as == "retained":
-        key = f"run:{draft.run_id}"  # a run ends once
-    if key is not None:
-        draft = replace(draft, columns={**draft.columns, "idempotency_key": key})
+    name = None if idempotency_key is None else unsecret(idempotency_key)
+    if name is None and run.run_id is not None and run.ends_as == "retained":
+        name = f"run:{run.run_id}"  # a run ends once
+    storing = _Storing(database, keyring, author, name)
     with stage("retain.insert"):
         for _ in range(ATTEMPTS):
             try:
-                return await _insert(database, keyring, draft, author)
+                return await storing.store(run)
             except asyncpg.ForeignKeyViolationError as error:
-                draft = await _repaired(database, keyring, draft, author, error.constraint_name)
+                run = await storing.repair(run, error.constraint_name)
     raise AssertionError("all that the database missed was made, and yet it misses one of them")
-
-
-async def _insert(database: Database, keyring: Keyring, draft: Draft, author: Author) -> Retained:
-    # what is to be opened needs the key that the database has; of what is to be sealed the database refuses another
-    alone = draft.run_id is None and draft.session is None
-    known = keyring.remembered(author.user_sub) if alone else None
-    key = known or await _key(database, keyring, author)
-    storing = _Storing(author, key, keyring.seals_words)
-    if alone:
-        async with database.fast(author.user_sub, author.authorised_at) as fast:
-            refusal = await storing.store(fast, draft)
-    else:
-        async with database.as_user(author.user_sub, author.authorised_at) as connection:
-            draft, refusal = await storing.store_joined(connection, draft)
-    if refusal is None:
-        REWARDS.labels(str(draft.columns["reward_source"])).inc()
-        return Retained(draft.case_id, "pending", draft.redactions, draft.retrieval_id)
-    async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        first = await _first_with_that_key(connection, draft, author)
-    if first is None:  # a repeat of what was acknowledged stays acknowledged, whatever was deleted since
-        raise refusal
-    return first
 
 
 @dataclass(frozen=True, slots=True)
 class _Storing:
-    """Stores drafts of one author, with the user's key."""
+    """Stores a run of one author, under an idempotency key if it has one."""
 
+    database: Database
+    keyring: Keyring
     author: Author
-    key: UserKey
-    seals_words: bool
+    idempotency_key: str | None
 
-    async def store(self, connection: FastConnection, draft: Draft) -> CasebankError | None:
-        """Stores the case; returns why not, which of a known key is for the caller to look up."""
-        row = _row(draft, self.author, self.key, seals_words=self.seals_words)
-        wrong = await _wrong(connection, row)
+    async def store(self, run: PreparedRun) -> Retained:
+        """Inserts the run's case, or returns the case that the idempotency key made before."""
+        author = self.author
+        joins = run.run_id is not None or run.session is not None
+        # opening steps and turns takes the key that the database has; a row that is sealed with another one it refuses
+        key = None if joins else self.keyring.remembered(author.user_sub)
+        if key is None:
+            async with self.database.as_user(author.user_sub, author.authorised_at) as connection:
+                key = await self.keyring.find_or_make(connection, author.user_sub)
+        if joins:
+            async with self.database.as_user(author.user_sub, author.authorised_at) as connection:
+                run, refusal = await self._insert_joined(connection, key, run)
+        else:
+            async with self.database.fast(author.user_sub, author.authorised_at) as fast:
+                refusal = await self._insert(fast, key, run)
+        if refusal is None:
+            REWARDS.labels(str(run.measured.columns["reward_source"])).inc()
+            return Retained(run.case_id, "pending", run.redactions, run.retrieval_id)
+        first = await self._first_with_that_key(run)
+        if first is None:  # a repeat of what was acknowledged stays acknowledged, whatever was deleted since
+            raise refusal
+        return first
+
+    async def _insert(
+        self, connection: FastConnection, key: UserKey, run: PreparedRun, session_id: UUID | None = None
+    ) -> CasebankError | None:
+        """Inserts the case, sealed with the key; returns why not."""
+        user_sub, columns = self.author.user_sub, run.measured.columns
+        wrong = await wrong_reference(
+            connection, run.agent_key, run.retrieval_id, columns["parent_case_id"], columns["used_case_ids"]
+        )
         if wrong is not None:
             return UnknownReference(wrong)
-        stored = await connection.value(insert_case(), row)
-        return None if stored is not None else IdempotencyConflict("this Idempotency-Key was used before")
+        task, plan, effects = (columns[name] for name in ("task", "plan", "effects"))
+        words: Mapping[str, object]
+        if self.keyring.seals_words:
+            words = Words(user_sub, key).seal_case(run.case_id, task, plan, effects)
+        else:
+            words = {"words": None, "message_hash": message_hash(task, plan)}
+        row = {
+            **columns,
+            **words,
+            "id": run.case_id,
+            "agent_key": run.agent_key,
+            "retrieval_id": run.retrieval_id,
+            "session_id": session_id,
+            "idempotency_key": self.idempotency_key,
+            "request_hash": run.request_hash,
+            "key_id": key.key_id,
+            "payload": seal(run.measured.payload, key.key, user_sub=user_sub, case_id=run.case_id),
+            "source": self.author.actor,
+            "created_at": run.created_at,
+        }
+        inserted = await connection.value(insert_case(), row)
+        return None if inserted is not None else IdempotencyConflict("this Idempotency-Key was used before")
 
-    async def store_joined(self, connection: AsyncConnection, draft: Draft) -> tuple[Draft, CasebankError | None]:
-        """Stores the case of a run under way, which ends, or of a session, in one transaction.
+    async def _insert_joined(
+        self, connection: AsyncConnection, key: UserKey, run: PreparedRun
+    ) -> tuple[PreparedRun, CasebankError | None]:
+        """Inserts the case of a run under way, which ends, or of a session, in one transaction.
 
-        Returns the draft as it was stored, with their steps and turns, and why it was not.
+        Returns the run as it was stored, measured with their steps and turns, and why it was not stored.
         """
-        user_sub, words = self.author.user_sub, Words(self.author.user_sub, self.key)
-        run = await lock_run(connection, user_sub, draft.run_id) if draft.run_id is not None else None
-        session = await lock_session(connection, user_sub, draft.session) if draft.session is not None else None
-        if (wrong := _not_joined(draft, run, session)) is not None:
-            return draft, wrong
-        wanted = draft.redacted is not None
-        steps = await traces_of(connection, words, run.id) if wanted and run is not None else []
-        turns = await turns_to_take(connection, words, session) if wanted and session is not None else []
-        takes = bool(turns) and not draft.has_turns
-        draft = await asyncio.to_thread(completed, draft, steps, turns)
-        if run is not None:
-            draft = replace(draft, retrieval_id=draft.retrieval_id or run.known_retrieval_id)
-        if session is not None:
-            draft = replace(draft, columns={**draft.columns, "session_id": session.id})
+        user_sub, words = self.author.user_sub, Words(self.author.user_sub, key)
+        under_way = await lock_run(connection, user_sub, run.run_id) if run.run_id is not None else None
+        session = await lock_session(connection, user_sub, run.session) if run.session is not None else None
+        if run.run_id is not None and (under_way is None or under_way.agent_key != run.agent_key):
+            return run, UnknownReference("run_id names no run of this agent")
+        if under_way is not None and under_way.status in {"retained", run.ends_as}:
+            return run, RunEnded("this run ended before")
+        if run.session is not None and (session is None or session.agent_key != run.agent_key):
+            return run, UnknownReference("session_id names no session of this agent")
+        turns: Sequence[Mapping[str, Any]] = []
+        if isinstance(run.content, RedactedRun):
+            lacks = run.content
+            steps = await traces_of(connection, words, under_way.id) if lacks.lacks_steps and under_way else []
+            turns = await turns_to_take(connection, words, session) if lacks.lacks_turns and session else []
+            run = replace(run, content=await asyncio.to_thread(lambda: measure(lacks.joined(steps, turns))))
+        if under_way is not None:
+            run = replace(run, retrieval_id=run.retrieval_id or under_way.known_retrieval_id)
         fast = await FastConnection.within(connection, user_sub, self.author.authorised_at)
-        refusal = await self.store(fast, draft)
-        if refusal is None and run is not None:
-            await end(connection, self.author, run, draft.case_id, draft.ends_as)
-        if refusal is None and session is not None and takes:
+        refusal = await self._insert(fast, key, run, None if session is None else session.id)
+        if refusal is None and under_way is not None:
+            await end(connection, self.author, under_way, run.case_id, run.ends_as)
+        if refusal is None and session is not None and turns:
             await mark_taken(connection, user_sub, session)
-        return draft, refusal
+        return run, refusal
 
+    async def _first_with_that_key(self, run: PreparedRun) -> Retained | None:
+        """Returns the case that the idempotency key made before; None: no key, or no case of that key."""
+        if self.idempotency_key is None:
+            return None
+        statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
+            cases.c.user_sub == self.author.user_sub, cases.c.idempotency_key == self.idempotency_key
+        )
+        async with self.database.as_user(self.author.user_sub, self.author.authorised_at) as connection:
+            row = (await connection.execute(statement)).one_or_none()
+        if row is None:
+            return None
+        if row.request_hash != run.request_hash:
+            raise IdempotencyConflict("this Idempotency-Key was used before with another body")
+        return Retained(row.id, row.status, run.redactions, row.retrieval_id)
 
-def _not_joined(draft: Draft, run: UnderWay | None, session: Locked | None) -> CasebankError | None:
-    """Returns why the draft cannot be joined to the run and the session that it names; None: it can, or names none."""
-    agent_key = draft.columns["agent_key"]
-    if draft.run_id is not None and (run is None or run.agent_key != agent_key):
-        return UnknownReference("run_id names no run of this agent")
-    if run is not None and run.status in {"retained", draft.ends_as}:
-        return RunEnded("this run ended before")
-    if draft.session is not None and (session is None or session.agent_key != agent_key):
-        return UnknownReference("session_id names no session of this agent")
-    return None
-
-
-async def _wrong(connection: FastConnection, row: Mapping[str, Any]) -> str | None:
-    references = row["agent_key"], row["retrieval_id"], row["parent_case_id"], row["used_case_ids"]
-    return await wrong_reference(connection, *references)
-
-
-async def _key(database: Database, keyring: Keyring, author: Author) -> UserKey:
-    async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        return await keyring.find_or_make(connection, author.user_sub)
-
-
-def _said(columns: Mapping[str, object]) -> tuple[str, list[str], list[str]]:
-    """Returns task, plan and effects."""
-    return tuple(columns[name] for name in ("task", "plan", "effects"))  # type: ignore[return-value] # as drafted
-
-
-def _row(draft: Draft, author: Author, key: UserKey, *, seals_words: bool) -> dict[str, object]:
-    """The parameters of ``insert_case``."""
-    sealed = seal(draft.payload, key.key, user_sub=author.user_sub, case_id=draft.case_id)
-    task, plan, effects = _said(draft.columns)
-    words: dict[str, object]
-    if seals_words:
-        words = Words(author.user_sub, key).seal_case(draft.case_id, task, plan, effects)
-    else:
-        words = {"words": None, "message_hash": message_hash(task, plan)}
-    return {
-        **draft.columns,
-        **words,
-        "id": draft.case_id,
-        "retrieval_id": draft.retrieval_id,
-        "key_id": key.key_id,
-        "payload": sealed,
-        "source": author.actor,
-        "created_at": draft.created_at,
-    }
+    async def repair(self, run: PreparedRun, broken: str) -> PreparedRun:
+        """Returns the run as it will fit: with its profile made, its key to be looked up anew, or no retrieval."""
+        if broken == "cases_user_sub_retrieval_id_fkey":
+            return replace(run, retrieval_id=None)
+        if broken == "cases_user_sub_key_id_fkey":
+            self.keyring.forget(self.author.user_sub)
+            return run
+        values = {"user_sub": self.author.user_sub, "agent_key": run.agent_key}
+        async with self.database.as_user(self.author.user_sub, self.author.authorised_at) as connection:
+            await connection.execute(insert(profiles).values(values).on_conflict_do_nothing())
+        return run
 
 
 INSERTED = (
@@ -260,32 +271,3 @@ def insert_case() -> FastStatement[UUID]:
         .cte("inserted")
     )
     return FastStatement.of(select(inserted.c.id))
-
-
-async def _first_with_that_key(connection: AsyncConnection, draft: Draft, author: Author) -> Retained | None:
-    """Returns the case that the idempotency key made before; None: there is no such key, or none that made a case."""
-    if draft.columns["idempotency_key"] is None:
-        return None
-    statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
-        cases.c.user_sub == author.user_sub,
-        cases.c.idempotency_key == draft.columns["idempotency_key"],
-    )
-    row = (await connection.execute(statement)).one_or_none()
-    if row is None:
-        return None
-    if row.request_hash != draft.columns["request_hash"]:
-        raise IdempotencyConflict("this Idempotency-Key was used before with another body")
-    return Retained(row.id, row.status, draft.redactions, row.retrieval_id)
-
-
-async def _repaired(database: Database, keyring: Keyring, draft: Draft, author: Author, broken: str) -> Draft:
-    """Returns the draft as it will fit: with its profile made, its key to be looked up anew, or no retrieval."""
-    if broken == "cases_user_sub_retrieval_id_fkey":
-        return replace(draft, retrieval_id=None)
-    if broken == "cases_user_sub_key_id_fkey":
-        keyring.forget(author.user_sub)
-        return draft
-    values = {"user_sub": author.user_sub, "agent_key": draft.columns["agent_key"]}
-    async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        await connection.execute(insert(profiles).values(values).on_conflict_do_nothing())
-    return draft

@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, GetCoreSchemaHandler, model_validator
-from pydantic_core import CoreSchema, core_schema
+from pydantic import ConfigDict, Field, model_validator
 from sqlalchemy import func, insert, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -88,7 +87,7 @@ class StepsTaken(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class DraftedStep:
+class PreparedStep:
     """A step made ready: its trace without secrets, packed, how many bytes that has as JSON, and what it found out."""
 
     number: int
@@ -101,23 +100,14 @@ class DraftedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class StepsDraft:
-    """Steps made ready: redacted and packed, but for the user's key.
-
-    Pydantic makes it of their JSON, so that a process of its own can do that for large ones.
-    """
+class PreparedSteps:
+    """Steps, redacted and packed, ready to be stored under the user's key."""
 
     agent_key: str
     task: str
     retrieval_id: UUID | None
-    steps: Sequence[DraftedStep]
+    steps: Sequence[PreparedStep]
     redactions: list[Redaction]
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Returns the schema of steps, whose outcome is the draft; a draft passes as it is."""
-        taken = handler.generate_schema(StepsTaken)
-        return core_schema.no_info_wrap_validator_function(_drafted, taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +119,7 @@ class Appended:
     redactions: list[Redaction]
 
 
-def _drafted(given: object, validated: Callable[[object], StepsTaken]) -> StepsDraft:
-    return given if isinstance(given, StepsDraft) else draft_of_steps(validated(given))
-
-
-def draft_of_steps(taken: StepsTaken) -> StepsDraft:
+def prepare_steps(taken: StepsTaken) -> PreparedSteps:
     """Returns the steps made ready, which takes the longer the more there is to redact."""
     raw = taken.model_dump(mode="json")
     clean, redactions = redact(raw)
@@ -142,12 +128,12 @@ def draft_of_steps(taken: StepsTaken) -> StepsDraft:
         del trace["number"]
         redacted = bool(redactions) and trace["output"] != given["output"]
         found = extract(trace, {}, redacted=redacted)
-        steps.append(DraftedStep(step.number, trace, pack(trace), len(json.dumps(trace)), found, redacted))
-    return StepsDraft(taken.agent, clean["task"], taken.retrieval_id, steps, redactions)
+        steps.append(PreparedStep(step.number, trace, pack(trace), len(json.dumps(trace)), found, redacted))
+    return PreparedSteps(taken.agent, clean["task"], taken.retrieval_id, steps, redactions)
 
 
 async def append_steps(
-    database: Database, keyring: Keyring, run_id: UUID, draft: StepsDraft, author: Author
+    database: Database, keyring: Keyring, run_id: UUID, draft: PreparedSteps, author: Author
 ) -> Appended:
     """Adds the steps to the run and returns how it stands, once they are on disk; the first ones begin it.
 
@@ -188,7 +174,7 @@ async def append_steps(
     return Appended("under_way" if fresh else run.status, step_count, draft.redactions)
 
 
-async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, draft: StepsDraft, author: Author) -> bool:
+async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, draft: PreparedSteps, author: Author) -> bool:
     """Makes the run, and its profile, unless it is there; returns whether it was made."""
     profile = {"user_sub": author.user_sub, "agent_key": draft.agent_key}
     await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
@@ -210,8 +196,8 @@ async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, draft:
 
 
 async def _fresh(
-    connection: AsyncConnection, words: Words, run_id: UUID, steps: Sequence[DraftedStep]
-) -> Sequence[DraftedStep]:
+    connection: AsyncConnection, words: Words, run_id: UUID, steps: Sequence[PreparedStep]
+) -> Sequence[PreparedStep]:
     """Returns the steps that are not there yet.
 
     Raises:
@@ -225,14 +211,14 @@ async def _fresh(
     return [step for step in steps if step.number not in there]
 
 
-def _found(steps: Sequence[DraftedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Finding]]]:
+def _found(steps: Sequence[PreparedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Finding]]]:
     """Returns what each step found out, by its number; the tools that the profile speaks of are what it says."""
     return [
         (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.found) for s in steps
     ]
 
 
-async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[DraftedStep]) -> None:
+async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[PreparedStep]) -> None:
     size = run.step_bytes + sum(step.size for step in steps)
     if size > MOST_BYTES:
         raise PayloadTooLarge(f"the run's steps have {size} bytes, over {MOST_BYTES}")

@@ -21,7 +21,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.told import forget_told
 from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
-from writer.retain.draft import search_text
+from writer.retain.prepare import search_text
 
 
 async def set_tags(

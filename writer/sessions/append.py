@@ -21,8 +21,8 @@ from writer.privacy.names import nameable, unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
-from writer.sessions.locked import Locked, lock_session
-from writer.sessions.told import DraftedTurn, TurnsDraft
+from writer.sessions.lock import Locked, lock_session
+from writer.sessions.prepare import PreparedTurn, PreparedTurns
 
 MOST_TURNS = 10_000
 """Of one session: as many as a retain may have."""
@@ -46,7 +46,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
     database: Database,
     keyring: Keyring,
     name: str,
-    draft: TurnsDraft,
+    draft: PreparedTurns,
     author: Author,
     idempotency_key: str | None = None,
 ) -> Appended:
@@ -112,7 +112,7 @@ async def _earlier(
 
 
 async def _add(
-    connection: AsyncConnection, words: Words, session: Locked, draft: TurnsDraft, call: tuple[str, bytes] | None
+    connection: AsyncConnection, words: Words, session: Locked, draft: PreparedTurns, call: tuple[str, bytes] | None
 ) -> None:
     count, size = session.turn_count + len(draft.turns), session.turn_bytes + sum(turn.size for turn in draft.turns)
     if count > MOST_TURNS or size > MOST_BYTES:
@@ -145,7 +145,7 @@ async def _add(
     await connection.execute(update(sessions).where(*mine).values({**now, **queued}))
 
 
-def _times(session: Locked, drafted: Sequence[DraftedTurn]) -> list[datetime]:
+def _times(session: Locked, drafted: Sequence[PreparedTurn]) -> list[datetime]:
     """Returns when each turn was said: as it says, or now.
 
     Raises:

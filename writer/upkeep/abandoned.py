@@ -21,8 +21,8 @@ from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge, SealBroken
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile
-from writer.retain.draft import draft_of
-from writer.retain.retain import retain_draft
+from writer.retain.prepare import prepare
+from writer.retain.retain import store
 from writer.run import FinishedRun
 from writer.upkeep.expiry import BATCH
 
@@ -82,5 +82,5 @@ async def _abort_one(database: Database, keyring: Keyring, profile: Profile, run
         raise UnknownReference("the run is gone")
     task = Words(profile.user_sub, key).open_run(run_id, run.words)
     finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
-    draft = replace(draft_of(finished), ends_as="aborted", created_at=run.last_step_at)
-    await retain_draft(database, keyring, draft, Author(profile.user_sub, ACTOR, profile.seen_at))
+    draft = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
+    await store(database, keyring, draft, Author(profile.user_sub, ACTOR, profile.seen_at))

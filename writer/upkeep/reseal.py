@@ -21,7 +21,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile
-from writer.retain.draft import message_hash
+from writer.retain.prepare import message_hash
 
 BATCH = 256
 

@@ -24,7 +24,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.words import Words
 from writer.profiles import Profile, lock_profile
-from writer.sessions.locked import turns_after
+from writer.sessions.lock import turns_after
 from writer.worker import queue
 from writer.worker.claims import Claims, Leased
 from writer.worker.summarist import Summarist

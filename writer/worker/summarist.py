@@ -34,7 +34,7 @@ from writer.procedures.llm.run_digest import DigestTurn, RunDigest
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
 from writer.run import Strict
-from writer.sessions.locked import turns_after
+from writer.sessions.lock import turns_after
 
 LEAST_TOKENS = 1_000
 """Of the turns that no summary tells of: with fewer it is too early for another one."""

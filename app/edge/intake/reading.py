@@ -1,47 +1,85 @@
-"""A body, from its bytes to what a route takes: counted, parsed and validated; pure, and at home in a side process."""
+"""Turns a body into the value that a route takes: counts, parses, validates, prepares; pure, fit for a side process."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, core_schema
 
 from app.edge.intake.counts import check_counts
 from retrieval.telemetry import on_behalf_of
 
 MOST_FAULTS = 20
-"""Of an invalid body, that are told."""
+"""Most faults of an invalid body that its answer names."""
 
 Fault = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What came of a body: the value that the route takes, or why there is none."""
+    """The value that a route takes, or the faults of its body."""
 
     value: object = None
     faults: Sequence[Fault] = ()
 
 
-def take(kind: Any, body: bytes, named: Mapping[str, str]) -> Taken:
-    """Returns the body as the class ``kind`` has it, or its first faults, which repeat no value.
+@dataclass(frozen=True)
+class MadeFrom:
+    """A mark on a route's parameter: the body is a ``model``, and the route gets what ``prepare`` makes of it.
 
-    ``named`` is the origin of the request that brought it.
+    A large body is validated and prepared in a side process (``take``); a small one here, as FastAPI validates it.
+    """
+
+    model: type[Any]
+    prepare: Callable[[Any], object] | None = None
+
+    @property
+    def modules(self) -> set[str]:
+        """Returns the modules that a side process needs for it."""
+        return {part.__module__ for part in (self.model, self.prepare) if part is not None}
+
+    def __get_pydantic_core_schema__(self, prepared: type[object], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns the model's schema; a value that ``take`` prepared passes as it is."""
+
+        def made(value: object, validate: Callable[[object], object]) -> object:
+            if isinstance(value, prepared):
+                return value
+            valid = validate(value)
+            return valid if self.prepare is None else self.prepare(valid)
+
+        return core_schema.no_info_wrap_validator_function(made, handler.generate_schema(self.model))
+
+
+def take(
+    model: Any, body: bytes, request_origin: Mapping[str, str], prepare: Callable[[Any], object] | None = None
+) -> Taken:
+    """Returns the body as the model has it, prepared if need be, or its first faults, which repeat no value.
+
+    Args:
+        model: the type that the body is validated as.
+        body: the bytes as they came.
+        request_origin: see ``retrieval.telemetry.origin``.
+        prepare: makes of the validated body the value that the route takes; None: the route takes the body itself.
 
     Raises:
-        BodyTooComplex: it holds more than is read; it was not parsed.
+        BodyTooComplex: the body holds more than is read; it was not parsed.
+        CasebankError: ``prepare`` raised it.
     """
     parsed = parse(body)
     if parsed.faults:
         return parsed
     try:
-        with on_behalf_of(named):
-            return Taken(_adapter(kind).validate_python(parsed.value))
+        with on_behalf_of(request_origin):
+            value = _adapter(model).validate_python(parsed.value)
+            return Taken(value if prepare is None else prepare(value))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_FAULTS]
         return Taken(faults=[_fault(each["type"], ("body", *each["loc"]), each["msg"]) for each in wrong])
+    except ValueError as error:  # from prepare; answered as pydantic answers it for a small body
+        return Taken(faults=[_fault("value_error", ("body",), f"Value error, {error}")])
 
 
 def parse(body: bytes) -> Taken:
@@ -64,5 +102,5 @@ def _fault(kind: str, place: tuple[int | str, ...], message: str) -> Fault:
 
 
 @cache  # as many as there are bodies
-def _adapter(kind: Any) -> TypeAdapter[object]:
-    return TypeAdapter(kind)
+def _adapter(model: Any) -> TypeAdapter[object]:
+    return TypeAdapter(model)

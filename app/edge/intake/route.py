@@ -16,7 +16,7 @@ from app.edge.intake.aside import Aside
 from app.edge.intake.body import announced, read_body
 from app.edge.intake.counts import DOCUMENTED
 from app.edge.intake.errors import BodyNotJson
-from app.edge.intake.reading import parse, take
+from app.edge.intake.reading import MadeFrom, parse, take
 from app.edge.intake.room import Room
 from app.settings import Settings
 from retrieval.telemetry import origin
@@ -91,23 +91,26 @@ class BodyRoute(APIRoute):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
-        if self.kind is not None:
+        if self.made_from is not None:
             self.responses = {**self.responses, 413: _too_much(self.responses)}
 
     @property
-    def kind(self) -> type[Any] | None:
-        """Returns what a body becomes, or None where the route takes none."""
+    def made_from(self) -> MadeFrom | None:
+        """Returns the body's model and what prepares it for the route; None: the route takes no body."""
         if self.body_field is None:
             return None
-        kind = self.body_field.field_info.annotation
-        if not isinstance(kind, type):
+        field = self.body_field.field_info
+        marks = [mark for mark in field.metadata if isinstance(mark, MadeFrom)]
+        if marks:
+            return marks[0]
+        if not isinstance(field.annotation, type):
             raise TypeError(f"the body of {self.path} is no class, so that no other process could validate it")
-        return kind
+        return MadeFrom(field.annotation)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Returns what answers a request: the route's own handler, behind what it asks for."""
-        handle, kind = super().get_route_handler(), self.kind
-        if kind is None:
+        handle, made_from = super().get_route_handler(), self.made_from
+        if made_from is None:
             return handle
         if not _asks_who_calls(self.dependant):
             raise TypeError(f"{self.path} takes a body and does not ask who calls")
@@ -116,7 +119,7 @@ class BodyRoute(APIRoute):
             user_sub = (await deps.identify(request)).user_sub
             intake: Intake = request.app.state.intake
             async with intake.body(request, user_sub) as body:
-                return await handle(await _checked(intake.aside, user_sub, kind, _Whole(request, body), body))
+                return await handle(await _checked(intake.aside, user_sub, made_from, _Whole(request, body)))
 
         return bounded
 
@@ -131,24 +134,26 @@ def include(app: FastAPI, router: APIRouter, dependencies: Sequence[Depends] = (
     for route in router.routes:
         if not isinstance(route, BodyRoute):
             raise TypeError(f"not of the class BodyRoute: {route}")
-        if route.kind is not None:
-            intake.aside.modules.add(route.kind.__module__)
+        if route.made_from is not None:
+            intake.aside.modules |= route.made_from.modules
     app.include_router(router, dependencies=list(dependencies))
 
 
-async def _checked(aside: Aside, user_sub: str, kind: type[Any], request: _Whole, body: bytes) -> _Whole:
-    """Returns the request, its body within the limits of counts and parsed; a large one is validated as well.
+async def _checked(aside: Aside, user_sub: str, made_from: MadeFrom, request: _Whole) -> _Whole:
+    """Returns the request, its body within the limits of counts and parsed; a large one validated and prepared as well.
 
     Raises:
         RequestValidationError: it is no JSON, or the large one is not what the route takes.
         BodyNotJson: it does not say that it is JSON.
         BodyTooComplex, BodyTooCostly, Busy: see ``take`` and ``Aside``.
     """
+    body = await request.body()
     if body and not _says_json(request.headers.get("content-type", "")):
         raise BodyNotJson("send the body as JSON, with the header Content-Type: application/json")
     if body:
         large = len(body) > INLINE_BYTES
-        taken = await aside.run(user_sub, take, kind, body, origin()) if large else parse(body)
+        work = take, made_from.model, body, origin(), made_from.prepare
+        taken = await aside.run(user_sub, *work) if large else parse(body)
         if taken.faults:
             raise RequestValidationError(taken.faults)
         request.taken_as(taken.value)

@@ -8,7 +8,7 @@ import pytest
 from retrieval.tables.sessions import sessions
 from tests.writer.conftest import AGENT, Bank
 from writer.sessions.append import append_turns
-from writer.sessions.told import TurnsTold, draft_of_turns
+from writer.sessions.prepare import TurnsTold, prepare_turns
 from writer.worker.claims import Claims
 
 
@@ -19,7 +19,7 @@ async def emptied(owner: asyncpg.Connection) -> None:
 
 async def say(bank: Bank, user: str, name: str) -> None:
     told = TurnsTold.model_validate({"agent": AGENT, "turns": [{"role": "user", "content": "I live in York."}]})
-    await append_turns(bank.database, bank.keyring, name, draft_of_turns(told), bank.author(user))
+    await append_turns(bank.database, bank.keyring, name, prepare_turns(told), bank.author(user))
 
 
 async def test_after_the_last_user_the_first_ones_begin_again_at_once(bank: Bank, user: str):

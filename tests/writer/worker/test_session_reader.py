@@ -13,13 +13,13 @@ from retrieval.tables.sessions import sessions, turns
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain
 from writer.sessions.append import append_turns
-from writer.sessions.told import TurnsTold, draft_of_turns
+from writer.sessions.prepare import TurnsTold, prepare_turns
 from writer.worker import queue
 
 
 async def say(bank: Bank, user: str, name: str, *said: str) -> None:
     told = TurnsTold.model_validate({"agent": AGENT, "turns": [{"role": "user", "content": text} for text in said]})
-    await append_turns(bank.database, bank.keyring, name, draft_of_turns(told), bank.author(user))
+    await append_turns(bank.database, bank.keyring, name, prepare_turns(told), bank.author(user))
 
 
 async def sessions_of(bank: Bank, user: str) -> dict[str, Any]:

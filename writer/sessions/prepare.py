@@ -1,14 +1,13 @@
-"""Turns made ready to be stored: validated, redacted and packed, before anybody asks the database."""
+"""Prepares turns for storage: redacts, hashes and packs them, without asking the database."""
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from pydantic import ConfigDict, Field, GetCoreSchemaHandler, model_validator
-from pydantic_core import CoreSchema, core_schema
+from pydantic import ConfigDict, Field, model_validator
 
 from writer.memories import text_of_turn
 from writer.moment import Moment
@@ -69,8 +68,15 @@ class TurnsTold(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class DraftedTurn:
-    """A turn made ready: its message without secrets, packed, its bytes as JSON, its text, and its time."""
+class PreparedTurn:
+    """A turn, ready to be stored.
+
+    Attributes:
+        message: redacted and packed.
+        size: bytes of the message as JSON.
+        text: the text by which the turn is found.
+        said_at: the turn's time; None: now.
+    """
 
     message: Packed
     size: int
@@ -79,39 +85,27 @@ class DraftedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnsDraft:
-    """Turns made ready: redacted and packed, but for the user's key.
-
-    Pydantic makes it of their JSON, so that a process of its own can do that for large ones.
+class PreparedTurns:
+    """Turns, redacted and packed, ready to be stored under the user's key.
 
     Attributes:
-        request_hash: sha256 of the call as it was sent, to be keyed before it is stored.
+        request_hash: sha256 of the request, to be keyed before it is stored.
     """
 
     agent_key: str
-    turns: Sequence[DraftedTurn]
+    turns: Sequence[PreparedTurn]
     redactions: list[Redaction]
     request_hash: bytes
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Returns the schema of turns, whose outcome is the draft; a draft passes as it is."""
-        told = handler.generate_schema(TurnsTold)
-        return core_schema.no_info_wrap_validator_function(_drafted, told)
 
-
-def _drafted(given: object, validated: Callable[[object], TurnsTold]) -> TurnsDraft:
-    return given if isinstance(given, TurnsDraft) else draft_of_turns(validated(given))
-
-
-def draft_of_turns(told: TurnsTold) -> TurnsDraft:
-    """Returns the turns made ready, which takes the longer the more there is to redact."""
-    raw = told.model_dump(mode="json", exclude_none=True)
+def prepare_turns(turns: TurnsTold) -> PreparedTurns:
+    """Returns the turns redacted and packed; takes the longer the more there is to redact."""
+    raw = turns.model_dump(mode="json", exclude_none=True)
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     messages = [{"content": None, **{name: turn[name] for name in turn if name != "time"}} for turn in raw["turns"]]
     clean, redactions = redact(messages)
-    drafted = [
-        DraftedTurn(pack(message), len(json.dumps(message)), text_of_turn(message), turn.time)
-        for message, turn in zip(clean, told.turns, strict=True)
+    prepared = [
+        PreparedTurn(pack(message), len(json.dumps(message)), text_of_turn(message), turn.time)
+        for message, turn in zip(clean, turns.turns, strict=True)
     ]
-    return TurnsDraft(told.agent, drafted, redactions, request_hash)
+    return PreparedTurns(turns.agent, prepared, redactions, request_hash)

@@ -1,0 +1,188 @@
+"""Prepares a finished run for storage: redacts, hashes, measures and packs it, without asking the database."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+
+from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
+from retrieval.tables.kinds import RewardSource, RunStatus
+from retrieval.telemetry import origin, stage
+from retrieval.text import folded
+from writer.analysis.call_status import failed_by_status
+from writer.analysis.run_counts import counted_by_status
+from writer.messages import tool_traces
+from writer.privacy.names import nameable
+from writer.privacy.redact import Redaction, redact
+from writer.privacy.seal import Packed, pack
+from writer.retain.heuristic import heuristic_reward
+from writer.retain.plan import CallMade, plan_of
+from writer.run import FinishedRun, ToolTrace, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedRun:
+    """A finished run without secrets, not measured yet.
+
+    Attributes:
+        run: the run as the backend sent it; only fields that hold no text are read from it.
+        clean: the run as JSON, redacted.
+    """
+
+    run: FinishedRun
+    clean: Mapping[str, Any]
+
+    @property
+    def lacks_steps(self) -> bool:
+        """Returns whether its tool traces are the steps of a run under way."""
+        return self.run.run_id is not None and not self.clean["tool_traces"]
+
+    @property
+    def lacks_turns(self) -> bool:
+        """Returns whether its turns are those of a session."""
+        return self.run.session_id is not None and not self.clean["turns"]
+
+    def joined(self, steps: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> "RedactedRun":
+        """Returns the run with these steps and turns, which are redacted, in place of those that it lacks.
+
+        Without a run under way the calls in the session's turns are its tool traces.
+        """
+        clean = dict(self.clean)
+        if self.lacks_turns:
+            clean["turns"] = list(turns)
+        if self.lacks_steps:
+            clean["tool_traces"] = list(steps)
+        elif not clean["tool_traces"]:
+            calls = tool_traces([Turn.model_validate(turn) for turn in clean["turns"]])
+            clean["tool_traces"] = [ToolTrace.model_validate(call).model_dump(mode="json") for call in calls]
+        return replace(self, clean=clean)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """The columns of a case that depend on its steps and turns, and its payload, packed."""
+
+    columns: Mapping[str, Any]
+    payload: Packed
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A finished run, ready to be stored under the user's key.
+
+    Attributes:
+        reward_source: the source that the backend names for its reward; None: no reward, or no source.
+        request_hash: sha256 of the request; tells a repeat from another run under the same idempotency key.
+        retrieval_id: the retrieval that the run began with.
+        run_id: the run under way that ends with it.
+        session: the name of the session that it was a part of.
+        content: measured, or only redacted where steps or turns are still to be joined to it.
+        created_at: the time of the run; None: now.
+        ends_as: the status that the run under way gets.
+    """
+
+    case_id: UUID
+    agent_key: str
+    reward_source: RewardSource | None
+    request_hash: bytes
+    redactions: list[Redaction]
+    retrieval_id: UUID | None
+    run_id: UUID | None
+    session: str | None
+    content: MeasuredRun | RedactedRun
+    created_at: datetime | None = None
+    ends_as: RunStatus = "retained"
+
+    @property
+    def measured(self) -> MeasuredRun:
+        """Returns the content, measured as it is."""
+        return self.content if isinstance(self.content, MeasuredRun) else measure(self.content)
+
+
+def prepare(run: FinishedRun) -> PreparedRun:
+    """Returns the run redacted, hashed, and measured unless steps or turns are still to be joined to it.
+
+    Takes the longer the more there is to redact.
+
+    Raises:
+        SecretInName: the name of the agent or of the session looks like a secret.
+    """
+    with stage("retain.redact"):
+        raw = run.model_dump(mode="json")
+        # fields that later versions added, where they are unused: so a repeat of an older request has the same hash
+        for name in ("used_procedure_ids", "run_id", "session_id"):
+            if raw[name] is None:
+                del raw[name]
+        for turn in raw["turns"]:
+            for name in ("name", "tool_calls", "tool_call_id", "refusal"):
+                if turn[name] is None:
+                    del turn[name]
+        # not orjson: it writes no integer over 64 bits, which a tool's output may well have
+        request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
+        clean, redactions = redact(raw)
+        redacted = RedactedRun(run, clean)
+        return PreparedRun(
+            case_id=uuids.uuid7(),
+            agent_key=nameable(run.agent),
+            reward_source=None if run.reward is None else run.reward_source,
+            request_hash=request_hash,
+            redactions=redactions,
+            retrieval_id=run.retrieval_id,
+            run_id=run.run_id,
+            session=None if run.session_id is None else nameable(run.session_id, "a session's"),
+            content=redacted if redacted.lacks_steps or redacted.lacks_turns else measure(redacted),
+        )
+
+
+def measure(redacted: RedactedRun) -> MeasuredRun:
+    """Returns the columns of the run's case, with its counts, its plan and its guessed reward, and its payload."""
+    run, clean = redacted.run, redacted.clean
+    traces, plan = clean["tool_traces"], clean["plan"]
+    tools = list(dict.fromkeys(trace["tool"] for trace in traces))
+    # as far as the statuses tell: the worker looks at the outputs, and corrects these counts and the guessed reward
+    counts = counted_by_status(traces, plan)
+    plan = plan or plan_of(  # of calls that say something: else runs of one tool all had the same plan, and merged
+        [CallMade(tool=t["tool"], input=t["input"], failed=failed_by_status(t["status"])) for t in traces if t["input"]]
+    )
+    reward, source = run.reward, run.reward_source or "heuristic"  # without a source it is the run's own word
+    if reward is None:
+        reward = heuristic_reward(run.outcome, unresolved=counts.unresolved)
+        source = "heuristic"
+    columns = {
+        "kind": run.kind,
+        "parent_case_id": run.parent_case_id,
+        "status": "pending",
+        "task": clean["task"],
+        "plan": plan,
+        "tools": tools,
+        "effects": counts.effects,
+        "tags": clean["tags"],
+        "outcome": run.outcome,
+        "reward": reward,
+        "reward_source": None if reward is None else source,
+        "step_count": len(traces) or len(run.plan),
+        "error_count": counts.error_count,
+        "used_case_ids": run.used_case_ids,
+        "used_procedure_ids": run.used_procedure_ids,
+        # without what was read off the calls: their arguments are sealed, and the index is not
+        "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
+    }
+    payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
+    payload["origin"] = origin()  # for the worker's log and trace
+    return MeasuredRun(columns, pack(payload))
+
+
+def search_text(task: str, plan: Sequence[str], tools: Sequence[str], tags: Sequence[str]) -> str:
+    """Returns the text in which keywords find a case."""
+    return "\n".join([task, *plan, *tools, *tags])[:MAX_SEARCH_TEXT_CHARS]
+
+
+def message_hash(task: str, plan: list[str]) -> bytes:
+    """Returns the hash under which equal runs meet: of task and plan, whatever their case and white space."""
+    normal = "\n".join(folded(text) for text in (task, *plan))
+    return hashlib.sha256(normal.encode()).digest()
