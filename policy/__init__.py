@@ -1,1 +1,1 @@
-"""The policy computes: features in, order out; no I/O."""
+"""Computes orders, slates and verdicts from features and logs; no I/O."""

@@ -1,7 +1,7 @@
-"""The course of a trial: what each look at a difference said, whether it is through, and whether it still can be.
+"""The course of a trial: each look at a difference, whether one has passed, and whether one still can.
 
-A look is at the first so many decisions, whenever it is taken: it can be taken again from the log, and says the same,
-unless a reward of these decisions has come in since. So nothing is kept between two nights.
+A look is at a fixed number of first decisions, whenever it is taken: taken again from the log it gives the same
+result, unless a reward of these decisions has come in since. So no state is kept between two nights.
 
 Sources: Lan, Simon & Halperin 1982 (stochastic curtailment); Spiegelhalter, Freedman & Blackburn 1986 (predictive
 power, here with a flat prior). Ending a trial early can only lower the chance of a false promotion.
@@ -20,17 +20,17 @@ from policy.spending import Spending, bounds
 
 NORMAL = NormalDist()
 LEAST_NEWS = 1.01
-"""How much more information a look must have than the one before it; else it is passed over, and spends nothing."""
+"""Factor of information over the look before; a look with less is skipped, and spends no error."""
 
 Enough = Callable[[Logged, Target, Target], bool]
-"""Whether a log says enough of both policies for a look."""
+"""Check that a log has enough of both policies for a look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """One look at a difference, after so many rewarded decisions; ``error`` is clustered by query.
 
-    ``bound`` is how many standard errors above zero this look asks for.
+    ``bound`` is the standard errors above zero that this look requires.
     """
 
     decisions: int
@@ -40,23 +40,23 @@ class Look:
 
     @property
     def z(self) -> float:
-        """How many standard errors above zero the difference was."""
+        """Standard errors of the difference above zero."""
         return self.difference / self.error
 
     @property
     def passed(self) -> bool:
-        """Whether it was enough."""
+        """True if the look reached its bound."""
         return self.z >= self.bound
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How a difference has fared over a trial.
+    """The looks at a difference over a trial, and its prospects.
 
     Attributes:
-        looks: so far, the first one first.
-        more: decisions until a look passes it if it stays what it is; 0: one has; None: none will before the end.
-        chance: that a look ever passes it if the trial goes on; None: nobody can say before the first look.
+        looks: looks so far, in order.
+        more: decisions until a look passes if the difference stays; 0: one has; None: not before the end.
+        chance: probability that a look ever passes if the trial goes on; None before the first look.
     """
 
     looks: tuple[Look, ...]
@@ -65,7 +65,7 @@ class Course:
 
     @property
     def passing(self) -> Look | None:
-        """Returns the first look that passed it."""
+        """First look that passed."""
         return next((look for look in self.looks if look.passed), None)
 
     @classmethod
@@ -95,7 +95,7 @@ def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan
 
 
 def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) -> Course:
-    """Returns the course of these looks, by decisions, difference and error, and what is to come if it stays so."""
+    """Returns the course of these looks, by decisions, difference and error, with its prospects."""
     decisions, difference, _ = seen[-1]
     later = np.array([count for count in spending.looks() if count > decisions], dtype=np.float64)
     taken = np.array([count for count, _, _ in seen], dtype=np.float64)
@@ -112,7 +112,7 @@ def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) 
 
 
 def _chance(difference: float, information: float, to_come: Floats, asked: Floats) -> float:
-    """Returns the chance that the likeliest of the looks to come passes, whatever the truth, by what is known of it."""
+    """Returns the chance that the likeliest of the looks to come passes, averaged over the truth."""
     growth = to_come - information
     spread = np.sqrt(growth + growth**2 / information)  # of the score: chance to come, and doubt about the truth
     short = (asked * np.sqrt(to_come) - difference * to_come) / spread

@@ -1,4 +1,4 @@
-"""Deciding: which slate is served, by whose order, and with what chance; and what every term of a score was."""
+"""Decides the slate to serve, the policy that orders it, and its propensity, with every term of a score."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from policy.slate import Field, Slate, choose, order
 
 DEFAULT, SERVING, CANDIDATE = "default", "serving", "candidate"
 EVEN = 0.5
-"""The share of two policies that tells them apart soonest."""
+"""Share of decisions that tells two policies apart soonest."""
 LARGEST_LOG_ODDS = 30.0
-"""Log odds beyond which a promise is as good as certain."""
+"""Largest log odds of a prediction."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,10 +25,10 @@ class Policy:
     """A learned policy.
 
     Attributes:
-        head: what was learned.
-        blend: the weight that its evidence gives it, 0 to 1.
-        differs: the share of decisions on which it would serve another slate than is served without it, above 0 to 1;
-            1 where nobody counted.
+        head: learned weights.
+        blend: weight of the learned part, 0 to 1.
+        differs: share of decisions on which it would serve another slate than is served without it, above 0 to 1;
+            1 if not counted.
     """
 
     version: str
@@ -39,14 +39,14 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What a policy thinks of n candidates; log odds up to a constant of the query, but for ``q``.
+    """A policy's scores of n candidates; log odds up to a constant of the query, except ``q``.
 
     Attributes:
-        total: (n,), what it orders by: prior + blend * residual.
+        total: (n,), sort key: prior + blend * residual.
         prior: (n,), the default's part.
         residual: (n,), the learned part, the mean of the ensemble.
         spread: (n,), standard deviation of the ensemble.
-        q: (n,), 0 to 1, the reward expected of a slate of this case alone; None of the default, which promises none.
+        q: (n,), 0 to 1, the reward expected of a slate of this case alone; None for the default, which predicts none.
     """
 
     total: NDArray[np.float32]
@@ -55,20 +55,21 @@ class Scores:
     spread: NDArray[np.float32]
     q: NDArray[np.float32] | None
     gain: NDArray[np.float32] | None = None
-    """(M, n), log odds of a reward of this case alone over those of an empty slate, by member; None of the default, and
-    of a head that does not know what an empty slate is worth."""
+    """(M, n), log odds of a reward of this case alone over those of an empty slate, by member.
+
+    None for the default, and for a head without a value of the empty slate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much is tried out, as shares of all decisions.
+    """Shares of all decisions that are tried out.
 
     Attributes:
         explore: slates with a drawn place.
-        canary: decisions that get another slate because a policy is on trial: where it agrees with what serves, it
-            takes nothing and tells nothing.
-        kept: decisions that stay with the default when another policy serves, for without them nobody could tell
-            that it got worse; during a trial half as many as get another slate by it, if that is more.
+        canary: decisions that get another slate because a policy is on trial; decisions on which it agrees with the
+            serving one do not count.
+        kept: decisions that stay with the default when another policy serves, without which a decline could not be
+            measured; during a trial half as many as get another slate by it, if that is more.
     """
 
     explore: float = 0.05
@@ -78,12 +79,12 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """Who may decide, how much is tried out, and by what luck.
+    """The live policies, the shares that are tried out, and the seed of the lots.
 
     Attributes:
         arms: each live arm's policy: DEFAULT's is None, always there; SERVING's and CANDIDATE's where there is one.
         budget: shares of all decisions.
-        seed: 0 or above; the same one draws the same.
+        seed: at least 0; the same seed draws the same.
     """
 
     arms: Mapping[str, Policy | None]
@@ -93,16 +94,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """A slate, the arm that gave it, and the chances under which it was drawn."""
+    """A slate, its arm, and the chances under which it was drawn."""
 
     slate: Slate
     arm: str
     scores: Scores
     lottery: Lottery
     slates: Mapping[str, Slate]
-    """What each arm would have served, had nothing been drawn."""
+    """Slate of each arm without a draw."""
     allowed: bool
-    """Whether there was anything to serve: if so, an empty slate was chosen, or drawn."""
+    """True if a candidate could be served; then an empty slate was chosen, or drawn."""
 
 
 def score(policy: Policy | None, features: Features) -> Scores:
@@ -111,7 +112,7 @@ def score(policy: Policy | None, features: Features) -> Scores:
 
 
 def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
-    """Returns the same, of inputs that were computed before: several policies score the same candidates."""
+    """Returns the scores by inputs that were computed before, for several policies score the same candidates."""
     base = seen.prior
     nothing = np.zeros_like(base)
     if policy is None or not len(base):
@@ -127,14 +128,14 @@ def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
 
 
 def preferred(scores: Scores, slate: Slate) -> Slate:
-    """Returns the slate, or an empty one where the whole ensemble expects more of that."""
+    """Returns the slate, or an empty one if the whole ensemble expects more of that."""
     return () if _gained(scores, slate) < 0 else slate
 
 
 def _gained(scores: Scores, slate: Slate) -> float:
-    """Returns what the whole ensemble expects of a slate beyond an empty one, in log odds; 0: nobody can say.
+    """Returns the ensemble's expectation of a slate over an empty one, in log odds; 0 if its members disagree.
 
-    The whole: the mean gain of the slate's places lies farther from zero than the members' spread.
+    They agree if the mean gain of the slate's places lies farther from zero than the members' spread.
     """
     if scores.gain is None or not slate:
         return 0.0
@@ -166,7 +167,7 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wish:
-    """What an arm would serve, had nothing been drawn: ``full`` is the slate if it is not to be empty."""
+    """An arm's slate without a draw: ``full`` is the slate if it is not to be empty."""
 
     scores: Scores
     ordered: list[int]
@@ -181,7 +182,7 @@ def _wish(field: Field, scores: Scores, k: int) -> _Wish:
 
 
 def _lottery(features: Features, field: Field, wish: _Wish, budget: float) -> Lottery:
-    """Returns what an arm may serve with which chance, with a part of it tried out."""
+    """Returns an arm's slates and their chances, with the explored part."""
     if not wish.slate:
         return unless_empty(wish.full, budget)
     lottery = explored(field, wish.scores.total, wish.ordered, wish.slate, budget)
@@ -195,14 +196,14 @@ def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float
     trial = 0.0 if on_trial is None else trial_share(budget.canary, on_trial.differs)
     others = 0.0 if on_trial is None else trial * on_trial.differs
     kept = min(max(budget.kept, others / 2), 1 - trial) if SERVING in arms else 1 - trial
-    found = {DEFAULT: kept, SERVING: 1 - trial - kept, CANDIDATE: trial}
-    return {arm: found[arm] for arm in arms}
+    share = {DEFAULT: kept, SERVING: 1 - trial - kept, CANDIDATE: trial}
+    return {arm: share[arm] for arm in arms}
 
 
 def trial_share(canary: float, differs: float) -> float:
-    """Returns the share of decisions that follow a policy on trial which differs on so many.
+    """Returns the share of decisions that follow a policy on trial, which differs on ``differs`` of them.
 
-    So that the canary's share of all decisions gets another slate, and at most half of those on which the two differ:
+    By it, the canary's share of all decisions gets another slate, at most half of those on which the two differ:
     no lot tells two policies apart sooner (Neyman 1934).
     """
     return max(canary, min(EVEN, canary / differs))

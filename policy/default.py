@@ -1,14 +1,14 @@
-"""The untrained policy: what a case's plan has for it, how well it went and has served since, and how near it is.
+"""The untrained policy: scores a case by its plan's agreement, its record, and its similarity to the query.
 
     score(c) = SCALE * (expected * log posterior(c) + log(agreement(c) + LEAST_AGREEMENT)
                         + (rrf + (expected - rrf) * (1 - said)^SILENCE_POWER) * log rrf(c)
                         + returned * proven(c) * known^KNOWN_POWER * (log rrf(c) + nearness(c)))
 
-The agreement of plans is the utility that a case is expected to have, if it goes well. It weighs its own evidence:
-where nobody near speaks, the names of the tools do (``policy.evidence``). ``said`` is the range of agreement among the
-candidates: where their plans tell none from another, the search counts as much as the expected reward. A task that
-comes back is answered by its own successes: the last term counts where much is known near the query, and for
-what others say went well; what only calls itself a success is held to what others did.
+The agreement of plans is the expected utility of a case that goes well. Without near neighbours the names of the tools
+decide (``policy.evidence``). ``said`` is the range of agreement among the candidates: if their plans agree alike, the
+search counts as much as the expected reward. A task that comes back is answered by its own successes: the last term
+counts if much is known near the query, and for proven cases alone; a case that only calls itself a success is
+judged by what others did.
 """
 
 from dataclasses import dataclass
@@ -23,31 +23,31 @@ VERSION = "default-4"
 
 PRIOR_SUCCESSES = 1.0
 PRIOR_FAILURES = 1.0
-"""Beta(1, 1): a case of which nothing is known is as likely to help as not."""
+"""Beta(1, 1): an unknown case is equally likely to help or not."""
 REUSES = 2.0
-"""How many reuses on queries like the present one weigh as much as what was known before; on others none counts."""
+"""Number of reuses on queries like the present one that weigh as much as the prior; reuses on others do not count."""
 PROBABILITY_MARGIN = 0.02
-"""How near to 0 and to 1 the expected reward may come."""
+"""Least distance of the expected reward from 0 and from 1."""
 LEAST = 1e-9
-"""What stands for zero in a logarithm."""
+"""Number in place of zero in a logarithm."""
 LEAST_AGREEMENT = 0.02
-"""Added before the logarithm: what no neighbour did is not impossible."""
+"""Agreement added before the logarithm: a plan that no neighbour had is not impossible."""
 KNOWN_POWER = 4
-"""How fast the worth of nearness falls with the weight of what is known near the query."""
+"""Power by which the weight of nearness falls with the unknown share near the query."""
 SILENCE_POWER = 4
-"""How fast RRF loses its weight with what the plans tell."""
+"""Power by which RRF loses its weight with the range of agreement."""
 SCALE = 0.25
-"""Brings the scores to the range of log odds: exploration and training take them for such."""
+"""Factor that brings the scores to the range of log odds, as exploration and training take them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the parts of the score count, in units of the agreement's. No user's number is in them; see docs/decisions.
+    """Weights of the parts of the score, in units of the agreement's, from no user's data; see docs/decisions.
 
     Attributes:
-        expected: of the log of the expected reward.
-        rrf: of the log of RRF: what orders cases whose plans agree alike.
-        returned: of RRF and nearness together, for what others say went well, where all is known near the query.
+        expected: weight of the log of the expected reward.
+        rrf: weight of the log of RRF, which orders cases whose plans agree alike.
+        returned: weight of RRF and nearness together, for proven cases, if all is known near the query.
     """
 
     expected: float = 2.0
@@ -63,9 +63,9 @@ def posterior_mean(features: Features) -> NDArray[np.float32]:
     """Returns the expected reward of each case, (n,), within (0, 1).
 
     The mean of a Beta(1, 1) prior updated with the case's own reward, and moved by what its reuses on queries like this
-    one earned more, or less, than was to be expected (shrinkage: James & Stein 1961): of the case, or of the profile's
-    decisions where those usually earn less. Else a case would lose by being shown for hard queries, or for those that
-    it has nothing to do with, and cases that nobody ever tried would win.
+    one earned over the expectation (shrinkage: James & Stein 1961): the case's own, or the mean of the profile's
+    decisions if that is less. Else a case would lose by being shown for hard or unrelated queries, and cases that were
+    never tried would win.
     """
     own = column(features, "reward")
     seen = np.isfinite(own)
@@ -77,7 +77,7 @@ def posterior_mean(features: Features) -> NDArray[np.float32]:
 
 
 def counted(features: Features, name: str) -> NDArray[np.float32]:
-    """Returns a feature that is never below zero, (n,); where it is not known nothing was counted."""
+    """Returns a feature that is never below zero, (n,); 0 if unknown."""
     return np.fmax(column(features, name), 0)
 
 
@@ -94,13 +94,13 @@ def log_posterior(features: Features) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What the score of each of n candidates is made of, (n,) each; their sum is the score.
+    """Terms of the scores of n candidates, (n,) each; their sum is the score.
 
     Attributes:
-        found: by its ranks in the two halves of the search.
-        record: by how well it went, and what came of it on queries like this one.
-        plan: by how well its plan agrees with what the query is expected to need.
-        returned: by how near it is, where its task seems to have come back.
+        found: ranks in the two halves of the search.
+        record: its reward, and the outcomes of its reuses on queries like this one.
+        plan: agreement of its plan with the query's likely needs.
+        returned: similarity, if its task seems to have come back.
     """
 
     found: NDArray[np.float32]
@@ -110,14 +110,14 @@ class Parts:
 
     @property
     def total(self) -> NDArray[np.float32]:
-        """What the default orders by, (n,)."""
+        """The default's scores, (n,)."""
         return np.asarray(self.found + self.record + self.plan + self.returned, dtype=np.float32)
 
 
 def scores(features: Features, weights: Weights = WEIGHTS) -> NDArray[np.float32]:
-    """Returns what the default orders by, (n,), higher is better, up to a constant of the query; always finite.
+    """Returns the default's scores, (n,), higher is better, up to a constant of the query; always finite.
 
-    What is learned adds to these very numbers.
+    A learned policy adds its residual to these numbers.
     """
     return parts(features, log_rrf(features), log_posterior(features), weights).total
 

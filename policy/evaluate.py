@@ -1,7 +1,7 @@
-"""Off-policy evaluation: what a policy would have earned, read from decisions that another policy took.
+"""Off-policy evaluation: estimates a policy's reward from decisions that another policy took.
 
 Every decision was logged with the exact propensity of its slate under the logging mixture, so a slate that two
-policies share counts for both, and a decision on which two policies agree says exactly nothing about their difference.
+policies share counts for both, and a decision on which two policies agree adds exactly 0 to their difference.
 
 Sources: Horvitz & Thompson 1952 (IPS); Swaminathan & Joachims 2015 (SNIPS); Dudík, Langford & Li 2011 (DR);
 Kish 1965 (effective sample); Efron 1987 (BCa interval); Field & Welsh 2007 (cluster bootstrap);
@@ -23,7 +23,7 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How intervals are made; the same plan and log give the same numbers.
+    """Settings of intervals; the same plan and log give the same numbers.
 
     ``level`` is one-sided and holds for each bound by itself: at .99 the truth lies below ``low`` in 1 % of logs.
     """
@@ -54,7 +54,7 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True)
 class Missingness:
-    """How many rewards are missing, and whether that depends on which policy's slate was served.
+    """Numbers of missing rewards, and the test that they depend on the policy that served.
 
     Rates are of the rows that one policy prefers to the other; ``z`` is the two-proportion statistic.
     """
@@ -73,7 +73,7 @@ def weights(logged: Logged, target: Target) -> Floats:
 
 
 def effective_sample(weight: Floats) -> float:
-    """Returns how many equally weighted rows say as much, 0 to n: (Σw)² / Σw² (Kish 1965)."""
+    """Returns the equivalent number of equally weighted rows, 0 to n: (Σw)² / Σw² (Kish 1965)."""
     squares = float(np.square(weight).sum())
     return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0
 
@@ -96,7 +96,7 @@ def clustered_mean(column: Floats, group: Ints) -> tuple[float, float]:
 
 
 def missingness(logged: Logged, candidate: Target, default: Target) -> Missingness:
-    """Returns how many rewards are missing, and by whose slate was served."""
+    """Returns the missing rewards, by the policy whose slate was served."""
     missing = np.isnan(logged.reward)
     ours = missing[candidate.target_probability > default.target_probability]
     theirs = missing[candidate.target_probability < default.target_probability]
@@ -110,7 +110,7 @@ def missingness(logged: Logged, candidate: Target, default: Target) -> Missingne
 
 
 def doubly_robust(logged: Logged, target: Target) -> Floats:
-    """Returns each row's share in the target's value, (n,): v + w (r - q), the model being 0 where there is none."""
+    """Returns each row's share in the target's value, (n,): v + w (r - q), with 0 for a missing model."""
     if (logged.q_logged is None) != (target.v_target is None):
         raise IncompleteModel("q_logged and v_target come from one model, or there is none")
     weight = weights(logged, target)
@@ -123,7 +123,7 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
     """Returns the shares less a fitted baseline that is zero in the mean, (n,).
 
     ``excess`` has mean zero given the query (a weight less 1, or the difference of two weights), so that
-    excess · b(query) may be taken away for any b that the row's own group had no part in. b is linear in the
+    excess · b(query) may be subtracted for any b that was fitted without the row's own group. b is linear in the
     covariates, by least squares on the other folds: the linear baseline of least variance. Rows with excess 0 keep
     their share untouched, so agreement stays an exact zero.
     """
@@ -159,14 +159,14 @@ def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan)
 
 
 def value_columns(logged: Logged, target: Target, plan: Plan) -> Floats:
-    """Returns what `estimate` reads for a policy's value, (n, 6)."""
+    """Returns the columns of `estimate` for a policy's value, (n, 6)."""
     weight = weights(logged, target)
     share = controlled(doubly_robust(logged, target), weight - 1, logged, plan)
     return _columns(share, weight, np.zeros_like(weight), logged.reward)
 
 
 def difference_columns(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
-    """Returns what `estimate` reads for the difference of two policies' values, (n, 6)."""
+    """Returns the columns of `estimate` for the difference of two policies' values, (n, 6)."""
     share = difference_shares(logged, target, other, plan)
     return _columns(share, weights(logged, target), weights(logged, other), logged.reward)
 
@@ -180,11 +180,11 @@ def estimate(columns: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str
     sums = group_sums(np.hstack(list(columns.values())), group)  # (groups, 6 x quantities)
     total = sums.sum(axis=0, keepdims=True)
     draws, left_out = resampled(sums, plan), total - sums
-    found = {}
+    estimates = {}
     for number, name in enumerate(columns):
         own = slice(6 * number, 6 * number + 6)
-        found[name] = _estimates(total[:, own], draws[:, own], left_out[:, own], plan.level)
-    return found
+        estimates[name] = _estimates(total[:, own], draws[:, own], left_out[:, own], plan.level)
+    return estimates
 
 
 def _estimates(total: Floats, draws: Floats, left_out: Floats, level: float) -> Estimates:
@@ -204,7 +204,7 @@ def _dr(table: Floats) -> Floats:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """Returns the quotient, 0 where nothing was weighed."""
+    """Returns the quotient, 0 if the divisor is 0."""
     return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
 
 

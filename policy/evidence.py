@@ -1,4 +1,4 @@
-"""What similar past runs say about a candidate: how well its plan agrees with theirs, and with the query's own words.
+"""Evidence of similar past runs for a candidate: agreement of its plan with theirs, and with the query's words.
 
 A case helps when its plan is what the query needs. What the query needs is unknown, but its neighbours' successful
 plans are known, so the expected agreement of a candidate with the unknown right plan is a weighted mean over them:
@@ -8,8 +8,8 @@ plans are known, so the expected agreement of a candidate with the unknown right
 
 The kernel is inverse distance (Shepard 1968): it grows without bound as a neighbour becomes the same task, so that a
 task that comes back is answered by its own earlier runs, and a new one by a broad vote. ``m`` is how well the
-names of the candidate's tools fit the query's words; it counts as so many neighbours (PRIOR_MASS) and thus matters only
-where no near neighbour speaks. Nothing here reads text, ids or tool names: the features are content-free numbers.
+names of the candidate's tools fit the query's words; it counts as PRIOR_MASS neighbours and thus matters only
+without near neighbours. No text, id or tool name is read here: the features are content-free numbers.
 """
 
 from dataclasses import dataclass
@@ -46,26 +46,26 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 PRIOR_MASS = 16.0
-"""How many neighbours at TYPICAL similarity the fit of the tool names counts for."""
+"""Weight of the fit of tool names, in neighbours at TYPICAL similarity."""
 PRIOR_SCALE = 2.0
-"""The F1 expected of a plan over its cosine to the query."""
+"""Expected F1 of a plan, per cosine to the query."""
 TYPICAL = 0.6
 """The similarity at which a neighbour counts as one: about that of the nearest other task."""
 JITTER = 0.02
-"""Keeps the weight of an identical text finite."""
+"""Offset that keeps the weight of an identical text finite."""
 SHARPNESS = 4.0
 KEYWORD_BOOST = 3.0
 BROAD = 40
 NEAR_POWER = 16.0
 PEER_POWER = 8.0
 MOST_REPEATS = 8
-"""How often one tool counts in one plan."""
+"""Largest count of one tool in one plan."""
 TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class Cases:
-    """What is known of n cases before acting; t is the number of state-changing tools of the profile."""
+    """The numbers of n cases that are known before acting; t is the number of state-changing tools of the profile."""
 
     similarity: Vector
     """(n,) cosine to the query, -1 to 1; NaN: no vector."""
@@ -82,13 +82,13 @@ class Cases:
 
     @cached_property
     def agreement(self) -> Matrix:
-        """How well each two plans agree, (n, n): see ``agreement``."""
+        """Agreement of each two plans, (n, n): see ``agreement``."""
         return agreement(self.effects, self.effects)
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """How the names of the t state-changing tools fit the query; zeros where it is not known."""
+    """Fit of the names of the t state-changing tools to the query; zeros if unknown."""
 
     vectors: Matrix
     """(t, dimension) unit vectors of the names as words."""
@@ -149,7 +149,7 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
 def agreement(left: Matrix, right: Matrix) -> Matrix:
     """Returns the F1 between plans as multisets of tools, (n, m).
 
-    To change nothing is a plan: two that changed nothing agree, and with any other they do not.
+    An empty plan is a plan: two runs without effects agree, and disagree with any other.
     """
     left, right = np.minimum(left, MOST_REPEATS), np.minimum(right, MOST_REPEATS)
     total = left.sum(1)[:, None] + right.sum(1)[None, :]
@@ -183,7 +183,7 @@ def _kernel(near: Vector) -> Vector:
 
 
 def _places(keyword_rank: Vector, counted: NDArray[np.bool_]) -> Vector:
-    """1-based places in the keyword order among the counted; infinite for the others and for those without a rank."""
+    """Returns 1-based places in the keyword order among the counted; infinite for the others and for unranked ones."""
     ranked = np.flatnonzero(counted & np.isfinite(keyword_rank))
     places = np.full(len(keyword_rank), np.inf)
     places[ranked[np.argsort(keyword_rank[ranked], kind="stable")]] = np.arange(1, len(ranked) + 1)
@@ -191,20 +191,20 @@ def _places(keyword_rank: Vector, counted: NDArray[np.bool_]) -> Vector:
 
 
 def _order(key: Vector) -> NDArray[np.intp]:
-    """0-based places, the smallest key first; ties by position."""
+    """Returns 0-based places, the smallest key first; ties by position."""
     places: NDArray[np.intp] = np.argsort(np.argsort(key, kind="stable"), kind="stable")
     return places
 
 
 def _means(plans: Matrix, weights: Matrix) -> Matrix:
-    """Each weight's mean of the plans' agreements, (weights, n), zeros where it weighs nothing."""
+    """Returns each weight's mean of the plans' agreements, (weights, n), zeros for a weight of 0."""
     total = weights.sum(1)
     means: Matrix = weights @ plans.T / np.where(total > TINY, total, np.inf)[:, None]
     return means
 
 
 def _fit(used: Matrix, tools: Tools) -> tuple[Vector, Vector, Vector, Vector]:
-    """plan_similarity, tool_similarity, plan_words and query_words."""
+    """Returns plan_similarity, tool_similarity, plan_words and query_words."""
     together = used @ tools.vectors
     length = np.linalg.norm(together, axis=1)
     plan = (together @ tools.query) / np.maximum(length, TINY)
@@ -220,7 +220,7 @@ def _gap(similarity: Vector) -> Vector:
 
 
 def _peer_success(plans: Matrix, near: Vector, peers: Cases, candidates: Cases) -> Vector:
-    """Kernel-weighted reward of the peers, each counted by its plan's agreement, shrunk to the mean of all peers.
+    """Returns the kernel-weighted reward of the peers by their plans' agreement, shrunk to the mean of all peers.
 
     A candidate among the peers is known by its place when both are the same object; its own reward is left out.
     """

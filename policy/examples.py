@@ -1,4 +1,4 @@
-"""Logged slates as training sees them, and the rule that shares a slate's outcome among its cases."""
+"""Examples for training, from logged slates, and the rule that shares a slate's outcome among its cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,7 +10,7 @@ Array = NDArray[np.float32]
 
 ROUNDING = 1e-12
 LEAST_AGREED = 0.01
-"""Added to the square of how far a run did what a case did: where it agrees with none of them all share alike."""
+"""Number added to the square of a run's agreement with a case, so that without agreement all cases share alike."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,13 +18,13 @@ class Examples:
     """n rewarded decisions of one profile, in the order of time; K places, D inputs of a case, G of a query.
 
     Attributes:
-        inputs: (n, K, D), of the case in each place; anything finite where the place is empty.
+        inputs: (n, K, D), of the case in each place; arbitrary finite numbers for an empty place.
         prior: (n, K), the default's log odds of the case.
         credit: (n, K), each place's share of the outcome; sums to 1, or to 0 for an empty slate.
         query: (n, G).
         reward: (n,), 0 to 1, never missing: a missing reward is no example.
         weight: (n,), inverse propensity, clipped, with mean 1.
-        empty: (n,), whether the slate was left empty, though there were cases: what is done without memory.
+        empty: (n,), true if the slate was left empty although there were cases.
         group: (n,), the query; rows of one group are drawn, split and left out together.
     """
 
@@ -75,7 +75,7 @@ def pooled(users: Sequence[Examples], cap: float) -> Examples:
 def capped_shares(sizes: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
     """Returns each user's share of the whole, by size but at most ``cap``; with too few users, equal shares.
 
-    Who has nothing has no share, and does not count as a user.
+    A user without decisions has no share, and does not count as a user.
     """
     users = (sizes > 0).sum()
     if users * cap <= 1 + ROUNDING:
@@ -94,11 +94,11 @@ def shared_credit(
 ) -> Array:
     """Returns each place's share of its decision's outcome, (n, K): the one rule by which outcomes are credited.
 
-    * Where the backend said what it used, the used places share the outcome.
-    * Where it did not say, all places do.
-    * Where it said that it used none, nothing earned or lost anything, as on an empty slate.
-    * Those that share do so by LEAST_AGREED and the square of how far the run then did what the case did: a case that
-      only stood beside the one that the agent followed earns next to nothing, and is blamed for next to nothing.
+    * If the backend reported what it used, the used places share the outcome.
+    * Without a report all places do.
+    * If it reported that it used no place, no place earns or loses, as on an empty slate.
+    * Shares are by LEAST_AGREED and the square of the run's agreement with the case: a case that only stood beside the
+      one that the agent followed earns almost nothing, and is blamed for almost nothing.
 
     So the shares of a rewarded decision sum to 1, or to 0. An outcome is divided and not copied because it is one
     observation: copied to each of K used cases it would count K times, cases that only rode along would grow as sure a
@@ -113,10 +113,10 @@ def shared_credit(
     is its twin in SQL.
 
     Args:
-        on_slate: (n, K), whether the place is filled.
-        used: (n, K), whether the backend said that it used the place.
-        said: (n,), whether it said anything of what it used.
-        agreed: (n, K), how well the run's plan agrees with the case's, 0 to 1; NaN: not known, which counts as 0.
+        on_slate: (n, K), true if the place is filled.
+        used: (n, K), true if the backend reported that it used the place.
+        said: (n,), true if it reported uses at all.
+        agreed: (n, K), agreement of the run's plan with the case's, 0 to 1; NaN: unknown, which counts as 0.
     """
     sharing = np.where(said[:, None], used & on_slate, on_slate)
     weight = sharing * (LEAST_AGREED + np.fmax(agreed, 0.0) ** 2)

@@ -1,4 +1,4 @@
-"""What came of similar decisions before: kernel-weighted success of plans on similar past states.
+"""Outcomes of similar decisions: kernel-weighted success of plans on similar past states.
 
 A past decision speaks for the plans that it used when it was rewarded, and against them when it was not, the louder the
 nearer its query lies to this one. Only decisions rewarded before this one are given, so nothing leaks from a reward
@@ -18,7 +18,7 @@ RECORD = (
     "near_count",  # uses of the case itself on near states, each by its credit and how near it was
     "near_reward",  # sum of what these earned
 )
-"""The case's record on queries like this one: what came of it on others says nothing here."""
+"""Record of the case on queries like this one; its outcomes on others do not count here."""
 NAMES = (
     "past_vote",  # -1 to 1: near candidates of the same plan, and past decisions for and against it
     "past_vote_wide",  # the same with a wider kernel
@@ -62,7 +62,7 @@ def no_history(tools: int) -> ReuseHistory:
 
 
 def features(candidates: Cases, history: ReuseHistory) -> NDArray[np.float32]:
-    """Returns what came of similar decisions before, for each candidate, (n, len(NAMES)), always finite."""
+    """Returns the outcomes of similar decisions for each candidate, (n, len(NAMES)), always finite."""
     near, past = near_of(candidates.similarity), near_of(history.similarity)
     top = max(near.max(initial=0.0), TINY)
     near, past = near / top, np.minimum(past / top, 1)

@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from policy.slate import Field, Slate, contenders, waiting
 
 NULL_SHARE = 0.1
-"""Share of the exploration budget that asks whether to tell at all: it returns nothing where a policy would serve a
-slate, and its slate where it would serve nothing; so that the worth of memory itself is seen."""
+"""Share of the exploration budget that measures memory itself: it returns an empty slate where a policy would serve
+cases, and the cases where the policy would serve an empty slate."""
 DOUBTED_SHARE = 4.0
-"""Share of slates in doubt that are left empty besides, in exploration budgets: 20 % where that is 5 %. With half as
-many the gate has too few empty slates by 1,000 decisions to let a policy serve that tells nothing of a harmful bank."""
+"""Share of slates in doubt that are left empty besides, in exploration budgets: 20 % if that is 5 %. With half as
+many the gate has too few empty slates by 1,000 decisions to promote a policy that serves none of a harmful bank."""
 MOST_DOUBTED = 0.5
 """The largest share of them, whatever the budget."""
 TEMPERATURE = 0.5
-"""Of the softmax over scores (log odds) among the contenders: the higher, the more evenly they are tried."""
+"""Temperature of the softmax over the contenders' scores (log odds): a higher one tries them more evenly."""
 WAITING_PLACES = 0.5
-"""Which share of all places waiting cases get, as a part of the exploration budget: 2.5 % where that is 5 %."""
+"""Share of all places for waiting cases, in exploration budgets: 2.5 % if that is 5 %."""
 WAITING_SLATES = 2.0
-"""The most slates that one of them is tried on, in exploration budgets."""
+"""Largest share of slates that try a waiting case, in exploration budgets."""
 
 
 @dataclass(frozen=True, slots=True)

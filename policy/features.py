@@ -1,8 +1,8 @@
 """The features of a candidate: their names, their order and their version, for serving and training alike.
 
-Three parts stand side by side: the candidate's OWN record, what similar runs say of it (``policy.evidence``), and what
-came of similar decisions before (``policy.experience``). They are kept, and scored, at half precision: what is logged
-is what was served, to the bit.
+Three parts stand side by side: the candidate's OWN record, the evidence of similar runs (``policy.evidence``), and the
+outcomes of similar decisions (``policy.experience``). They are kept, and scored, at half precision, so that the logged
+features are those that were served, to the bit.
 """
 
 from collections.abc import Sequence
@@ -39,14 +39,14 @@ NAMES = (*OWN, *evidence.NAMES, *experience.NAMES)
 COLUMN = {name: index for index, name in enumerate(NAMES)}
 
 Features = NDArray[np.float32]
-"""(candidates, len(NAMES)), in the order of NAMES."""
+"""Matrix (candidates, len(NAMES)), in the order of NAMES."""
 
 _LARGEST = float(np.finfo(np.float16).max)
 _own = itemgetter(*OWN)
 
 
 class OwnRecord(Protocol):
-    """What is known of one candidate: a mapping, or a row of the database, which is read without conversion."""
+    """The own record of one candidate: a mapping, or a row of the database, which is read without conversion."""
 
     def __getitem__(self, name: str, /) -> float | None:
         """Returns the number of this name, of those in OWN; None is missing."""

@@ -37,7 +37,7 @@ CANDIDATE, SERVING, DEFAULT = "candidate", "serving", "default"
 TESTED = ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (DEFAULT, SERVING))
 """The differences that a trial is looked at for: the first two make a promotion, the last one a rollback."""
 COUNTED = ("decisions", "effective sample", "effective groups")
-"""How the names of checks begin that more decisions alone can mend."""
+"""Prefixes of the checks that more decisions alone can mend."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
     """Returns the verdict on the candidate.
 
     Rows are in the order of time; those without a reward are left out, and counted. Raises an EvaluationError only
-    where the arrays make no sense; too little evidence is a verdict.
+    for arrays that make no sense; too little evidence is a verdict.
     """
     settings = settings or Settings()
     missing = missingness(logged, contest.candidate, contest.default)
@@ -121,7 +121,7 @@ def _outcome(
 
 
 def _outlook(checks: Iterable[Check], courses: Mapping[str, Course], decisions: int, *, sufficient: bool) -> Outlook:
-    """Returns what the trial may still come to: as much as the difference that fares worse, or as the log allows."""
+    """Returns the prospects of the trial: those of the worse difference, or as far as the log allows."""
     asked = [courses[name] for name in (f"{CANDIDATE} - {DEFAULT}", f"{CANDIDATE} - {SERVING}") if name in courses]
     if sufficient and asked:
         more = [course.more for course in asked]
@@ -256,7 +256,7 @@ def _told(course: Course, settings: Settings) -> str:
 
 
 def _trust_checks(found: Calibration | None, parts: Iterable[Segment], settings: Settings) -> Iterable[Check]:
-    """Yields whether the candidate keeps what it promises, to everybody."""
+    """Yields the checks that the candidate's predictions hold, for every segment."""
     if found is None:
         yield Check("calibration", None, settings.ece_limit, passed=False, reason="the candidate promised no rewards")
     else:
@@ -268,7 +268,7 @@ def _trust_checks(found: Calibration | None, parts: Iterable[Segment], settings:
 
 
 def _serving_checks(courses: Mapping[str, Course]) -> list[Check]:
-    """Returns whether what serves is still no worse than the default, where the log can say."""
+    """Returns the check that the serving policy is no worse than the default, if the log has enough."""
     course = courses.get(f"{DEFAULT} - {SERVING}")
     if course is None or not course.looks:
         return []

@@ -1,4 +1,4 @@
-"""How well a head predicts rewards that it was not trained on, beside the untrained default."""
+"""Measures a head's predictions of rewards that it was not trained on, beside the untrained default's."""
 
 from dataclasses import asdict, dataclass
 
@@ -10,15 +10,15 @@ from policy.network import Head
 
 @dataclass(frozen=True, slots=True)
 class HeldOutLogLoss:
-    """The mean log loss on held-out decisions, in nats; what cannot be said of none of them is None.
+    """The mean log loss on held-out decisions, in nats; a mean over no decision is None.
 
     Attributes:
-        held_out: how many decisions.
-        log_loss_gain: what the blend gains on the default.
+        held_out: number of decisions.
+        log_loss_gain: gain of the blend over the default.
         log_loss_gain_error: the standard error of the gain.
-        mean_reward: of the held-out decisions.
-        log_loss_of_default: of the untrained default, beside the head's query part.
-        log_loss: of the blend.
+        mean_reward: mean reward of the held-out decisions.
+        log_loss_of_default: log loss of the untrained default, beside the head's query part.
+        log_loss: log loss of the blend.
     """
 
     held_out: int = 0
@@ -29,7 +29,7 @@ class HeldOutLogLoss:
     log_loss: float | None = None
 
     def as_json(self) -> dict[str, float]:
-        """Returns the numbers that there are, by name."""
+        """Returns the numbers that are not None, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""What memory changed: what the slates that were served earned, less what another policy's would have earned.
+"""The impact of memory: the reward of the served slates less that of another policy's slates.
 
 Of the n decisions d is the mean, over these very decisions, of the reward to expect of what was served less that of
 what the other would have served. With w the other's chance of the served slate over the logged one, and s the reward
@@ -7,8 +7,8 @@ less what was foreseen of the query without these rewards,
     z(d) = (1 - w) s - d w     has the sum 0 at the true d, and  d = sum (1 - w) s / sum w  estimates it:
 
 doubly robust (the chances alone make it right, whatever was foreseen), and self-normalised (by the sum of w), so that
-the luck of how many slates the lot left empty moves nothing. Nothing is clipped: that would buy a narrower interval
-with an error that nobody knows.
+the number of slates that the lot left empty does not matter. Weights are not clipped: that would buy a narrower
+interval with an unknown error.
 
 The other is often an empty slate, of which there are few, each with the weight of two hundred: no normal quantile holds
 for them. So the interval is that of a bet. Who bets a fixed stake on the sums of z by query group, sum after sum, is
@@ -31,37 +31,37 @@ from policy.evaluate import clustered_mean, effective_sample, group_sums, missin
 from policy.logged import Floats, Ints, Logged, Target
 
 ALPHA = 0.05
-"""An interval misses the truth in at most this share of logs."""
+"""Share of logs, at most, whose interval misses the truth."""
 FOLDS = 5
 RIDGE = 10.0
-"""Decisions that the foreseen reward's slopes are held back by."""
+"""Ridge of the foreseen reward's slopes, in decisions."""
 MOST_LOST = 0.8
-"""The largest part of his money that a bettor can lose in one query group."""
+"""Largest part of a bettor's money that one query group can cost."""
 LEAST_EFFECTIVE = 10.0
-"""Effective query groups with the other's slate, below which nobody could check any assumption."""
+"""Least effective number of query groups with the other's slate, without which no assumption could be checked."""
 SUPPORT_Z, SUPPORT_GAP = 3.5, 0.05
 MISSING_Z, MISSING_GAP = 3.0, 0.1
-"""As the gate has them: see ``policy.verdict.Settings``."""
+"""Limits of the gate: see ``policy.verdict.Settings``."""
 HALVINGS = 30
 STRENGTH = 2
-"""Rewards that the mean of all counts for where a query's own are few."""
+"""Weight of the mean of all rewards against a query's own, in rewards."""
 MOST_MORE = 1_000_000
-"""Decisions that nobody waits for."""
+"""Largest number of decisions to predict; more count as never."""
 TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What was served less what the other would have earned, in reward, with its 95 % interval for one look.
+    """Reward of the served slates less that of the other's, with its 95 % interval for one look.
 
     Attributes:
-        decisions: with a reward.
-        other_slates: of them, those that got the other's slate.
+        decisions: number of decisions with a reward.
+        other_slates: decisions among them that got the other's slate.
         effective: query groups with the other's slate, counted by their weight (Kish 1965).
-        estimate, low, high: -1 to 1; None where nobody can say.
-        more: decisions until the interval leaves 0, at this rate and if all stays as it is; 0: it has; None: nobody
-            can say, or none would do.
-        doubt: why nobody can say, where that is not for want of decisions alone.
+        estimate, low, high: -1 to 1; None with too few decisions.
+        more: decisions until the interval leaves 0, at this rate and if the estimate stays; 0: it has; None: unknown,
+            or no number would do.
+        doubt: reason that the estimate cannot be trusted, other than too few decisions.
     """
 
     decisions: int
@@ -75,18 +75,18 @@ class Difference:
 
     @property
     def helped(self) -> bool | None:
-        """Whether what was served did better, or worse; None: nobody can say yet."""
+        """True if the served slates did better, False if worse; None: undecided."""
         if self.doubt is not None or self.low is None or self.high is None or self.low <= 0 <= self.high:
             return None
         return self.low > 0
 
 
 def difference(log: Logged, other: Target, least_chance: float) -> Difference:
-    """Returns what the served slates earned less what the other's would have.
+    """Returns the reward of the served slates less that of the other's.
 
     Args:
-        log: in the order of time; covariates must be known before the slate was drawn.
-        other: its chance of each slate that was served.
+        log: decisions in the order of time; covariates must be known before the slate was drawn.
+        other: the other policy's chance of each served slate.
         least_chance: the smallest chance, above 0 to 1, with which any decision gets the other's slate. It bounds the
             weights that could have come: without it a log that missed the rare slates by luck would look complete.
     """
@@ -110,10 +110,10 @@ def difference(log: Logged, other: Target, least_chance: float) -> Difference:
 
 
 def surprise(log: Logged) -> Floats:
-    """Returns each reward less what was foreseen of it, (n,), from the covariates and the other groups' rewards alone.
+    """Returns each reward less its prediction, (n,), from the covariates and the other groups' rewards alone.
 
-    What was foreseen depends neither on the slate nor on any reward of the row's own group: it takes the hard queries'
-    part out of the noise, and cannot favour anybody. Source: Chernozhukov et al. 2018 (cross-fitting).
+    The prediction depends neither on the slate nor on any reward of the row's own group: it takes the hard queries'
+    part out of the noise, and favours no policy. Source: Chernozhukov et al. 2018 (cross-fitting).
     """
     groups, place = np.unique(log.group, return_inverse=True)
     fold = (np.random.default_rng(0).permutation(len(groups)) % FOLDS)[place]
@@ -131,7 +131,7 @@ def surprise(log: Logged) -> Floats:
 
 
 def known_before(at: Floats, group: Ints, reward: Floats) -> Floats:
-    """Returns what was known of n decisions before they were taken, (n, 2): when, and how their query had gone.
+    """Returns covariates of n decisions that were known before them, (n, 2): time, and mean reward of their query.
 
     Args:
         at: (n,), rising.
@@ -154,13 +154,13 @@ def _effective(weight: Floats, log: Logged) -> float:
 
 
 def _until_effective(found: Difference, least_chance: float) -> int:
-    """Returns how many more decisions bring enough of the other's slates, at the rate of the log or by design."""
+    """Returns the further decisions that bring enough of the other's slates, at the rate of the log or by design."""
     rate = found.effective / found.decisions if found.effective >= 1 else least_chance
     return max(1, int(np.ceil(LEAST_EFFECTIVE / rate)) - found.decisions)
 
 
 def _until_apart(found: Difference) -> int | None:
-    """Returns how many more decisions move the interval off 0, by the root of their number."""
+    """Returns the further decisions that move the interval off 0, by the root of their number."""
     if found.helped is not None:
         return 0
     estimate, low, high = found.estimate or 0.0, found.low or 0.0, found.high or 0.0
@@ -173,13 +173,13 @@ def _until_apart(found: Difference) -> int | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bettor:
-    """Who bets that the truth is not so far from the estimate.
+    """A bettor that the truth lies near the estimate.
 
     Attributes:
         gained, weight: (groups,), sums of (1 - w) s, and of w.
-        stake: the best one against what lies just outside, were the sums normal.
-        worst: no slate that could have come weighs more.
-        lowest, highest: no surprise lies outside.
+        stake: best stake against a d just outside, if the sums were normal.
+        worst: largest weight of a slate that could have come.
+        lowest, highest: range of the surprises.
     """
 
     gained: Floats
@@ -191,7 +191,7 @@ class _Bettor:
 
     @classmethod
     def of(cls, surprise: Floats, weight: Floats, log: Logged, largest: float) -> "_Bettor":
-        """Returns the one whose stake fits this log."""
+        """Returns the bettor whose stake fits this log."""
         gained, other = (group_sums(each, log.group) for each in ((1 - weight) * surprise, weight))
         estimate = float(gained.sum() / other.sum())
         worst = max(largest, float(other.max()))
@@ -201,7 +201,7 @@ class _Bettor:
 
     @property
     def estimate(self) -> float:
-        """The d that nobody would bet against."""
+        """Estimate of d, which no bet wins against."""
         return float(np.clip(self.gained.sum() / self.weight.sum(), -1, 1))
 
     def bound(self, side: int) -> float:
@@ -216,7 +216,7 @@ class _Bettor:
         return outside
 
     def money(self, d: float, side: int) -> float:
-        """Returns the log of what a bet has become that the truth lies nearer to the estimate than d does."""
+        """Returns the log of the money of a bet that the truth lies nearer to the estimate than d does."""
         won = -side * (self.gained - d * self.weight)
         loss = self.highest + d if side < 0 else -self.lowest - d  # of one slate of weight 1, at most
         most = max(float(-won.min(initial=0)), self.worst * loss, TINY)

@@ -1,4 +1,4 @@
-"""From features to what the network takes: log scales, filled gaps, and the default's log odds as the prior."""
+"""Turns features into the network's inputs: log scales, filled gaps, and the default's log odds as the prior."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from policy.network import Head, untrained
 Array = NDArray[np.float32]
 
 LAST_RANK = 65.0
-"""Where a case stands that is not in a half of the search."""
+"""Rank of a case that is not in a half of the search."""
 
 _KEPT = [name for name in EVIDENCE if name != "agreement"]
 CASE = (
@@ -39,7 +39,7 @@ CASE = (
     *(name for name in EXPERIENCE if name not in RECORD),  # the posterior has these
 )
 FIRST = 4
-"""How many of the default's first candidates say what a query is like."""
+"""Number of the default's first candidates that describe a query."""
 QUERY = (
     "unknown",
     "top_similarity",
@@ -49,8 +49,8 @@ QUERY = (
     "log_candidates",
     *(f"first_{name}" for name in CASE),  # mean over the default's FIRST
 )
-"""With the means of all inputs of the case part among them, that part earns nothing by telling easy queries from hard
-ones: what is left for it is how a case differs from those that the default would have shown (Mundlak 1978)."""
+"""Inputs of the query part. The means of all case inputs are among them, so that the case part cannot gain by telling
+easy queries from hard ones, only by how a case differs from those that the default would show (Mundlak 1978)."""
 
 _SOURCES = {
     "log_rrf": "rrf",
@@ -65,11 +65,11 @@ _SOURCES = {
     "log_plan_steps": "plan_steps",
     "reward_unknown": "reward",
 }
-"""The feature behind each input that is not one itself."""
+"""Feature behind each input that is not a feature itself."""
 _RANKS, _COUNTS = ("log_semantic_rank", "log_keyword_rank", "log_occurrences"), ("log_age", "log_idle", "log_reuses")
 _FLOORS = dict.fromkeys(_RANKS, (1.0, 0.0)) | dict.fromkeys((*_COUNTS, "log_plan_steps"), (0.0, 1.0))
 _FLOORS["log_agreement"] = (0.0, LEAST_AGREEMENT)
-"""Of each input on a log scale: its least value, and what is added before the logarithm."""
+"""Least value of each input on a log scale, and the number added before the logarithm."""
 _SOURCE = np.array([COLUMN[_SOURCES.get(name, name)] for name in CASE])
 _MISSING = np.array([LAST_RANK if name.endswith("_rank") else 0.0 for name in CASE], dtype=np.float32)
 _LOGGED = np.array([CASE.index(name) for name in _FLOORS])
@@ -82,7 +82,7 @@ _RRF, _POSTERIOR, _UNKNOWN, _SIMILARITY, _AGREEMENT, _VOTE = (
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What the network takes of the n candidates of one query; without a network nothing but the prior is computed."""
+    """The network's inputs for the n candidates of one query; each is computed when first read."""
 
     features: Features
     log_rrf: Array
@@ -105,7 +105,7 @@ class Inputs:
 
     @cached_property
     def query(self) -> Array:
-        """What the candidates together say of how hard the query is, (1, len(QUERY))."""
+        """Inputs of the query part, which describe how hard the query is, (1, len(QUERY))."""
         return _query(self.case, self.prior) if len(self.case) else np.zeros((1, len(QUERY)), np.float32)
 
 

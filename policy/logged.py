@@ -1,4 +1,4 @@
-"""What is evaluated: logged decisions with exact propensities, and the policies to be judged on them."""
+"""Logged decisions with exact propensities, and the policies to evaluate on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ class Logged:
     q_logged: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Refuses what no log can hold."""
+        """Raises EvaluationError for numbers that no log can hold."""
         columns = (self.logged_propensity, self.group, self.segment, self.covariates, self.q_logged)
         same_length(self.reward, *columns)
         _finite(self.logged_propensity, self.covariates, self.q_logged)
@@ -84,7 +84,7 @@ class Target:
     Attributes:
         target_probability: (n,), 0 to 1, of the logged slate under this policy; 0 or 1 where it does not explore.
         v_target: (n,), the log's reward model averaged over this policy's own slates; None for none.
-        predicted: (n,), 0 to 1, the reward that this policy promised for the logged slate; NaN where it promised none.
+        predicted: (n,), 0 to 1, this policy's predicted reward of the logged slate; NaN without a prediction.
     """
 
     target_probability: Floats
@@ -92,7 +92,7 @@ class Target:
     predicted: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Refuses what no policy can be."""
+        """Raises EvaluationError for numbers that no policy can have."""
         same_length(self.target_probability, self.v_target, self.predicted)
         _finite(self.target_probability, self.v_target)
         if ((self.target_probability < 0) | (self.target_probability > 1)).any():
@@ -110,7 +110,7 @@ class Target:
 
 
 def joined(parts: Sequence[Logged]) -> Logged:
-    """Returns the logs as one; no reward model of a part is one of the whole."""
+    """Returns the logs as one, without the parts' reward models."""
     covariates = [part.covariates for part in parts if part.covariates is not None]
     return Logged(
         reward=np.concatenate([part.reward for part in parts]),
@@ -128,7 +128,7 @@ def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArr
 
 
 def _finite(*columns: Floats | None) -> None:
-    """Raises NotFinite unless every number is one."""
+    """Raises NotFinite unless every number is finite."""
     if not all(column is None or np.isfinite(column).all() for column in columns):
         raise NotFinite("only rewards and promised rewards may be missing")
 
@@ -136,7 +136,7 @@ def _finite(*columns: Floats | None) -> None:
 def mixture_propensity(shares: Sequence[float], probabilities: Sequence[Floats]) -> Floats:
     """Returns the propensity of each logged slate, (n,), when policy k serves a share of all decisions.
 
-    The sum over policies, not the term of the one that happened to serve: a slate that all of them give has 1.
+    It is the sum over policies, not the term of the one that happened to serve: a slate that all of them give has 1.
     """
     return np.asarray(np.asarray(shares, dtype=np.float64) @ np.asarray(probabilities, dtype=np.float64))
 

@@ -69,12 +69,12 @@ class Head:
 
     @property
     def values_empty(self) -> bool:
-        """Whether it knows what an empty slate is worth."""
+        """True if it has a value for the empty slate."""
         return bool((self.null > NEVER).all())
 
     @property
     def is_finite(self) -> bool:
-        """Whether every weight is a number."""
+        """True if every weight is finite."""
         return all(np.isfinite(array).all() for array in self.arrays().values())
 
     def log_odds(self, inputs: Array, odds: Array, empty: NDArray[np.bool_] | None = None) -> Array:

@@ -1,4 +1,4 @@
-"""How sure a rate is that was seen in so many trials.
+"""Interval of a rate that was observed in a number of trials.
 
 Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference".
 """

@@ -42,7 +42,7 @@ def reasons(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: S
         field: the candidates as the rules of a slate see them.
         scores: (n,), what the arm ordered them by.
         served: the slate that was served.
-        by_rule: what the arm would have served had nothing been drawn.
+        by_rule: the arm's slate without a draw.
     """
     return [_reason(field, scores, served, by_rule, index) for index in range(len(scores))]
 
@@ -62,7 +62,7 @@ def _reason(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: S
 
 
 def _held_back(field: Field, scores: NDArray[np.float32], by_rule: Slate, index: int) -> Reason:
-    """Returns which rule held back a candidate that might stand."""
+    """Returns the rule that held back a candidate that might stand."""
     place = {other: number for number, other in enumerate(order(field, scores))}
     below = [other for other in by_rule if place[other] > place[index]]
     if not below:

@@ -1,4 +1,4 @@
-"""How far a policy's promises are from its rewards, and whether any segment loses by it.
+"""Calibration of a policy's predictions, and its difference by segment.
 
 Sources: Guo et al. 2017 (ECE); Roelofs et al. 2022 (equal-mass bins, and the bias of ECE); Brier 1950;
 DerSimonian & Laird 1986 (shrinkage); Bonferroni's inequality.
@@ -28,7 +28,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How far promises are from rewards.
+    """Distance of predictions from rewards.
 
     ``ece`` is the weighted mean gap of bins of equal mass; ``noise`` is what a perfectly calibrated policy would
     show with as many rows, since a gap is never negative; ``excess`` is the part that noise does not explain.
@@ -73,7 +73,7 @@ def _bin(promised: Floats, got: Floats, mass: Floats) -> tuple[Bin, float]:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The difference within one segment.
+    """The difference of two policies within one segment.
 
     ``shrunk`` is drawn to the mean of all segments by as much as noise explains their spread. ``worse`` is the
     one-sided test against zero, Bonferroni over the tested segments; a segment too small to read is not tested.
@@ -95,16 +95,16 @@ def segments(shares: Floats, logged: Logged, alpha: float = 0.05, min_groups: in
     ``alpha`` is the chance that any of the segments is called worse when none is; ``min_groups`` counts the groups
     whose decisions say anything (a share other than zero).
     """
-    found = [_segment(int(name), shares, logged, min_groups) for name in np.unique(logged.segment)]
-    critical = NORMAL.inv_cdf(1 - alpha / max(1, sum(part.tested for part in found)))
-    shrunk = _shrunk([part for part in found if part.tested])
+    parts = [_segment(int(name), shares, logged, min_groups) for name in np.unique(logged.segment)]
+    critical = NORMAL.inv_cdf(1 - alpha / max(1, sum(part.tested for part in parts)))
+    shrunk = _shrunk([part for part in parts if part.tested])
     done = (
         replace(
             part,
             shrunk=shrunk.get(part.segment, 0.0),
             worse=part.tested and part.difference < -critical * part.standard_error,
         )
-        for part in found
+        for part in parts
     )
     return tuple(sorted(done, key=lambda part: (part.shrunk, part.segment)))
 
@@ -121,11 +121,13 @@ def _shrunk(tested: Sequence[Segment]) -> Mapping[int, float]:
     """Returns the segments' differences shrunk to their common mean (DerSimonian & Laird 1986)."""
     if not tested:
         return {}
-    found = np.array([part.difference for part in tested])
+    difference = np.array([part.difference for part in tested])
     precision = np.array([part.standard_error for part in tested]) ** -2.0
-    centre = float((precision * found).sum() / precision.sum())
-    scatter = float((precision * np.square(found - centre)).sum()) - (len(found) - 1)
+    centre = float((precision * difference).sum() / precision.sum())
+    scatter = float((precision * np.square(difference - centre)).sum()) - (len(difference) - 1)
     scale = float(precision.sum() - np.square(precision).sum() / precision.sum())
     between = max(0.0, scatter / scale) if scale > 0 else 0.0
     keep = between / (between + 1 / precision)
-    return {part.segment: float(value) for part, value in zip(tested, centre + keep * (found - centre), strict=True)}
+    return {
+        part.segment: float(value) for part, value in zip(tested, centre + keep * (difference - centre), strict=True)
+    }

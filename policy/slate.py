@@ -1,17 +1,17 @@
-"""From scores to a slate, by four rules, each by itself and in this order.
+"""Chooses a slate by scores and four rules, each by itself and in this order.
 
-1. **What may not stand.** What the request keeps out, repeats of what stands, and every failure after the first. Only
-   this leaves a place empty: an empty place is worth more than one that misleads.
+1. **Exclusion.** Cases that the request keeps out, repeats of cases on the slate, and every failure after the first.
+   Only this leaves a place empty: an empty place is worth more than one that misleads.
 2. **Quarantine.** Proven cases take their places first, and unproven ones what is left. Beyond that an unproven case
    takes the place of a proven one only if it is much nearer to the query (and, where it failed, ranks before it as
    well), and only so many do: what looks like the rest but has nothing behind it waits, however highly it ranks and
    however many there are.
 3. **Sources.** Among cases of one class no source takes more than half of the places as long as others near the top
    are there to take the rest. Where all come from one source there is nothing to limit.
-4. **Order.** Whoever stands is shown by score.
+4. **Order.** The chosen cases are shown by score.
 
-Proof comes before sources because a source is only a name, of which a forger may have many, and a proof is somebody
-else's word. Neither rule ever costs a case: what they hold back stands where nobody else can.
+Proof comes before sources because a source is only a name, and a forger may use many, while a proof is the word of
+another. Neither rule ever costs a place: a case that they hold back stands where no other can.
 """
 
 from collections.abc import Sequence
@@ -24,16 +24,16 @@ from policy.features import Features, column
 
 FAILURES_ON_SLATE = 1
 SIMILARITY_ERROR = 0.0005
-"""What half precision may take from a similarity."""
+"""Largest error of a similarity in half precision."""
 DEPTH = 8
-"""How far down the order exploration and the rule of sources reach, among cases of one class."""
+"""Depth in the order that exploration and the rule of sources reach, among cases of one class."""
 UNPROVEN_PART = 4
-"""One place in so many may be an unproven case's, and one in any slate, while proven ones are there to take it."""
+"""Places for each one that may be an unproven case's while proven ones are there; one is allowed in any slate."""
 MUCH_NEARER = 0.15
-"""By how much similarity an unproven case must surpass a proven one to take its place."""
+"""Similarity by which an unproven case must surpass a proven one to take its place."""
 
 Slate = tuple[int, ...]
-"""Indices of candidates, by place; empty: nothing is expected to help."""
+"""Indices of candidates, by place; empty: no case is expected to help."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,11 +42,11 @@ class Field:
 
     Attributes:
         group: (n,), candidates of one group say the same.
-        failed: (n,), whether the run failed.
-        allowed: (n,), whether the request's limits let the candidate through.
-        source: (n,), who wrote the case; None: nobody knows, and each counts as another.
-        proven: (n,), whether it is a success, and others than the run itself say so; None: all are.
-        similarity: (n,), to the query; NaN, or None for all: not known, and nobody is much nearer than anybody.
+        failed: (n,), true if the run failed.
+        allowed: (n,), true if the request's limits let the candidate through.
+        source: (n,), writer of the case; None: unknown, each counts as another.
+        proven: (n,), true for a success that others than the run confirm; None: all are.
+        similarity: (n,), similarity to the query; NaN, or None for all: unknown, no case is much nearer.
     """
 
     group: NDArray[np.int16]
@@ -61,14 +61,14 @@ class Field:
         return self.proven is None or bool(self.proven[index])
 
     def unproven(self, slate: Slate) -> int:
-        """Returns how many of the slate's places are unproven cases'."""
+        """Returns the number of unproven cases on the slate."""
         return sum(not self.is_proven(index) for index in slate)
 
 
 def field_of(
     features: Features, group: NDArray[np.int16], source: NDArray[np.int16], min_similarity: float | None
 ) -> Field:
-    """Returns the candidates for a slate's rules; with a threshold, those alone that are known to be as near."""
+    """Returns the candidates for a slate's rules; a threshold allows only those known to reach it."""
     similarity = column(features, "similarity")
     near = np.ones(len(features), dtype=bool)
     if min_similarity is not None:  # False where there is no similarity
@@ -84,7 +84,7 @@ def order(field: Field, scores: NDArray[np.float32]) -> list[int]:
 
 
 def most_unproven(places: int) -> int:
-    """Returns how many of so many places may be unproven cases' while proven ones are there to take them."""
+    """Returns the number of places for unproven cases while proven ones are there to take them."""
     return max(1, places // UNPROVEN_PART)
 
 
@@ -160,7 +160,7 @@ def fits(field: Field, slate: Slate, index: int) -> bool:
 
 
 def contenders(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
-    """Returns who of the top DEPTH could take the slate's last place, and who has it now wherever it stands.
+    """Returns the candidates of the top DEPTH that could take the slate's last place, and its present holder.
 
     The place of a proven case is for proven ones: what waits in quarantine has draws of its own, see ``waiting``.
     """

@@ -1,4 +1,4 @@
-"""How often one may look: bounds for a statistic that is looked at again and again while its evidence grows.
+"""Bounds for repeated looks at a statistic while its evidence grows.
 
 A chance of error is spent look by look, by how many decisions are in; where a look's bound lies follows from what was
 spent before it and from how much information came since. Between looks the score of a difference moves as a Brownian
@@ -18,18 +18,18 @@ from policy.logged import Floats
 
 NORMAL = NormalDist()
 FARTHEST_SD = 6.0
-"""Standard deviations within which everything lies."""
+"""Standard deviations of the grid on either side."""
 LEAST = 1e-300
 POINTS = 128
-"""Of the grid that a density is kept on."""
+"""Points of the grid that a density is kept on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """How a trial's chance of error is spread over its looks.
+    """A trial's chance of error, spread over its looks.
 
     Attributes:
-        error: the chance that a difference of zero ever passes, over the whole trial.
+        error: chance that a difference of zero ever passes, over the whole trial.
         early: the part of it that is spent by ``soon`` decisions; the rest, evenly, until ``longest``.
         soon: decisions by which a winner worth having should be through.
         longest: decisions after which a trial ends.
@@ -52,19 +52,19 @@ class Spending:
         return np.asarray(self.error * (self.early * first + (1 - self.early) * rest))
 
     def looks(self) -> list[int]:
-        """Returns the numbers of decisions at which a trial is looked at, whenever anybody asks."""
+        """Returns the numbers of decisions at which a trial is looked at."""
         soon = range(self.every, self.soon, self.every)
         return [*soon, *range(self.soon, self.longest + 1, self.then_every)]
 
 
 def bounds(information: Floats, spent: Floats) -> Floats:
-    """Returns how many standard errors above zero each look asks for, (looks,).
+    """Returns the standard errors above zero that each look requires, (looks,).
 
     Args:
         information: (looks,), by each look, rising.
         spent: (looks,), the chance of error that may have been spent by it, rising.
     """
-    found = []
+    bounds_in_sd = []
     grid, density = np.zeros(1), np.ones(1)  # at no information the score is 0
     for step, still, now in zip(np.diff(information, prepend=0), np.diff(spent, prepend=0), information, strict=True):
         reach = np.sqrt(now) * FARTHEST_SD
@@ -73,8 +73,8 @@ def bounds(information: Floats, spent: Floats) -> Floats:
         bound = _passed_by(moved, after, still)
         grid = np.linspace(-reach, bound, POINTS)
         density = np.exp(np.interp(grid, moved, np.log(np.maximum(after, LEAST))))
-        found.append(bound / np.sqrt(now))
-    return np.array(found)
+        bounds_in_sd.append(bound / np.sqrt(now))
+    return np.array(bounds_in_sd)
 
 
 def _moved(grid: Floats, density: Floats, to: Floats, variance: float) -> Floats:
@@ -87,7 +87,7 @@ def _moved(grid: Floats, density: Floats, to: Floats, variance: float) -> Floats
 
 
 def _passed_by(grid: Floats, density: Floats, chance: float) -> float:
-    """Returns above which point of the grid so much of the density lies."""
+    """Returns the point of the grid above which this share of the density lies."""
     strips = (density[1:] + density[:-1]) / 2 * np.diff(grid)
     above = np.concatenate((np.cumsum(strips[::-1])[::-1], [0.0]))  # falls along the grid
     inside = above > 0

@@ -22,36 +22,36 @@ LEAST_SPREAD = 1e-6
 TINY = 1e-12
 OF_THE_CASE = ("linear", "hidden", "hidden_bias", "output")
 TRAINED = (*OF_THE_CASE, "query_linear", "query_bias", "log_sharpness", "null")
-"""The weights that move; centre and scale only describe the inputs."""
+"""Weights that move; centre and scale only describe the inputs."""
 STAY = float("inf")
 """The ridge of a case part that stays where it began; only how hard queries are is still learned."""
 LEAST_GAIN_ERRORS = 2.5
-"""How many standard errors less than staying a ridge must lose on held-out decisions before anything moves."""
+"""Standard errors by which a ridge must beat staying on held-out decisions before the case part moves."""
 RIDGES = (30.0, 100.0, 300.0, 1_000.0, STAY)
-"""What a nightly training chooses from."""
+"""Ridges that a nightly training chooses from."""
 SHARPNESS_RIDGE = 5.0
 """Pull of the sharpness towards 1, in decisions."""
 NULL_RIDGE = 5.0
 """Pull of the empty slate's log odds towards where they begin, in decisions."""
 FEWEST_EMPTY = 10
-"""Empty slates in a log from which on it says what one is worth."""
+"""Least number of empty slates in a log that gives one a value."""
 EMPTY_SLATE_MARGIN = 1.0
-"""How far below the worst slate of the log an empty one begins: a few outcomes must not make it win everywhere."""
+"""Log odds of an empty slate below the log's worst one, so that a few outcomes cannot make it win everywhere."""
 MANY = 16
-"""Profiles in a batch from which on several threads are of use; those of few wait for one another more than they work,
-and for seconds where other processes want the processors."""
+"""Least number of profiles in a batch that makes several threads worth it; with fewer, threads wait for one another
+more than they work, and for seconds where other processes want the processors."""
 HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How heads are trained; the same plan, seed and examples give the same bytes.
+    """Settings of training; the same plan, seed and examples give the same bytes.
 
     Attributes:
         steps, rate: of Adam, on all examples at once.
         ridge: pull of the case part towards where it began, in decisions: so many decisions weigh as much.
-        ridges: where given, what each profile's own ridge is chosen from, on its later decisions (``chosen_ridges``).
+        ridges: choices for each profile's own ridge, on its later decisions (``chosen_ridges``); empty: ``ridge``.
         query_ridge: the same for the query part.
         batch: profiles trained at once.
         device: "cpu" or "cuda".
@@ -130,7 +130,7 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
     _, place = np.unique(group, return_inverse=True)
 
     def better(one: int, other: int) -> float:
-        """By how many standard errors, clustered by query, the one loses less."""
+        """Returns the standard errors, clustered by query, by which the one loses less."""
         gained = losses[other] - losses[one]
         error = np.sqrt(np.square(np.bincount(place, gained - gained.mean())).sum()) / len(group)
         return float(gained.mean() / max(error, TINY))
@@ -195,7 +195,7 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """What standardises some inputs."""
+    """Centre and scale that standardise inputs."""
 
     centre: np.ndarray
     scale: np.ndarray
@@ -291,7 +291,7 @@ def _batch(profiles: Sequence[Examples], begun: Sequence[Head], plan: Plan, seed
 
 
 def _bootstrap(examples: Examples, members: int, seed: int) -> np.ndarray:
-    """Returns how much each decision counts for each member, (n, M): the same for all of one query, mean 1."""
+    """Returns the weight of each decision for each member, (n, M): the same for all of one query, mean 1."""
     if not len(examples):
         return np.zeros((0, members))
     _, place = np.unique(examples.group, return_inverse=True)

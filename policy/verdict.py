@@ -1,4 +1,4 @@
-"""What the gate asks for, and what it says, with every number it looked at."""
+"""Settings and verdict of the gate, with every number behind it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,13 +14,13 @@ GateOutcome = Literal["promote", "keep", "futile", "roll back", "insufficient ev
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the gate asks for.
+    """Settings of the gate.
 
     Attributes:
-        spending: how the chance that a candidate that is no better is ever promoted is spread over a trial.
+        spending: chance of promoting a candidate that is no better, spread over a trial.
         futility: a trial ends when the chance that it will ever be won is below this.
-        level: one-sided, of the bounds that are shown beside each estimate.
-        resamples: of whole query groups, for each interval.
+        level: one-sided level of the bounds beside each estimate.
+        resamples: resamples of whole query groups, for each interval.
         min_decisions: decisions with a reward.
         min_effective: Kish's effective sample of each policy compared, in decisions.
         min_groups: the same by query group: many decisions on few queries are few observations.
@@ -30,8 +30,8 @@ class Settings:
         missing_z: rewards missing more often on one policy's slates, by so many standard errors ...
         missing_gap: ... and by at least this share, tell more about who answers than about who is better.
         ece_limit: the most that the calibration error may exceed what noise explains, in units of reward.
-        calibration_bins: at most; of equal mass.
-        segment_alpha: the chance that any segment is called worse when none is.
+        calibration_bins: largest number of bins, of equal mass.
+        segment_alpha: chance that a segment is called worse when none is.
         min_segment_groups: segments with fewer query groups that tell the policies apart are reported, not tested.
     """
 
@@ -59,7 +59,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question asked, its number and the limit; ``value`` is None where there was nothing to measure."""
+    """One check, its number and the limit; ``value`` is None if it could not be measured."""
 
     name: str
     value: float | None
@@ -70,11 +70,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a trial may still come to.
+    """Prospects of a trial.
 
     Attributes:
-        more: rewarded decisions until it is won, if all stays as it is; 0: it is; None: it will not be before its end.
-        chance: that it is won before its end; None: nobody can say before the first look.
+        more: rewarded decisions until it is won, if the differences stay; 0: it is; None: not before its end.
+        chance: probability that it is won before its end; None before the first look.
     """
 
     more: int | None
@@ -83,7 +83,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the gate says, with every number it looked at; JSON both ways (`as_json`, `from_json`).
+    """Verdict of the gate, with every number behind it; JSON both ways (`as_json`, `from_json`).
 
     ``estimates`` holds only what the log could answer: values ("candidate", "serving", "default") and differences
     ("candidate - default", "candidate - serving", "serving - default"). ``courses`` has each look at the differences
@@ -105,7 +105,7 @@ class Verdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Returns why: the failed checks, or every check of a promotion."""
+        """Reasons of the failed checks, or of every check of a promotion."""
         failed = tuple(check.reason for check in self.checks if not check.passed)
         return failed or tuple(check.reason for check in self.checks)
 
@@ -115,8 +115,8 @@ class Verdict:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Verdict":
-        """Returns the verdict that `as_json` described: each part has the fields of its class, whatever JSON says."""
-        found, outlook = stored["calibration"], stored.get("outlook")
+        """Returns the verdict that `as_json` described: each part has the fields of its class, not those of JSON."""
+        measured, outlook = stored["calibration"], stored.get("outlook")
         return cls(
             outcome=stored["outcome"],
             checks=tuple(Check(**check) for check in stored["checks"]),
@@ -126,7 +126,7 @@ class Verdict:
             groups=stored["groups"],
             missing=Missingness(**stored["missing"]),
             estimates={name: _estimates(parts) for name, parts in stored["estimates"].items()},
-            calibration=found and Calibration(**{**found, "bins": tuple(Bin(**row) for row in found["bins"])}),
+            calibration=measured and Calibration(**{**measured, "bins": tuple(Bin(**row) for row in measured["bins"])}),
             segments=tuple(Segment(**segment) for segment in stored["segments"]),
             courses={name: Course.from_json(course) for name, course in stored.get("courses", {}).items()},
             outlook=outlook and Outlook(**outlook),

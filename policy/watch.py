@@ -9,7 +9,7 @@ from policy.logged import Floats, NotFinite
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What the live rewards of a promoted policy say; ``evidence`` is the largest wealth of the bets against it."""
+    """The live rewards of a promoted policy; ``evidence`` is the largest wealth of the bets against it."""
 
     roll_back: bool
     decisions: int
@@ -24,15 +24,15 @@ class Watch:
 STAKES = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Shares of the largest bet that cannot ruin: small ones find small falls late, large ones large falls at once."""
 LEAST_LOSS = 0.05
-"""Bounds the bets where the floor is near 1."""
+"""Least loss of a bet, which bounds the bets if the floor is near 1."""
 
 
 def watch(rewards: Floats, floor: float, false_alarm: float = 0.01) -> Watch:
     """Returns whether the live reward has fallen below ``floor``, the lower bound of the value at promotion.
 
-    The rewards are those of all decisions served since, in order, 0 to 1, NaN where missing. It may be asked after
-    every decision, for ever: while the expected reward is at least ``floor`` whatever came before, a rollback ever
-    comes with a chance of at most ``false_alarm``. A bettor against the floor multiplies its wealth by
+    The rewards are those of all decisions served since, in order, 0 to 1, NaN where missing. It may be called after
+    every decision, for ever: while the expected reward is at least ``floor`` whatever came before, the chance of any
+    rollback is at most ``false_alarm``. A bettor against the floor multiplies its wealth by
     1 + stake (floor - reward), a supermartingale as long as the floor holds, averaged over `STAKES`; Ville's
     inequality bounds its reaching 1 / ``false_alarm``.
 

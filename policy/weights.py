@@ -43,9 +43,9 @@ def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
         raise WeightsCorrupt("the checksum does not match")
     try:
         arrays = load(blob)
-        found = int(arrays.pop("feature_version")[0])
-        if found != feature_version:
-            raise WrongFeatureVersion(f"trained on features {found}, serving {feature_version}")
+        trained_on = int(arrays.pop("feature_version")[0])
+        if trained_on != feature_version:
+            raise WrongFeatureVersion(f"trained on features {trained_on}, serving {feature_version}")
         return Head(**{field.name: arrays[field.name] for field in fields(Head)})
     except (SafetensorError, KeyError, IndexError, TypeError) as error:
         raise WeightsCorrupt(f"no weights: {type(error).__name__}") from error

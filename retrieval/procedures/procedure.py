@@ -99,7 +99,7 @@ class ProcedureMatches:
 
     matches: Sequence[Procedure] = ()
     threshold: Threshold | None = None
-    """None if the profile has no procedures, or shows none."""
+    """Threshold of the procedures; None if the profile has no procedures, or shows none."""
 
 
 def compose_procedures(matches: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
