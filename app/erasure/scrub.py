@@ -1,4 +1,4 @@
-"""The scrub: rewrites what deleted rows were in and makes the server drop its log, as the owner of the tables.
+"""Rewrites the tables that held deleted rows and makes the server drop its log, as the owner of the tables.
 
 Every table is locked while it is rewritten, one after the other; a table that somebody holds is tried again for a
 while. Nothing is lost if it breaks off: each table is rewritten whole or not at all, and a repeat does all of it again.
@@ -22,16 +22,16 @@ from writer.rights.places import Log
 
 TABLES = (*(table.name for table in USER_TABLES), erasures.name)
 CATALOGS = ("pg_statistic",)
-"""Of the server's own tables, those in which samples of users' rows were."""
+"""Tables of the server itself that held samples of users' rows."""
 
 LOCK_TIMEOUT_MS = 5_000
 PATIENCE_S = 120.0
-"""How long to try for a table, and how long to wait for transactions that began before."""
+"""Seconds to try for a table that is in use, and to wait for older transactions."""
 POLL_S = 0.5
 MOST_SEGMENTS = 4_096
-"""Of the log, 64 GiB: more than any server keeps for itself."""
+"""Limit for one round of writing the log on: 64 GiB, more than any server keeps for itself."""
 MAGIC_HIGH_BYTES = (0xD0, 0xD1)
-"""Of the number with which each page of the log begins, in every version of PostgreSQL."""
+"""High bytes of the magic number at the start of each page of the log, in every version of PostgreSQL."""
 
 
 class ScrubRefused(CasebankError):
@@ -40,12 +40,12 @@ class ScrubRefused(CasebankError):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What a scrub did to the database.
+    """Result of a scrub.
 
     Attributes:
-        began_at: by the database's clock.
-        tables: rewritten.
-        log: what became of the server's log.
+        began_at: start, by the database's clock.
+        tables: number of tables that were rewritten.
+        log: state of the server's log afterwards.
     """
 
     began_at: datetime
@@ -54,16 +54,16 @@ class Rewritten:
 
 
 Progress = Callable[[str], None]
-"""Called with what is to be done next."""
+"""Callback that receives the name of each step before it begins."""
 
 
 async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) -> Rewritten:
-    """Rewrites every table that held users' rows, and makes the server drop the log before that, where it may.
+    """Rewrites every table that held users' rows, and makes the server drop its log up to then, where the login may.
 
     Args:
-        url: logs in as the owner of the tables; a superuser can have the log dropped as well.
-        progress: is told of each step.
-        patience_s: for a table that somebody holds, for old transactions, and for a log that the server recycles.
+        url: login of the owner of the tables; a superuser can have the log dropped as well.
+        progress: callback for each step.
+        patience_s: seconds for a table in use, for old transactions, and for a log that the server recycles.
 
     Raises:
         ScrubRefused: the login owns no table, a table stays in use, or an old transaction still sees what was deleted.
@@ -105,7 +105,7 @@ FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND age(backend_xid) > age($
 UNION ALL
 SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts WHERE age(transaction) > age($1::xid)
 """
-"""Transactions of the whole server, for a snapshot taken beside one of another database reaches back as far."""
+"""Lists open writers of the whole server: a snapshot here reaches back to a writer in another database, too."""
 
 _OLD_READERS = """
 SELECT format('process %s of %s', pid, coalesce(nullif(application_name, ''), usename, backend_type)) AS who

@@ -1,6 +1,7 @@
-"""Where a user's words may be after an erasure: place by place what is gone, what remains until when, what is unknown.
+"""Places that may hold a user's words after an erasure, each gone, remaining until some event, or unknown.
 
-Nothing here asks anything: it says what follows from what was found out. Where casebank cannot look, it says so.
+This module draws conclusions from facts that others gathered; it queries no server. Where casebank cannot look, the
+place is unknown.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,11 +22,11 @@ _REPEAT = "repeat the scrub; see docs/operating.md"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place, and what is true of it.
+    """A place and the state of the user's words there.
 
     Attributes:
-        what: in a sentence or two.
-        until: how and when what remains goes; empty where nothing does.
+        what: the state in a sentence or two.
+        until: the event that removes what remains; empty where nothing remains.
     """
 
     place: str
@@ -40,11 +41,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known of where an installation keeps and sends what users write.
+    """Facts about the places where an installation keeps and sends the words of users.
 
     Attributes:
-        sealed: what is encrypted with the user's key, in words.
-        providers: the hosts to which texts are sent to be embedded or explained; none where all of it is computed here.
+        sealed: description of the fields that are encrypted with the user's key.
+        providers: hosts that receive texts to embed or explain; empty where all of it is computed here.
         standbys: servers that stream the log now, and slots that keep it for one; None where this cannot be seen.
         archives: whether the log is archived; None where this cannot be seen.
     """
@@ -57,12 +58,12 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search of the server's files for marks of the user found: the name, and pieces of texts.
+    """Result of a search of the server's files for marks of the user: the name, and pieces of texts.
 
     Attributes:
-        looked_for: how many marks, by kind.
-        shared: how many of them stand in living rows of others as well, and so prove nothing.
-        found: how often any of the rest was found, by file.
+        looked_for: number of marks by kind.
+        shared: number of marks that living rows of other users hold as well; these prove nothing.
+        found: number of hits of the remaining marks by file.
     """
 
     looked_for: Mapping[str, int]
@@ -76,11 +77,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What became of the server's log.
+    """State of the server's log after a scrub.
 
     Attributes:
-        oldest: the segment before which nothing is left; None: it was not dropped.
-        why: not.
+        oldest: first segment that the server still holds; None: older content is left.
+        why: reason for what is left; empty where nothing older is.
     """
 
     oldest: str | None
@@ -89,14 +90,14 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """What a scrub did after an erasure.
+    """Result of a scrub after an erasure.
 
     Attributes:
-        at: when it began, ISO 8601.
-        tables: rewritten, so that no dead row is left in them.
-        log: what became of the server's log.
-        search: for this user's marks; None: there was none.
-        readable: whether the server's files can be read from here at all.
+        at: start of the scrub, ISO 8601.
+        tables: number of tables that were rewritten and so hold no dead row.
+        log: state of the server's log afterwards.
+        search: result of the search for this user's marks; None: there was no search.
+        readable: whether this machine can read the server's files.
     """
 
     at: str

@@ -33,7 +33,7 @@ def backends(service: Service) -> list[psutil.Process]:
 
 
 def kill_backend(service: Service, number: int) -> None:
-    """Kills the backend of this number, counted anew from the first after the last; waits until there is one."""
+    """Waits until the service has backends, and kills the one of this number, modulo how many there are."""
 
     def killed() -> bool:
         with suppress(psutil.NoSuchProcess):

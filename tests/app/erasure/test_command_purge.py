@@ -235,7 +235,7 @@ async def test_a_writer_in_another_database_is_named_and_waited_for_because_snap
         assert on_disk(settings.home) == {}
 
 
-async def test_segments_that_the_server_recycles_are_told_until_they_are_written_over(settings: Settings):
+async def test_segments_that_the_server_recycles_are_reported_until_they_are_written_over(settings: Settings):
     async with running(settings) as runtime:
         server = postgres.start(settings.home)
         await retain(runtime.database, runtime.keyring, marked(0), Author(MARK, MARK, datetime.now(UTC)))
@@ -257,7 +257,7 @@ async def test_segments_that_the_server_recycles_are_told_until_they_are_written
             os.kill(server.pid, signal.SIGCONT)
 
 
-async def test_a_log_that_a_replication_slot_keeps_is_told_and_searched(settings: Settings):
+async def test_a_log_that_a_replication_slot_keeps_is_reported_and_searched(settings: Settings):
     await live(settings, runs=1)
     server = postgres.start(settings.home)
     owner = await asyncpg.connect(server.url().replace("+asyncpg", ""))
