@@ -23,8 +23,8 @@ from app.settings import Settings
 from tests.paths import ROOT
 
 CASEBANK = str(Path(sys.executable).parent / "casebank")
-PATIENCE = 1200
-"""How often `until` looks, twenty times a second, before it gives up."""
+PATIENCE = 2400
+"""Number of looks of `until`, twenty a second, before it gives up: a service starts slowly on a busy machine."""
 
 ANSWER_S = 60.0
 """Seconds that a client of a test waits for an answer: the machine may be busy with other things."""
@@ -118,7 +118,11 @@ class Service:
 
     def __enter__(self) -> Self:
         self.start()
-        self.ready()
+        try:
+            self.ready()
+        except BaseException:
+            self.kill()  # a `with` whose beginning fails has no end
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -144,7 +148,7 @@ class Service:
         """Sends the signal that is to end the process, and returns what it ended with."""
         process, self.process = self.process, None
         process.send_signal(number)
-        return process.wait(timeout=60)
+        return process.wait(timeout=120)
 
     def stop(self) -> int:
         return self.end(signal.SIGTERM)
