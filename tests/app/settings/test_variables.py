@@ -1,4 +1,4 @@
-"""The settings: what others say of them is true."""
+"""Environment variables of the settings: every name in code, docs and hints is one, and earlier names are refused."""
 
 import os
 import re
