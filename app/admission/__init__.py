@@ -1,1 +1,1 @@
-"""Who may come in now: limits of rate, turns for the process, and a bound on the queue, so that no one holds it all."""
+"""Limits of rate, turns in the process, and a bound on the queue, so that no user takes all of a service."""

@@ -1,4 +1,4 @@
-"""Admission: every request passes here once it is known whose it is, and before anything is done for it."""
+"""Admission: every request passes here after its user is known and before any work for it begins."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -37,10 +37,14 @@ Quotas = Mapping[tuple[Scope, Kind], Quota]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request is: whether it reads or writes, whether it adds to the queue, and in which session and agent.
+    """Properties of a request that decide its limits.
 
     Attributes:
-        begins_again: it is let in for an erased user, too, who has no quota to spend.
+        kind: reads or writes.
+        retains: True if the request adds a case to the queue.
+        session: name of the session; None: outside of one.
+        agent: name of the agent; None: the body names it, or the request has none.
+        begins_again: True if the request is let in for an erased user too, who has no quota.
     """
 
     kind: Kind
@@ -51,7 +55,7 @@ class Wanted:
 
 
 def kind_of(method: str, path: str) -> Kind:
-    """Returns whether such a request reads or writes."""
+    """Returns whether a request with this method and path reads or writes."""
     asks = path in READING_POSTS or (path.startswith("/v1/runs/") and path.endswith("/known"))
     return "reads" if method in {"GET", "HEAD"} or asks else "writes"
 
@@ -61,11 +65,11 @@ class Admission:
     """Lets requests in, or refuses them.
 
     Attributes:
-        quotas: what is limited; none for what is not.
-        buckets: what is left of it.
-        turns: the places of this process; None: any number of requests at once.
-        backlog: the bound on the queue.
-        wait_s: how long a request waits for a token before it is refused, so that a flood of those that are refused
+        quotas: quotas by scope and kind; a scope without one has no limit.
+        buckets: tokens that are left of the quotas.
+        turns: turns of this process; None: any number of concurrent requests.
+        backlog: bound on the queue.
+        wait_s: seconds that a request waits for a token before it is refused, so that a flood of refused requests
             cannot keep the process busy either.
     """
 
@@ -77,13 +81,18 @@ class Admission:
 
     @asynccontextmanager
     async def admitted(self, author: Author, wanted: Wanted) -> AsyncIterator[Sequence[Standing]]:
-        """Lets a request in for as long as the block runs, and yields what is left of the quotas that it used.
+        """Lets a request in for the time of the block, and yields the rest of the quotas that it used.
 
         Raises:
-            NotNow: it is not let in.
+            NotNow: the request is refused.
         """
         try:
-            standings = await self._spent(author, wanted)
+            try:
+                standings = await self._spend(author, wanted)
+            except UserErased:
+                if not wanted.begins_again:
+                    raise
+                standings = []
             turn = await self.turns.enter(author.user_sub) if self.turns else None
         except NotNow as refusal:
             REFUSED.labels(refusal.policy).inc()
@@ -95,24 +104,16 @@ class Admission:
                 self.turns.leave(turn)
 
     async def of_agent(self, author: Author, kind: Kind, agent: str) -> Standing | None:
-        """Takes a token of the agent, whom only the body names; returns what is left, or None where that is no limit.
+        """Takes a token of an agent that only the body names, and returns the rest; None: agents have no limit.
 
         Raises:
-            RateExceeded: the agent has used up its requests for now.
+            RateExceeded: the agent's limit is used up.
         """
         quota = self.quotas.get(("agent", kind))
         try:
             return await self.buckets.take(quota, author, agent) if quota else None
         except NotNow as refusal:
             REFUSED.labels(refusal.policy).inc()
-            raise
-
-    async def _spent(self, author: Author, wanted: Wanted) -> list[Standing]:
-        try:
-            return await self._spend(author, wanted)
-        except UserErased:
-            if wanted.begins_again:
-                return []
             raise
 
     async def _spend(self, author: Author, wanted: Wanted) -> list[Standing]:
@@ -126,7 +127,7 @@ class Admission:
         ]
 
     async def _take(self, quota: Quota, author: Author, name: str) -> Standing:
-        """Takes a token, and waits for one that comes soon."""
+        """Takes a token, and waits ``wait_s`` at most for one."""
         try:
             return await self.buckets.take(quota, author, name)
         except RateExceeded as refusal:

@@ -1,7 +1,7 @@
-"""The bound on the queue: how much waits for the workers, of whom, and when there will be room again.
+"""The bound on the queue: pending cases in all and by user, and the time until there is room again.
 
-The counts are looked up every second, and what this process takes in between is added: no request counts rows. What
-other replicas took since the last look is not known yet, and may go over the bound.
+The counts are read every second, and cases that this process accepts in between are added: no request counts rows.
+Cases that other replicas accepted since the last look are not known yet, and may exceed the bound.
 """
 
 import time
@@ -15,18 +15,18 @@ from writer.worker import queue
 
 PER_USER, IN_ALL = "user-pending", "all-pending"
 NAMED_FROM = 0.1
-"""From which share of the bound on a user is known by number; those below are taken to have none."""
+"""Share of a user's bound above which the user's pending cases are counted; a user below it counts as having 0."""
 ROOM_AGAIN = 0.9
-"""Whoever was refused is asked to come back when no more than this share of the bound waits."""
+"""Share of the bound below which a refused user may come back."""
 SLOWEST, LONGEST_S = 0.1, 3600.0
-"""Cases a second that the workers are taken to finish at least, and the longest wait that anybody is told."""
+"""Lowest assumed rate of the workers, in cases a second, and longest wait that an answer names, in seconds."""
 FORGETS = 0.8
-"""How much of the measured rate stays after another look."""
+"""Share of the earlier rate that stays after another look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many cases may be pending; 0: any number."""
+    """Most pending cases, of one user and of all users; 0: any number."""
 
     per_user: int = 5_000
     in_all: int = 50_000
@@ -34,33 +34,33 @@ class Bounds:
 
 @dataclass(slots=True)
 class Backlog:
-    """What this process knows of the queue.
+    """Pending cases known to this process.
 
-    As the queue fills, less and less of it may be one user's: from the half of the bound on, down to nothing at the
-    bound. So those who filled it are refused first, and whoever has little there is let in until the end.
+    As the queue fills, one user may have less of it: from all of the user's bound at half of the queue's bound down to
+    0 at the bound. So users who filled it are refused first, and users with few cases last.
     """
 
     database: Database
     bounds: Bounds = field(default_factory=Bounds)
     clock: Callable[[], float] = time.monotonic
     in_all: int = 0
-    """Cases that wait, as far as this process knows, of each user no more than one may have."""
+    """Pending cases known here; each user is counted up to ``user_pending``."""
     rate: float = 0.0
-    """Cases a second that were finished lately."""
+    """Cases a second that the workers finished lately."""
     _waited: int = 0
-    """Cases that waited when it last looked."""
+    """Pending cases at the last look."""
     _users: int = 0
     _pending: Counter[str] = field(default_factory=Counter)
     _taken: Counter[str] = field(default_factory=Counter)
-    """What this process took in since the last look, by user."""
+    """Cases that this process accepted since the last look, by user."""
     _looked_at: float = 0.0
 
     def check(self, user_sub: str) -> None:
-        """Lets one more run of the user in.
+        """Returns if one more run of the user may be accepted.
 
         Raises:
-            BacklogFull: the user has as many in the queue as one may have.
-            QueueFull: the queue is so full that no more of this user's fits.
+            BacklogFull: the user has reached the bound of one user.
+            QueueFull: the queue is too full for another case of this user.
         """
         if not self.bounds.per_user or not self.bounds.in_all:
             return
@@ -73,13 +73,13 @@ class Backlog:
             raise QueueFull("too many runs wait for the workers", self._wait_s(over, users=1), IN_ALL)
 
     def took(self, user_sub: str) -> None:
-        """Counts a run that was taken in."""
+        """Counts an accepted run."""
         self.in_all += 1
         self._taken[user_sub] += 1
         self._pending[user_sub] += 1
 
     async def look(self) -> None:
-        """Looks up how much waits, and measures the workers' rate, unless there is nothing to see.
+        """Reads the pending cases and measures the workers' rate; an empty queue is not read again.
 
         Raises:
             DatabaseUnavailable: see Database.as_worker.
@@ -89,18 +89,18 @@ class Backlog:
         taken = self._taken.copy()
         async with self.database.as_worker() as connection:
             statement = queue.backlog(self.bounds.per_user, max(1, round(NAMED_FROM * self.bounds.per_user)))
-            found = (await connection.execute(statement)).one()
+            row = (await connection.execute(statement)).one()
         now = self.clock()
         if self._looked_at and self._waited + taken.total():
-            finished = max(0, self._waited + taken.total() - found.waiting) / max(0.001, now - self._looked_at)
+            finished = max(0, self._waited + taken.total() - row.waiting) / max(0.001, now - self._looked_at)
             self.rate = FORGETS * self.rate + (1 - FORGETS) * finished if self.rate else finished
-        # what came while the database looked may be counted twice, until the next look
+        # cases accepted while the database counted may be counted twice, until the next look
         self._taken -= taken
-        self._waited, self._users, self._looked_at = found.waiting, found.users, now
-        self.in_all = found.bounded + self._taken.total()
-        self._pending = Counter(dict(zip(found.names or [], found.numbers or [], strict=True))) + self._taken
+        self._waited, self._users, self._looked_at = row.waiting, row.users, now
+        self.in_all = row.bounded + self._taken.total()
+        self._pending = Counter(dict(zip(row.names or [], row.numbers or [], strict=True))) + self._taken
 
     def _wait_s(self, over: float, users: int | None = None) -> float:
-        """Returns the seconds in which the workers finish so many cases, the users taking turns."""
+        """Returns the seconds in which the workers finish ``over`` cases, with users served in turn."""
         each = max(SLOWEST, self.rate) / max(1, self._users if users is None else users)
         return min(LONGEST_S, max(1.0, over / each))

@@ -41,13 +41,13 @@ from retrieval.tables.installation import rate_limits
 from writer.author import Author
 
 REMEMBERED = 20_000
-"""Buckets of which a process remembers what it holds; of one that it forgets, a block is lost at most."""
+"""Buckets whose tokens a process remembers; a forgotten bucket loses one block at most."""
 SWEPT_AFTER = timedelta(minutes=1)
-"""How long a full bucket stays in the table, which says no more than that there was one."""
+"""Time that a full bucket stays in the table; its row has no further use."""
 
 
 class Taken(Protocol):
-    """What came of a take: the tokens, 0 where there was none, and when the bucket is full again."""
+    """Result of a take: the tokens, 0 if the bucket is empty, and the seconds until it is full again."""
 
     granted: int
     whole_in_s: float
@@ -100,7 +100,7 @@ def _times(interval: ColumnElement[timedelta], number: ColumnElement[int]) -> Co
 
 @dataclass(slots=True)
 class _Held:
-    """What this process knows of a bucket: the tokens it holds, and how the shared bucket stood when it last asked."""
+    """A bucket as known to this process: tokens held here, and the shared bucket at the last request."""
 
     tokens: int = 0
     left: int = 0
@@ -111,7 +111,7 @@ class _Held:
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """Which bucket to take from, for whom, and by which clock."""
+    """A bucket, its user, and the clock to reckon with."""
 
     quota: Quota
     author: Author
@@ -121,23 +121,23 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Takes tokens, from what the process holds or else from the database."""
+    """Takes tokens from those that the process holds, or else from the database."""
 
     database: Database
     _held: LRUCache[tuple[str, str, str], _Held] = field(default_factory=lambda: LRUCache(REMEMBERED))
     _asking: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def take(self, quota: Quota, author: Author, name: str, at: datetime | None = None) -> Standing:
-        """Takes one token of the user's bucket of that name, and returns what is left.
+        """Takes one token of the user's bucket of that name, and returns the rest.
 
         Args:
-            quota: how large the bucket is, and how fast it fills.
-            author: whose it is.
-            name: of the agent or the session; anything for the user's own.
-            at: the time to reckon with; None: by the database's clock, which replicas share.
+            quota: size of the bucket, and time for one token.
+            author: owner of the bucket.
+            name: name of the agent or the session; any text for the user's own bucket.
+            at: the current time; None: by the database's clock, which replicas share.
 
         Raises:
-            RateExceeded: there is none.
+            RateExceeded: the bucket is empty.
             UserErased, DatabaseUnavailable: see Database.fast; the process held no token.
         """
         key = author.user_sub, quota.name, name
@@ -149,7 +149,9 @@ class Buckets:
                     await self._refill(held, _Bucket(quota, author, name, at))
             if not held.tokens:
                 wait_s = max(0.001, held.empty_until - time.monotonic())
-                raise _exceeded(quota, wait_s)
+                scope, kind = quota.name.split("-")
+                text = f"this {scope} has used up its {kind} for now"
+                raise RateExceeded(text, wait_s, Standing(quota, 0, wait_s))
         held.tokens -= 1
         if held.tokens < quota.block // 2 and not held.asking.locked() and held.empty_until < time.monotonic():
             asking = asyncio.create_task(self._refill_ahead(held, _Bucket(quota, author, name, at)))
@@ -164,7 +166,7 @@ class Buckets:
                 await self._refill(held, bucket)
 
     async def _refill(self, held: _Held, bucket: _Bucket) -> None:
-        """Adds a block, or what there is, to what is held; does not ask as long as the bucket is known to be empty."""
+        """Adds up to a block of tokens to those held here; a bucket that is known to be empty is not read."""
         quota = bucket.quota
         if bucket.at is None and held.empty_until > time.monotonic():
             return
@@ -183,8 +185,3 @@ class Buckets:
         held.left = max(0, int(quota.size - whole_in_s / quota.every_s))
         if not taken.granted:
             held.empty_until = now + max(0.001, whole_in_s - (quota.size - 1) * quota.every_s)
-
-
-def _exceeded(quota: Quota, wait_s: float) -> RateExceeded:
-    who, what = quota.name.split("-")
-    return RateExceeded(f"this {who} has used up its {what} for now", wait_s, Standing(quota, 0, wait_s))

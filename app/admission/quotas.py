@@ -1,4 +1,4 @@
-"""How much of what one may ask for, and what is left of it; and how HTTP says both.
+"""Quotas of requests, the rest of each, and their header fields.
 
 Source: draft-ietf-httpapi-ratelimit-headers-10: a list of quota policies, and the service limit of each.
 """
@@ -20,9 +20,9 @@ class Quota:
     """A bucket of tokens, one for each request.
 
     Attributes:
-        name: of the policy, as ``user-writes``.
-        size: tokens of a full bucket: how many requests may come at once.
-        every_s: seconds in which one token comes back.
+        name: name of the policy, as ``user-writes``.
+        size: tokens of a full bucket: requests that may come at once.
+        every_s: seconds until one token comes back.
     """
 
     name: str
@@ -38,11 +38,11 @@ class Quota:
 
     @property
     def block(self) -> int:
-        """Returns how many tokens a process takes from the shared bucket in one go; one where there are few."""
+        """Returns the number of tokens that a process takes from the shared bucket at a time."""
         return max(1, self.size // 20)
 
     def bucket(self, name: str) -> bytes:
-        """Returns the key of the bucket that somebody of this name has; what the name was cannot be read from it."""
+        """Returns the key of the bucket of this name; the name cannot be read from it."""
         return hashlib.blake2b(f"{self.name}\n{name}".encode(), digest_size=16).digest()
 
     @property
@@ -53,7 +53,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is left of a quota: tokens, and the seconds until there are more: all of them, or one where none is left."""
+    """The rest of a quota: tokens, and the seconds until the bucket is full, or until one token if it is empty."""
 
     quota: Quota
     left: int
@@ -66,7 +66,7 @@ class Standing:
 
 
 def fields(standings: Sequence[Standing]) -> dict[str, str]:
-    """Returns the header fields that tell where a caller stands; none where nothing is limited."""
+    """Returns the header fields for the rest of the caller's quotas; without quotas an empty mapping."""
     if not standings:
         return {}
     return {

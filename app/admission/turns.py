@@ -18,24 +18,24 @@ from dataclasses import dataclass, field
 from app.admission.errors import TooManyAtOnce
 
 ACTIVE_S = 5.0
-"""For how long after a request its user counts as active."""
+"""Seconds after a request during which its user counts as active."""
 ALLOWANCE_S = 0.03
 """Processor time that a user may use before the share counts."""
 MOST_OWED_S = 0.2
-"""What is remembered of a user's processor time at most, so that nobody pays for long."""
+"""Most processor seconds that a user can owe, so that a burst is soon paid off."""
 AT_ONCE = "user-at-once"
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """How many requests are worked on, and for how long others wait.
+    """Bounds on concurrent and waiting requests.
 
     Attributes:
-        in_all: requests under way.
-        per_user: of one user.
-        line: requests of one user that may wait; more are refused at once.
-        wait_s: longest wait.
-        share: of the processor's time, above 0, for a user who crowds while others are active.
+        in_all: concurrent requests of all users.
+        per_user: concurrent requests of one user.
+        line: waiting requests of one user; further ones are refused at once.
+        wait_s: longest wait, in seconds.
+        share: share of the processor's time, above 0, for a user who crowds while others are active.
     """
 
     in_all: int = 64
@@ -47,16 +47,16 @@ class Places:
 
 @dataclass(slots=True)
 class Seat:
-    """What is known of a user who was active lately.
+    """State of a user who was active lately.
 
     Attributes:
         running: requests under way.
-        line: those that wait.
+        line: waiting requests.
         last_turn: number of the request that was let in last.
-        seen_at: when the last one came or ended.
-        used_s: processor time, less the share of the time since.
-        used_at: when that was reckoned.
-        usual_s: what the last request cost, which the next one is charged with beforehand.
+        seen_at: time at which the last request came or ended.
+        used_s: processor seconds used, less the share of the time since.
+        used_at: time of ``used_s``.
+        usual_s: cost of the last request in processor seconds, charged to the next one in advance.
     """
 
     running: int = 0
@@ -70,7 +70,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A request that was let in: whose it is, and what its costs are reckoned from."""
+    """An admitted request: its user's seat, and the start of its costs."""
 
     seat: Seat
     counted_s: float
@@ -82,9 +82,9 @@ class Turns:
     """Gives the requests of a process their turns; it belongs to one event loop.
 
     Attributes:
-        places: how many there are.
-        clock: seconds, monotonic.
-        processor: seconds of processor time that the process has used.
+        places: bounds on the requests.
+        clock: clock in seconds, monotonic.
+        processor: clock of the processor seconds that the process has used.
         running: requests under way.
     """
 
@@ -93,12 +93,12 @@ class Turns:
     processor: Callable[[], float] = time.process_time
     running: int = 0
     _seats: OrderedDict[str, Seat] = field(default_factory=OrderedDict)
-    """Who was active lately, the last one last."""
+    """Seats of the users who were active lately, by the last request."""
     _waiting: dict[str, Seat] = field(default_factory=dict)
-    """Who has a line; the turn is of whoever was let in longest ago."""
+    """Seats with a line; the next turn goes to the user who was let in longest ago."""
     _begun: int = 0
     _counted_s: float = 0.0
-    """Processor time that a request would have had that was always under way, shared with the others at each moment."""
+    """Processor seconds of an imaginary request that is always under way and shares with the others at each moment."""
     _counted_at: float = 0.0
     _alarm: asyncio.TimerHandle | None = None
 

@@ -1,7 +1,7 @@
-"""Which tokens were revoked, and which services began again for an erased user, as this process knows it.
+"""Revoked tokens, and services that began again for an erased user, as this process knows them.
 
-The database is asked every REFRESH_S, by one statement for all requests, and not once a request: a token that is
-revoked stops within a second or two on every replica. Where the answer is older than MAX_AGE_S nobody is let in.
+The database is read every REFRESH_S, by one statement for all requests, and not at each request: a revoked token stops
+within two seconds on every replica. Every token is refused while the last answer is older than MAX_AGE_S.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from retrieval.telemetry import log
 REFRESH_S = 1.0
 MAX_AGE_S = 60.0
 _OVERLAP = timedelta(minutes=5)
-"""A row with a lower number may commit after one with a higher: the last minutes are always read again."""
+"""Span that is always read again: a row with a lower number may commit after one with a higher."""
 
 
 def sha256(text: str) -> bytes:
-    """Returns the digest under which a name or the id of a token is kept."""
+    """Returns the digest under which a name or the id of a token is stored."""
     return hashlib.sha256(text.encode()).digest()
 
 
 @dataclass(slots=True)
 class Revocations:
-    """What was revoked; empty, and asked nothing of, until it is first refreshed."""
+    """Revocations known to this process; empty until the first refresh."""
 
     clock: Callable[[], float] = time.monotonic
     _tokens: set[bytes] = field(default_factory=set)
@@ -44,13 +44,13 @@ class Revocations:
     _refreshed_at: float | None = None
 
     def revoked(self, subject: str, jti: str | None, issued_at: datetime) -> bool:
-        """Returns whether a token that was issued then, at the earliest, is refused.
+        """Returns whether a token is revoked; ``issued_at`` is its earliest time of issue.
 
         Raises:
-            DatabaseUnavailable: nobody can say.
+            DatabaseUnavailable: the last refresh is too long ago.
         """
         if self._refreshed_at is not None and self.clock() - self._refreshed_at > MAX_AGE_S:
-            raise DatabaseUnavailable("nobody can say which tokens were revoked: the database does not answer")
+            raise DatabaseUnavailable("the revoked tokens are not known: the database does not answer")
         if jti is not None and sha256(jti) in self._tokens:
             return True
         until = self._subjects.get(sha256(subject)) if self._subjects else None
@@ -65,19 +65,23 @@ class Revocations:
         self._note_admitted(sha256(user_sub), sha256(actor), at)
 
     def refuse(self, jti: str) -> None:
-        """Notes that what has this id is refused, before the database is next asked."""
+        """Refuses the token with this id, before the next refresh."""
         self._tokens.add(sha256(jti))
 
     async def refresh(self, database: Database) -> None:
-        """Learns what was revoked since the last time.
+        """Reads the revocations since the last refresh.
 
         Raises:
-            DatabaseUnavailable: what is known stays known.
+            DatabaseUnavailable: the known ones stay.
         """
         async with database.as_worker() as connection:
             revoked, admitted = self._last
             for row in await connection.execute(revoked_since(revoked)):
-                self._note_revoked(row.jti_sha256, row.subject_sha256, row.issued_before)
+                if row.jti_sha256 is not None:
+                    self._tokens.add(bytes(row.jti_sha256))
+                elif row.subject_sha256 is not None and row.issued_before is not None:
+                    subject = bytes(row.subject_sha256)
+                    self._subjects[subject] = max(row.issued_before, self._subjects.get(subject, row.issued_before))
                 revoked = max(revoked, row.number)
             for row in await connection.execute(admitted_since(admitted)):
                 self._note_admitted(row.user_sha256, row.actor_sha256, row.admitted_at)
@@ -94,27 +98,20 @@ class Revocations:
             except CasebankError as error:
                 log.warning("revocations.not_refreshed", error=type(error).__name__)
 
-    def _note_revoked(self, jti: bytes | None, subject: bytes | None, until: datetime | None) -> None:
-        if jti is not None:
-            self._tokens.add(bytes(jti))
-        elif subject is not None and until is not None:
-            known = self._subjects.get(bytes(subject), until)
-            self._subjects[bytes(subject)] = max(known, until)
-
     def _note_admitted(self, user: bytes, actor: bytes, at: datetime) -> None:
         key = bytes(user), bytes(actor)
         self._readmitted[key] = max(at, self._readmitted.get(key, at))
 
 
 def revoked_since(number: int) -> Rows:
-    """Returns the statement for what was revoked after that number and has not ended by itself."""
+    """Returns the statement for the revocations after that number whose tokens are not expired."""
     row = token_revocations.c
     alive = or_(row.expires_at.is_(None), row.expires_at > func.now())
     return select(token_revocations).where(alive, or_(row.number > number, row.revoked_at > func.now() - _OVERLAP))
 
 
 def admitted_since(number: int) -> Rows:
-    """Returns the statement for who began again after that number."""
+    """Returns the statement for the services that began again after that number."""
     row = readmissions.c
     return select(readmissions).where(or_(row.number > number, row.admitted_at > func.now() - _OVERLAP))
 
@@ -126,13 +123,13 @@ def listed() -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """One token by its id, or all of a subject's issued up to a time.
+    """A revocation of one token by its id, or of all tokens of a subject that were issued up to a time.
 
     Attributes:
-        why: in the operator's words.
-        jti: of the one token.
-        subject: whose tokens, or whose the one is, if that is known.
-        expires_at: when the token ends by itself, if that is known.
+        why: the operator's reason.
+        jti: id of the one token; None: all tokens of the subject.
+        subject: subject of the tokens; None: unknown, for the one token.
+        expires_at: time of expiry of the one token; None: unknown.
     """
 
     why: str
@@ -142,7 +139,7 @@ class Revocation:
 
 
 async def revoke(connection: AsyncConnection, revocation: Revocation) -> datetime:
-    """Keeps the revocation and returns its time, by the database's clock; the connection is the worker's."""
+    """Stores the revocation and returns its time, by the database's clock; the connection is the worker's."""
     await connection.execute(text("DELETE FROM token_revocations WHERE expires_at < now() - interval '1 day'"))
     whole = revocation.jti is None
     values = {
@@ -158,9 +155,9 @@ async def revoke(connection: AsyncConnection, revocation: Revocation) -> datetim
 
 
 async def use_up(connection: AsyncConnection, jti: str, expires_at: datetime, why: str) -> bool:
-    """Returns whether what has this id was good for a first time, and is for no other; the connection is the worker's.
+    """Uses up a single-use token and returns whether this was its first use; the connection is the worker's.
 
-    Of several that ask at once, on whichever replica, one is the first.
+    Of several concurrent calls, on any replica, one is the first.
     """
     digest = sha256(jti)
     lock = int.from_bytes(digest[:8], signed=True)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import jwt
 
 from app import __version__
-from app.auth.tokens import MIN_SECRET_BYTES
+from app.auth.keys import MIN_SECRET_BYTES
 from app.doctor.finding import Finding, said
 from app.edge.open_files import OTHER_FILES
 from app.settings import Settings

@@ -1,4 +1,4 @@
-"""What every route asks for: the running parts, and on whose behalf it is called."""
+"""Dependencies of every route: the running parts, the caller, and the caller's limits."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from writer.author import Author
 
 Networks = Sequence[IPv4Network | IPv6Network]
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
-"""Headers that a proxy adds: who asks through one is not who the connection comes from."""
+"""Headers that a proxy adds: the connection's address is then not the caller's."""
 
 
 _IDENTITY = "casebank.identity"
@@ -34,7 +34,7 @@ def runtime(request: Request) -> Runtime:
 
 
 async def identify(request: Request) -> Identity:
-    """Returns who calls, by the headers alone; verified once for each request.
+    """Returns the caller, by the headers alone; verified once for each request.
 
     Raises:
         NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
@@ -56,7 +56,7 @@ async def author(
         str | None, Header(alias="X-Casebank-User", description="user to act for; needs scope casebank:act-as")
     ] = None,
 ) -> Author:
-    """Returns who calls, for whom, and since when they may.
+    """Returns the caller, the user, and the earliest time of the token's issue.
 
     Raises:
         NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
@@ -66,7 +66,7 @@ async def author(
 
 
 async def operator(request: Request) -> None:
-    """Lets through who may see the numbers of the installation: from its own machine, or with the operator's scope.
+    """Returns if the caller may see the numbers of the installation: from its own machine, or with the scope.
 
     Raises:
         NotAuthenticated, NotAllowed, KeysUnavailable: see TokenVerifier.operator.
@@ -87,7 +87,7 @@ async def is_operator(request: Request) -> bool:
 
 
 def is_direct_from(request: Request, networks: Networks) -> bool:
-    """Returns whether the caller is in one of the networks, and is no proxy that passes on what others ask."""
+    """Returns whether the request comes from one of the networks, and not through a proxy."""
     if any(name in request.headers for name in FORWARDED):
         return False
     try:
@@ -98,10 +98,10 @@ def is_direct_from(request: Request, networks: Networks) -> bool:
 
 
 def refuse_unknown_parameters(request: Request) -> None:
-    """Refuses a query parameter that the route does not have: a filter that is misspelt must not be no filter.
+    """Refuses unknown query parameters: a misspelt filter must not count as no filter.
 
     Raises:
-        RequestValidationError: it names each of them.
+        RequestValidationError: the error names each unknown parameter.
     """
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute):
@@ -120,12 +120,12 @@ _STANDINGS = "casebank.standings"
 
 @asynccontextmanager
 async def let_in(request: Request, caller: Author) -> AsyncIterator[Sequence[Standing]]:
-    """Lets a request in by its headers alone, once, however often it is asked; yields what is left of the limits.
+    """Lets a request in, once for each request, and yields the rest of its limits.
 
-    It may stand around the reading of the body: it looks at no more than method, path, query and headers.
+    It reads method, path, query and headers alone, so it can surround the reading of the body.
 
     Raises:
-        NotNow: it is not let in.
+        NotNow: the request is refused.
     """
     if (known := request.scope.get(_STANDINGS)) is not None:
         yield known
@@ -154,10 +154,10 @@ async def admitted(
         ),
     ] = None,
 ) -> AsyncIterator[Author]:
-    """Yields who calls once they are let in, and tells in the answer's fields where they stand.
+    """Yields the admitted caller, and adds the rest of the limits to the answer's header fields.
 
     Raises:
-        NotNow: they are not let in.
+        NotNow: the request is refused.
     """
     async with let_in(request, caller) as standings:
         response.headers.update(fields(standings))

@@ -1,13 +1,13 @@
-"""How many files, and so connections, a process may have open."""
+"""The limit of open files, and so of connections, of a process."""
 
 import resource
 
 OTHER_FILES = 256
-"""What a service has open besides the connections of its clients: the database's, files, pipes."""
+"""Open files of a service besides its clients' connections: the database's connections, files, pipes."""
 
 
 def allow_files(wanted: int) -> None:
-    """Lets the process have that many files open, or as many as it may."""
+    """Raises the process's limit of open files to ``wanted``, or to the most that is allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -1,4 +1,4 @@
-"""The service's OpenAPI document: FastAPI's, with each error that an operation may answer, and JSON as a type."""
+"""The service's OpenAPI document: FastAPI's, with the errors of each operation, and JSON as a type."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.auth.tokens import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
+from app.auth.errors import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
 from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
 from app.edge.problems import DOCUMENTED, INVALID, PROBLEMS, Kind, Problem, kind_of_type
 from retrieval.errors import DatabaseUnavailable, NotFound, UserErased
@@ -24,42 +24,36 @@ OF_A_BODY = (BodyIncomplete, BodyNotJson, BodyTooLarge, BodyTooComplex, BodyTooC
 
 
 def install(app: FastAPI) -> None:
-    """Makes the app tell the whole document, which a client can be generated from."""
+    """Makes the app's document complete, so that clients can be generated from it."""
     plain = app.openapi
 
     @cache
     def openapi() -> dict[str, Any]:
         document = plain()
-        _complete(document)
+        document["components"]["schemas"] |= {"JsonValue": JSON, "Problem": Problem.model_json_schema()}
+        for path in document["paths"].values():
+            for operation in path.values():
+                if "default" in operation["responses"]:
+                    _add_errors(operation)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
 
 
-def _complete(document: dict[str, Any]) -> None:
-    """Adds the errors and the type of JSON, in place."""
-    schemas = document["components"]["schemas"]
-    schemas |= {"JsonValue": JSON, "Problem": Problem.model_json_schema()}
-    for path in document["paths"].values():
-        for operation in path.values():
-            if "default" in operation["responses"]:
-                _add_errors(operation)
-
-
 def _add_errors(operation: dict[str, Any]) -> None:
     responses = operation["responses"]
     for kind in _errors_of(operation):
-        told = responses.setdefault(str(int(kind.status)), {})
-        told[PROBLEMS] = sorted({*told.get(PROBLEMS, ()), kind.slug})
-    for told in responses.values():
-        if PROBLEMS in told:
-            told.setdefault("content", DOCUMENTED["default"]["content"])
-            told["description"] = told.get("description") or ", ".join(told[PROBLEMS])
+        response = responses.setdefault(str(int(kind.status)), {})
+        response[PROBLEMS] = sorted({*response.get(PROBLEMS, ()), kind.slug})
+    for response in responses.values():
+        if PROBLEMS in response:
+            response.setdefault("content", DOCUMENTED["default"]["content"])
+            response["description"] = response.get("description") or ", ".join(response[PROBLEMS])
     operation["responses"] = dict(sorted(responses.items()))
 
 
 def _errors_of(operation: dict[str, Any]) -> Iterator[Kind]:
-    """Yields what any operation of its form may answer; what is its own stands with its route (``problems.raises``)."""
+    """Yields the kinds of errors of any operation of this form; its own stand with its route (``problems.raises``)."""
     parameters = operation.get("parameters", [])
     if "security" in operation:
         yield from map(kind_of_type, OF_A_CALLER)

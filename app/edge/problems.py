@@ -13,7 +13,8 @@ from starlette.exceptions import HTTPException
 
 from app.admission.errors import BacklogFull, NotNow, QueueFull, RateExceeded, TooManyAtOnce
 from app.admission.quotas import fields
-from app.auth.tokens import LEEWAY_S, KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
+from app.auth.errors import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
+from app.auth.tokens import LEEWAY_S
 from app.edge.errors import McpNotInstalled
 from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
 from app.edge.intake.faults import faults
@@ -46,14 +47,14 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(BaseModel):
-    """What every answer that is not a success looks like."""
+    """The body of every answer that is not a success."""
 
     type: str = Field(examples=["urn:casebank:problem:not-found"])
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["no such case"])
-    retry_at: str = Field(default="", description="of a request that was not let in: when a try may succeed")
-    errors: list[dict[str, str]] = Field(default=[], description="of an invalid request: each field and its fault")
+    retry_at: str = Field(default="", description="time from which a try may succeed, after a refusal for now")
+    errors: list[dict[str, str]] = Field(default=[], description="fields and faults of an invalid request")
 
 
 _TEXT = {"type": "string"}
@@ -65,21 +66,24 @@ DOCUMENTED: dict[int | str, dict[str, object]] = {
         "content": {MEDIA_TYPE: _PROBLEM},
     },
     429: {
-        "description": "Too much for now, of this user, agent or session; a problem document (RFC 9457)",
+        "description": "A limit of the user, agent or session is used up for now; a problem document (RFC 9457)",
         "content": {MEDIA_TYPE: _PROBLEM},
         "headers": {
             "Retry-After": {"description": "seconds", "schema": {"type": "integer"}},
-            "RateLimit": {"description": "what is left of each limit, and when there is more", "schema": _TEXT},
-            "RateLimit-Policy": {"description": "each limit: requests at once, in which window", "schema": _TEXT},
+            "RateLimit": {"description": "rest of each limit, and seconds until there is more", "schema": _TEXT},
+            "RateLimit-Policy": {
+                "description": "each limit: requests at once, and window in seconds",
+                "schema": _TEXT,
+            },
         },
     },
 }
-"""For the OpenAPI description of a route."""
+"""Responses in the OpenAPI description of every route."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a client is told of one type of error."""
+    """Slug, status and headers of the answer to one type of error."""
 
     slug: str
     status: HTTPStatus
@@ -88,9 +92,9 @@ class Kind:
 
 RETRY = (("Retry-After", "1"),)
 INVALID = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
-"""Of a request that does not have the documented form."""
+"""Kind of a request that does not have the documented form."""
 PROBLEMS = "x-problems"
-"""Where the OpenAPI document says which types of problem an operation answers with a status."""
+"""Key of the OpenAPI document for the types of problem that an operation answers with a status."""
 
 KINDS: dict[type[CasebankError], Kind] = {
     NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
@@ -144,12 +148,12 @@ def kind_of(error: CasebankError) -> Kind:
 
 
 def kind_of_type(error: type[CasebankError]) -> Kind:
-    """Returns the same for a type."""
+    """Returns the table's entry for a type of error, or for the nearest type above it."""
     return next(KINDS[cls] for cls in error.__mro__ if cls in KINDS)
 
 
 def raises(*errors: type[CasebankError]) -> dict[int | str, dict[str, object]]:
-    """Returns the ``responses`` of a route that may answer these errors, besides those of any route of its form."""
+    """Returns the ``responses`` of a route that may answer these errors besides the usual ones."""
     by_status: dict[int | str, list[str]] = {}
     for kind in map(kind_of_type, errors):
         by_status.setdefault(int(kind.status), []).append(kind.slug)
@@ -157,7 +161,7 @@ def raises(*errors: type[CasebankError]) -> dict[int | str, dict[str, object]]:
 
 
 def problem(kind: Kind, detail: str, **more: object) -> JSONResponse:
-    """Returns the problem document: type, title, status, detail, and what else is known (RFC 9457, section 3)."""
+    """Returns the problem document: type, title, status, detail and further members (RFC 9457, section 3)."""
     with_problem(kind.slug)
     body = {
         "type": f"urn:casebank:problem:{kind.slug}",
@@ -178,7 +182,7 @@ def install(app: FastAPI) -> None:
 
 
 def not_now(refusal: NotNow) -> JSONResponse:
-    """Returns the problem document of a request that was not let in: which limit it ran into, and when to come back."""
+    """Returns the problem document of a request that is refused for now: its limit, and the time of the next try."""
     retry_s = math.ceil(refusal.retry_s)
     headers = {"Retry-After": str(retry_s)}
     if isinstance(refusal, RateExceeded):
@@ -193,25 +197,21 @@ async def _casebank(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, CasebankError)  # noqa: S101 - for the type checker
     if isinstance(error, NotNow):
         return not_now(error)
-    return problem(kind_of(error), str(error), **_more(error))
-
-
-def _more(error: CasebankError) -> dict[str, object]:
-    """Returns what a client can act on besides the words."""
+    more: dict[str, object] = {}  # members that a client can act on
     if isinstance(error, BodyTooLarge):
-        return {"max_bytes": error.max_bytes}
-    if not isinstance(error, UserErased) or error.erased_at is None:
-        return {}
-    from_then = datetime.fromisoformat(error.erased_at) + timedelta(seconds=LEEWAY_S)
-    return {
-        "erased_at": error.erased_at,
-        "tokens_issued_after": from_then.isoformat(),
-        "begin_again": "POST /v1/users/begin-again",
-    }
+        more = {"max_bytes": error.max_bytes}
+    elif isinstance(error, UserErased) and error.erased_at is not None:
+        earliest = datetime.fromisoformat(error.erased_at) + timedelta(seconds=LEEWAY_S)
+        more = {
+            "erased_at": error.erased_at,
+            "tokens_issued_after": earliest.isoformat(),
+            "begin_again": "POST /v1/users/begin-again",
+        }
+    return problem(kind_of(error), str(error), **more)
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Names each wrong field and what is wrong; never repeats the value, which may be secret or not even text."""
+    """Answers an invalid request with its fields and faults, without their values, which may be secret or not text."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
 
@@ -224,6 +224,6 @@ async def _http(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _crash(_request: Request, error: Exception) -> JSONResponse:
-    """Says that something broke, and nothing of what: the log has the type."""
+    """Answers a crash without its cause; the log has the error's type."""
     log.error("request.crash", error=type(error).__name__, exc_info=error)
     return problem(Kind("internal-error", HTTPStatus.INTERNAL_SERVER_ERROR), "something broke on this side")

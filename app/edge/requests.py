@@ -1,4 +1,4 @@
-"""Follows every request: an id for it, a count by route and status, and a line in the log where it was refused."""
+"""Follows every request: gives it an id, counts it by route and status, and logs a refusal."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ REFUSED = Counter("casebank_refusals_total", "Requests that were refused, by typ
 
 HEADER = "X-Request-Id"
 OTHER = "other"
-"""The route of a path that is none of the service's, and the method that is none of HTTP's."""
+"""Label for the route of an unknown path, and for an unknown method."""
 HASH_CHARS = 16
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -31,10 +31,10 @@ class Followed:
     """A request under way.
 
     Attributes:
-        request_id: in every line of the log that it causes, and in the answer.
-        user: a digest of whose memory it is about; None until that is known.
-        problem: the type of problem that it was answered with, without its prefix.
-        status: of the answer; that of a crash until there is one.
+        request_id: id in the answer and in every line of the log.
+        user: digest of the user's name; None: not known yet.
+        problem: type of problem in the answer, without its prefix.
+        status: status of the answer; 500 until there is one.
     """
 
     request_id: str
@@ -52,29 +52,30 @@ def current() -> Followed | None:
 
 
 def of_user(user_sub: str) -> None:
-    """Notes whose memory the request under way is about."""
+    """Notes the user of the request under way."""
     if (followed := current()) is not None:
         followed.user = hashlib.sha256(user_sub.encode()).hexdigest()[:HASH_CHARS]
 
 
 def with_problem(slug: str) -> None:
-    """Notes what type of problem the request under way is answered with."""
+    """Notes the type of problem in the answer to the request under way."""
     if (followed := current()) is not None:
         followed.problem = slug
 
 
 class Follow:
-    """ASGI middleware, the outermost: it also sees what others refuse."""
+    """ASGI middleware, the outermost, so that it sees the refusals of the others."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves the request, and reports how it was answered."""
+        """Serves the request, and reports its answer."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        followed = Followed(_request_id(Headers(scope=scope).get(HEADER)))
+        sent = Headers(scope=scope).get(HEADER, "")
+        followed = Followed(sent if _ID.fullmatch(sent) else str(uuids.uuid7()))  # the caller's own, if fit for a log
         token = _current.set(followed)
 
         async def answer(message: Message) -> None:
@@ -91,11 +92,6 @@ class Follow:
                     _report(scope, followed)
         finally:
             _current.reset(token)
-
-
-def _request_id(given: str | None) -> str:
-    """The caller's own id where it is fit for a log, or else a new one."""
-    return given if given is not None and _ID.fullmatch(given) else str(uuids.uuid7())
 
 
 def _report(scope: Scope, followed: Followed) -> None:

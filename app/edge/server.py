@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn around the service, with connections in bounds."""
+"""The HTTP server: uvicorn around the service, with bounds on its connections."""
 
 import socket
 
@@ -11,13 +11,13 @@ from app.settings import Settings
 
 
 def check_free(host: str, port: int) -> None:
-    """Raises OSError where nothing can listen there; without it that is known once everything else is started."""
+    """Raises OSError if the port is taken, before everything else is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     socket.create_server((host, port), family=family).close()
 
 
 def run_server(app: FastAPI, host: str, port: int) -> None:
-    """Serves until the process is told to end."""
+    """Serves until the process receives a signal to end."""
     settings: Settings = app.state.settings
     allow_files(settings.connections.total + OTHER_FILES)
     uvicorn.run(

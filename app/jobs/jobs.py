@@ -1,4 +1,4 @@
-"""Jobs: work that a service does again and again beside its requests, and that no failure ends."""
+"""Jobs: periodic work of a service beside its requests, which goes on after failures."""
 
 import asyncio
 import time
@@ -18,32 +18,32 @@ LAST_SUCCESS = Gauge(
 
 
 RARE_S = 60.0
-"""How seldom a job must run for each of its successes to be a line in the log."""
+"""Seconds of a period from which each success of a job is logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait after failures: ``first_s`` after one, doubling with each further one in a row to ``last_s``."""
+    """Waits after failures: ``first_s`` after one, doubled with each further one in a row, up to ``last_s``."""
 
     first_s: float = 60.0
     last_s: float = 3600.0
 
     def after_s(self, failures: int) -> float:
-        """Returns the seconds to wait after so many failures in a row, at least one."""
+        """Returns the seconds to wait after this number of failures in a row, at least 1."""
         return min(self.last_s, self.first_s * 2.0 ** min(failures - 1, 50))
 
 
 @dataclass(slots=True)
 class Job:
-    """Work that is to be done every so often, as long as the service runs.
+    """Periodic work of a process.
 
     Attributes:
-        name: in the log, the metrics and the database.
-        every_s: from one success to the next run.
-        work: does it once.
-        records: where the database remembers it; None for work that this process alone is concerned with.
-        backoff: the waits after failures, none of which is longer than a period.
-        failures: in a row, in this process.
+        name: name in the log, the metrics and the database.
+        every_s: seconds from one success to the next run.
+        work: function that does it once.
+        records: records in the database; None: the job concerns this process alone.
+        backoff: waits after failures, each at most a period.
+        failures: failures in a row, in this process.
     """
 
     name: str
@@ -54,16 +54,19 @@ class Job:
     failures: int = 0
 
     async def run(self) -> None:
-        """Does the work whenever it is due, until cancelled; a failure is logged and counted, and the work tried again.
+        """Does the work whenever it is due, until cancelled; logs and counts a failure, and tries again.
 
         Raises:
-            BaseException: what the work raised on being cancelled.
+            BaseException: the work raised it when it was cancelled.
         """
         FAILURES.labels(self.name)  # so that the metric is there before the first failure
         while True:
             try:
                 await asyncio.sleep(await self._wait_s())
-                await self._do()
+                if self.records is not None:
+                    await self.records.started(self.name)
+                await self.work()
+                await self._succeeded()
             except (Exception, asyncio.CancelledError) as error:
                 if _is_cancelled():  # also where the work turned the cancellation into an error of its own
                     raise
@@ -72,8 +75,8 @@ class Job:
     async def _wait_s(self) -> float:
         """Returns the seconds until the next run.
 
-        Work is due a period after its last success, which may have been an earlier process's: what is done once a day
-        gets done although the service starts anew every day. Overdue work yet leaves a start the time to settle.
+        Work is due a period after its last success, which may have been an earlier process's: daily work gets done
+        although the service starts anew every day. Overdue work waits until a start has settled.
         """
         if self.failures:
             return min(self.every_s, self.backoff.after_s(self.failures))
@@ -82,10 +85,7 @@ class Job:
         age_s = (await self.records.of(self.name)).age.total_seconds()
         return min(self.every_s, max(self.every_s - age_s, self.backoff.first_s))
 
-    async def _do(self) -> None:
-        if self.records is not None:
-            await self.records.started(self.name)
-        await self.work()
+    async def _succeeded(self) -> None:
         if self.records is not None:
             await self.records.succeeded(self.name)
         LAST_SUCCESS.labels(self.name).set(time.time())
@@ -112,14 +112,14 @@ def _is_cancelled() -> bool:
 
 
 def set_last_success(record: JobRecord) -> None:
-    """Sets the metric of a job's last success to what the database knows of it."""
+    """Sets the metric of a job's last success by the job's record."""
     if record.since_success is not None:
         LAST_SUCCESS.labels(record.name).set(time.time() - record.since_success.total_seconds())
 
 
 @asynccontextmanager
 async def beside(jobs: Iterable[Callable[[], Awaitable[None]]]) -> AsyncIterator[None]:
-    """Runs what never ends by itself beside the block, and cancels it after; an error of its own stops nothing."""
+    """Runs endless functions beside the block and cancels them after it; an error in one stops nothing else."""
     tasks = [asyncio.ensure_future(job()) for job in jobs]
     try:
         yield

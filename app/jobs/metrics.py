@@ -1,4 +1,4 @@
-"""The numbers that only the database knows, read for whoever asks for the metrics; and a worker's own page of them."""
+"""Metrics that are read from the database, and a worker's own page of metrics."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,7 +28,7 @@ _SIZES = text(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the database knows of the queue and the jobs: cases by status, how long the oldest waits, the records."""
+    """State of the queue and the jobs in the database: cases by status, age of the oldest pending case, job records."""
 
     cases: dict[str, int]
     oldest: timedelta
@@ -43,38 +43,38 @@ async def state(database: Database) -> State:
     """
     async with database.as_worker() as connection:
         now = await connection.scalar(text("SELECT clock_timestamp()"))
-        found = {row.status: row for row in await connection.execute(depth())}
-        oldest = now - found["pending"].oldest if "pending" in found else timedelta()
-        cases = {status: row.cases for status, row in found.items()}
+        rows = {row.status: row for row in await connection.execute(depth())}
+        oldest = now - rows["pending"].oldest if "pending" in rows else timedelta()
+        cases = {status: row.cases for status, row in rows.items()}
         return State(cases, oldest, await all_records(connection))
 
 
 async def refresh(database: Database) -> None:
-    """Sets the gauges to what the database says now.
+    """Sets the gauges by the database.
 
     Raises:
-        DatabaseUnavailable: it does not answer, and the gauges stay as they were.
+        DatabaseUnavailable: the gauges stay as they were.
     """
-    seen = await state(database)
+    current = await state(database)
     async with database.as_worker() as connection:
         sizes = await table_sizes(connection)
-    for job in seen.jobs:
+    for job in current.jobs:
         set_last_success(job)
     for status in WAITING:
-        QUEUE.labels(status).set(seen.cases.get(status, 0))
-    OLDEST.set(seen.oldest.total_seconds())
+        QUEUE.labels(status).set(current.cases.get(status, 0))
+    OLDEST.set(current.oldest.total_seconds())
     for name, size in sizes:
         TABLE.labels(name).set(size)
 
 
 async def table_sizes(connection: AsyncConnection) -> list[tuple[str, int]]:
-    """Returns the bytes of each table, the largest first, with its indexes and what is stored apart."""
+    """Returns the bytes of each table with its indexes and large values, the largest first."""
     rows = await connection.execute(_SIZES, {"names": list(metadata.tables)})
     return sorted(((row.relname, row.bytes) for row in rows), key=lambda each: -each[1])
 
 
 def serve_alone(host: str, port: int, registry: CollectorRegistry) -> None:
-    """Serves the metrics of a process without an HTTP service of its own, until it ends; a taken port is only told."""
+    """Serves the metrics of a process without an HTTP service, until it ends; a taken port is only logged."""
     try:
         start_http_server(port, host, registry)
     except OSError as error:

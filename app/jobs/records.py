@@ -1,4 +1,4 @@
-"""When each background job last ran, kept in the database: for other processes, and for the next start of this one."""
+"""Records of the background jobs' runs, in the database for other processes and for the next start of this one."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,14 +13,14 @@ from retrieval.tables.installation import jobs
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """What is known of a job; every age is by the database's clock.
+    """Record of a job; every age is by the database's clock.
 
     Attributes:
-        name: of the job.
-        known_for: since a service first had the job.
-        since_success: None where it never succeeded.
-        failures: in a row, since the last success.
-        last_error: type of the last run's error; None where that run succeeded, or none ended yet.
+        name: name of the job.
+        known_for: age of the record.
+        since_success: time since the last success; None: it never succeeded.
+        failures: failures since the last success.
+        last_error: type of the last run's error; None: that run succeeded, or no run has ended.
     """
 
     name: str
@@ -31,7 +31,7 @@ class JobRecord:
 
     @property
     def age(self) -> timedelta:
-        """Returns how long ago it last succeeded; of one that never did, how long it has been known."""
+        """Returns the time since the last success, or the age of the record of a job that never succeeded."""
         return self.known_for if self.since_success is None else self.since_success
 
 
@@ -39,13 +39,13 @@ class JobRecord:
 class JobRecords:
     """The records in the database.
 
-    Every method raises DatabaseUnavailable where the database does not answer.
+    Every method raises DatabaseUnavailable if the database does not answer.
     """
 
     database: Database
 
     async def of(self, name: str) -> JobRecord:
-        """Returns the job's record, made now where there is none."""
+        """Returns the job's record, made now if it is missing."""
         async with self.database.as_worker() as connection:
             await connection.execute(first_known(name))
             return next(record for record in await all_records(connection) if record.name == name)
@@ -55,7 +55,7 @@ class JobRecords:
         await self._note(name, change(name).values(last_started=func.now()))
 
     async def succeeded(self, name: str) -> None:
-        """Notes that the job ended well."""
+        """Notes that the job succeeded."""
         await self._note(name, change(name).values(last_succeeded=func.now(), failures=0, last_error=None))
 
     async def failed(self, name: str, error: str) -> None:
@@ -82,10 +82,10 @@ def records() -> Select[str, timedelta, timedelta | None, int, str | None]:
 
 
 def first_known(name: str) -> Insert:
-    """Returns the statement that makes the job known, unless it is."""
+    """Returns the statement that inserts the job's record if it is missing."""
     return insert(jobs).values(name=name).on_conflict_do_nothing()
 
 
 def change(name: str) -> Update:
-    """Returns the statement that changes the job's record, for its values to be named."""
+    """Returns the statement that changes the job's record, without its values."""
     return update(jobs).where(jobs.c.name == name)

@@ -1,4 +1,4 @@
-"""What the service does by the clock: upkeep of the banks, training, and a watch over its own Postgres."""
+"""The jobs of a service: upkeep of the banks, training, seals of the audit, and a watch over its own Postgres."""
 
 import asyncio
 import time
@@ -19,7 +19,6 @@ from writer.training.shared_prior import emptied
 from writer.upkeep.abandoned import abort_all
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
-from writer.worker.worker import Worker
 
 UPKEEP, TRAINING, POSTGRES, WORKER, AUDIT = "upkeep", "training", "postgres", "worker", "audit"
 NUMBERS, QUEUE, FLEET = "numbers", "queue", "fleet"
@@ -28,32 +27,32 @@ LOOK_EVERY_S = 1.0
 SEAL_EVERY_S = 60.0
 """Seconds between two seals of the audit's chains; a seal costs little, and a change in between is only found later."""
 FLEET_EVERY_S = 5.0
-"""How often a service looks whether an erasure has emptied a fleet's policy."""
+"""Seconds between two checks for fleets' policies that an erasure has emptied."""
 SIGN_EVERY_S = 15.0
-"""How often a worker lets the database know that it works."""
+"""Seconds between two signs of life of a worker in the database."""
 GRACE = timedelta(minutes=10)
-"""What a job may be late beyond two of its periods."""
+"""Time that a job may be late beyond two of its periods."""
 STUCK_AFTER_S = 600.0
-"""For how long one batch may take: a language model may read every run of it."""
+"""Longest time of one batch, in seconds: a language model may read every run of it."""
 
 
 class WorkerStuck(Exception):
-    """The worker has not looked at the queue for long."""
+    """The worker has not looked at the queue for too long."""
 
 
 def periods(settings: Settings) -> Mapping[str, timedelta]:
-    """Returns how often each job runs that the database remembers; one that is switched off is left out."""
+    """Returns the period of each job with a record in the database, without those that are switched off."""
     every_s = {UPKEEP: settings.upkeep_every_s, TRAINING: settings.train_every_s}
     return {name: timedelta(seconds=seconds) for name, seconds in every_s.items() if seconds}
 
 
 def is_well(record: JobRecord, every: timedelta) -> bool:
-    """Returns whether a job that runs so often ended well when it last did, and is no two periods late."""
+    """Returns whether the last run of a job with this period succeeded, and less than two periods ago."""
     return record.last_error is None and record.age <= 2 * every + GRACE
 
 
 def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
-    """Returns the jobs that a service with these settings has."""
+    """Returns the jobs of a service."""
     work = {UPKEEP: lambda: upkeep(runtime), TRAINING: trainings.train_all}
     records = JobRecords(runtime.database)
     jobs = [Job(name, every.total_seconds(), work[name], records) for name, every in periods(runtime.settings).items()]
@@ -66,30 +65,31 @@ def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
 
 
 def sign_of_life(runtime: Runtime) -> Job:
-    """Returns the job by which others can see that this process's worker works; it fails while the worker is stuck."""
-    return Job(WORKER, SIGN_EVERY_S, lambda: _look_at(runtime.worker), JobRecords(runtime.database))
+    """Returns the job that records the worker's sign of life; it fails while the worker is stuck."""
+
+    async def look() -> None:
+        looked_at = runtime.worker.looked_at
+        if looked_at is None or time.monotonic() - looked_at > STUCK_AFTER_S:
+            raise WorkerStuck
+
+    return Job(WORKER, SIGN_EVERY_S, look, JobRecords(runtime.database))
 
 
 def worker_jobs(runtime: Runtime) -> list[Job]:
-    """Returns the jobs of a process that is a worker alone: it lets others see that it works, and keeps the numbers."""
+    """Returns the jobs of a process that is a worker alone: its sign of life, and its metrics."""
     jobs = [sign_of_life(runtime), Job(NUMBERS, SIGN_EVERY_S, lambda: refresh(runtime.database))]
     return jobs + _postgres_job(runtime)
 
 
 def _postgres_job(runtime: Runtime) -> list[Job]:
-    """The watch over the embedded Postgres, where that is the database."""
+    """Returns the watch over the embedded Postgres; an empty list with another database."""
     if runtime.settings.database_url is not None:
         return []
     return [Job(POSTGRES, REVIVE_EVERY_S, lambda: keep_postgres(runtime))]
 
 
-async def _look_at(worker: Worker) -> None:
-    if worker.looked_at is None or time.monotonic() - worker.looked_at > STUCK_AFTER_S:
-        raise WorkerStuck
-
-
 async def upkeep(runtime: Runtime) -> None:
-    """Prunes every profile, and brings those that became very large into the index."""
+    """Prunes every profile, indexes the vectors of very large banks, and aborts silent runs."""
     kept = timedelta(days=runtime.settings.pruned_kept_days)
     pruned = await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
     moved = await index_all(runtime.database)
@@ -99,7 +99,7 @@ async def upkeep(runtime: Runtime) -> None:
 
 
 async def refill_fleets(runtime: Runtime, trainings: Trainings) -> None:
-    """Has trained again what erasures have emptied of fleets' policies, if anything."""
+    """Trains again the fleets' policies that an erasure has emptied."""
     async with runtime.database.as_worker() as connection:
         wanting = await emptied(connection)
     if wanting:
@@ -108,14 +108,14 @@ async def refill_fleets(runtime: Runtime, trainings: Trainings) -> None:
 
 
 class AuditChanged(Exception):
-    """Somebody changed the audit behind casebank's back."""
+    """The audit was changed from outside of casebank."""
 
 
 async def seal_audit(runtime: Runtime) -> None:
-    """Seals what the chains of the audit have grown by; a chain that does not hold is left as it is.
+    """Seals the new entries of the audit's chains; a chain that was changed is left alone.
 
     Raises:
-        AuditChanged: one does not hold; `casebank audit verify --all` names it.
+        AuditChanged: a chain was changed; `casebank audit verify --all` names it.
     """
     done = await seal_all(runtime.database)
     log.debug("audit.sealed", chains=done.sealed)
@@ -125,10 +125,10 @@ async def seal_audit(runtime: Runtime) -> None:
 
 
 async def keep_postgres(runtime: Runtime) -> None:
-    """Starts the embedded Postgres again if it died; one that recovers, or is full, is left alone and waited for.
+    """Starts the embedded Postgres again if it died; one that recovers, or has no free connection, is left alone.
 
     Raises:
-        EmbeddedPostgresFailed: it does not start.
+        EmbeddedPostgresFailed: Postgres does not start.
     """
     try:
         async with runtime.database.as_worker():  # it answers: far cheaper to ask than a start that finds it up

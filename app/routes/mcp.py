@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Query, Request, Response
 
-from app.auth.tokens import NotAllowed, NotAuthenticated
+from app.auth.errors import NotAllowed, NotAuthenticated
 from app.edge.dependencies import Caller, Parts
 from app.edge.errors import McpNotInstalled
 from app.edge.intake.counts import check_counts

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.auth.tokens import MIN_SECRET_BYTES, OldSecret
+from app.auth.keys import MIN_SECRET_BYTES, OldSecret
 from app.settings import texts
 from app.settings.home import HomeSecrets, home_errors, load_or_make_secrets, rotate_jwt_secret
 from app.settings.numbers import Connections, Limits, Timeouts, WorkerPace

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from app.auth.tokens import OldSecret
+from app.auth.keys import OldSecret
 from app.wrong_settings import WrongSettings
 
 

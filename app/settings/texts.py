@@ -4,7 +4,7 @@ from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from urllib.parse import urlsplit
 
-from app.auth.tokens import MIN_SECRET_BYTES, OldSecret
+from app.auth.keys import MIN_SECRET_BYTES, OldSecret
 from app.wrong_settings import WrongSettings
 
 MASTER_KEY_DIGITS = 64

@@ -7,9 +7,7 @@ from typing import Any
 
 import jwt
 
-from app.auth.tokens import (
-    TokenVerifier,
-)
+from app.auth.tokens import TokenVerifier
 
 SECRET = "a secret of more than thirty-two bytes"
 ISSUER, AUDIENCE = "https://issuer.example", "casebank"

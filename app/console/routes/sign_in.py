@@ -5,8 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
+from app.auth.errors import KeysUnavailable, NotAuthenticated
 from app.auth.revocations import Revocation, revoke, use_up
-from app.auth.tokens import KeysUnavailable, NotAuthenticated, TokenVerifier
+from app.auth.tokens import TokenVerifier
 from app.console.address import origin_of
 from app.console.page import (
     COOKIE,

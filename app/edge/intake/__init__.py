@@ -1,1 +1,1 @@
-"""From the bytes on a socket to a validated body: in bounds of time, memory and size, and off the event loop."""
+"""Intake of bodies, from the bytes on a socket to a validated value, within bounds of time, memory and size."""

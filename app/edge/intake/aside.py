@@ -1,4 +1,4 @@
-"""Work that would hold up the event loop, done aside: in a few processes, within a time, one piece a user at once.
+"""Work in side processes that would block the event loop: a few processes, a time limit, one piece a user at once.
 
 Processes and not threads: parsing, validating and matching hold Python's lock for as long as one call takes, and a
 thread cannot be given up. Our own few lines and not a library's pool: those begin each process by importing the program
@@ -23,7 +23,7 @@ from app.edge.intake.side_process import Answer
 START_TIMEOUT_S = 60.0
 
 HANDED_ON = ("LD_LIBRARY_PATH", "PATH", "TMPDIR")
-"""Of the environment; no setting and no secret."""
+"""Environment variables that a side process inherits; no setting and no secret."""
 
 PROGRAM = f"from {side_process.__name__} import main; main()"  # as a module of its own, so that pickles find it
 
@@ -36,13 +36,13 @@ class Aside:
 
     processes: int
     budget_s: float
-    """Of processor time, for one piece of work."""
+    """Longest processor time of one piece of work, in seconds."""
     given_up_after_s: float
-    """By the clock: the processor's time is counted in the process, but one long call can keep it from looking."""
+    """Longest time of one piece of work by the clock, in seconds: a long call can delay the check of processor time."""
     patience_s: float
-    """Longest wait for a turn."""
+    """Longest wait for a turn, in seconds."""
     modules: set[str] = field(default_factory=set)
-    """What a process loads before it is ready, so that no work's time goes into that."""
+    """Modules that a process imports before it is ready, so that no piece of work pays for imports."""
     _places: asyncio.Semaphore = field(init=False)
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _idle: list[Process] = field(default_factory=list)
@@ -51,12 +51,12 @@ class Aside:
         self._places = asyncio.Semaphore(self.processes)
 
     async def run(self, user_sub: str, work: Callable[..., Result], *arguments: object) -> Result:
-        """Returns what the work comes to, in another process; nothing of it may depend on this one.
+        """Returns the result of the work in another process; the work may not depend on this one.
 
         Raises:
-            BodyTooCostly: it took longer than there is time.
+            BodyTooCostly: the work took too long.
             Busy: its turn did not come in time.
-            CasebankError: what the work raised.
+            CasebankError: the work raised it.
         """
         turn = self._turns.setdefault(user_sub, asyncio.Lock())
         async with AsyncExitStack() as held:
@@ -73,16 +73,21 @@ class Aside:
         return cast("Result", answer.result)
 
     async def close(self) -> None:
-        """Ends every process that has nothing to do; the others end with their work."""
+        """Ends every idle process; the others end with their work."""
         while self._idle:
             await _end(self._idle.pop())
 
     async def _answer(self, message: bytes) -> Answer:
-        """Returns what a process answers; it is kept for the next work, unless this was its last or went wrong."""
-        process = await self._process()
+        """Returns the answer of a process, which is kept for the next work unless it failed or this was its last."""
+        while self._idle and self._idle[-1].returncode is not None:
+            self._idle.pop()
+        process = self._idle.pop() if self._idle else await _started(self.modules)
         try:
             async with asyncio.timeout(self.given_up_after_s):
-                answer = await _exchanged(process, message)
+                stdin = cast("asyncio.StreamWriter", process.stdin)
+                stdin.writelines([side_process.LENGTH.pack(len(message)), message])
+                await stdin.drain()
+                answer = await _received(process)
         except TimeoutError:
             raise BodyTooCostly(side_process.TOO_LONG) from None
         except (OSError, asyncio.IncompleteReadError):
@@ -92,22 +97,15 @@ class Aside:
                 self._idle.append(process)
             return answer
         finally:
-            if process not in self._idle:  # what it may still answer belongs to nobody
+            if process not in self._idle:  # a later answer would be taken for another request's
                 await _end(process)
-
-    async def _process(self) -> Process:
-        """Returns a process that has nothing to do: one that is alive, or else a new one."""
-        while self._idle:
-            if (process := self._idle.pop()).returncode is None:
-                return process
-        return await _started(self.modules)
 
 
 async def _started(loaded: Iterable[str]) -> Process:
-    """Returns a new process with these modules, which knows of this one only where they are.
+    """Returns a new process with these modules, which inherits the module path and HANDED_ON alone.
 
     Raises:
-        Busy: it did not start.
+        Busy: the process did not start.
     """
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     environment = {name: os.environ[name] for name in HANDED_ON if name in os.environ} | path
@@ -128,13 +126,6 @@ async def _started(loaded: Iterable[str]) -> Process:
         await _end(process)
         raise
     return process
-
-
-async def _exchanged(process: Process, message: bytes) -> Answer:
-    stdin = cast("asyncio.StreamWriter", process.stdin)
-    stdin.writelines([side_process.LENGTH.pack(len(message)), message])
-    await stdin.drain()
-    return await _received(process)
 
 
 async def _received(process: Process) -> Answer:

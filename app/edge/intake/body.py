@@ -1,4 +1,4 @@
-"""A body as it comes in, piece by piece, whole or not at all."""
+"""Reads a body piece by piece, whole or not at all."""
 
 from starlette.types import Receive
 
@@ -6,10 +6,10 @@ from app.edge.intake.errors import BodyIncomplete, BodyTooLarge
 
 
 def announced(content_length: str | None, most: int) -> int:
-    """Returns how many bytes a body has room for: as many as it announces, or else the most that it may have.
+    """Returns the bytes that a body may have: its Content-Length, or else ``most``.
 
     Raises:
-        BodyTooLarge: it announces more; nothing of it need be read.
+        BodyTooLarge: the Content-Length is larger; the body need not be read.
     """
     if content_length is None or not content_length.isdecimal():
         return most

@@ -1,6 +1,6 @@
-"""Connections in bounds: how many there are, in all and from one address, and how long each part of a request may take.
+"""Bounds on connections: their number, in all and from one address, and the time for each part of a request.
 
-uvicorn closes a connection on which nobody asks any more, and waits for everything else without end.
+uvicorn closes an idle connection, and waits for everything else without end.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from app.settings import Settings
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Of the first line and the headers together; the parser itself knows no limit."""
+"""Most bytes of the first line and the headers together; the parser has no limit."""
 
 
 class _Awaited(Enum):
-    """What of a request is to come."""
+    """The part of a request that is to come."""
 
     NOTHING = auto()
     HEAD = auto()
@@ -30,7 +30,7 @@ class _Awaited(Enum):
 
 @dataclass(slots=True)
 class Bounds:
-    """What holds for all connections of a server, and how many there are from each address."""
+    """Bounds for all connections of a server, and the open connections by address."""
 
     connections: int
     connections_per_address: int
@@ -49,19 +49,19 @@ class Bounds:
         )
 
     def opened(self, address: str) -> bool:
-        """Counts a connection, and returns whether there is room for it."""
+        """Counts a connection, and returns whether the bounds allow it."""
         self.open_from[address] += 1
         return self.open_from[address] <= self.connections_per_address and self.open_from.total() <= self.connections
 
     def closed(self, address: str) -> None:
-        """Counts a connection no more."""
+        """Removes a closed connection from the counts."""
         self.open_from[address] -= 1
         if not self.open_from[address]:
             del self.open_from[address]
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """One connection of a client, which is closed when it takes too long or brings too much."""
+    """A client's connection, which is closed when a request takes too long or its head is too large."""
 
     def __init__(self, bounds: Bounds, **given_by_uvicorn: Any) -> None:
         super().__init__(**given_by_uvicorn)
@@ -76,7 +76,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
-        """Lets the connection in, or tells that there are too many."""
+        """Admits the connection, or refuses it with an answer if there are too many."""
         super().connection_made(transport)
         self._address = self.client[0] if self.client else ""
         self._admitted = self._bounds.opened(self._address)
@@ -93,15 +93,19 @@ class BoundedConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Reads on, and from then on waits for what is still to come of the request."""
+        """Reads the data, and sets the timer for the rest of the request."""
         if not self._admitted or self.transport.is_closing():
             return
         before = self._requests, self._awaited
         super().data_received(data)
         if before == (self._requests, _Awaited.NOTHING):
-            self._awaited = _Awaited.HEAD  # something came that the parser takes for no request yet
+            self._awaited = _Awaited.HEAD  # the parser does not take the data for a request yet
         self._set_timer()
-        self._count_head(data)
+        if self._awaited is _Awaited.HEAD:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+                self._refuse(status, "headers-too-large", f"headers may have at most {MAX_HEAD_BYTES} bytes")
 
     def on_message_begin(self) -> None:
         """Notes that a request begins."""
@@ -110,7 +114,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._awaited, self._head_bytes = _Awaited.HEAD, 0
 
     def on_headers_complete(self) -> None:
-        """Notes that only the body is to come."""
+        """Notes that the body is to come."""
         self._awaited = _Awaited.BODY
         super().on_headers_complete()
 
@@ -120,7 +124,7 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """Waits for the client to read its answer, and not for ever."""
+        """Waits for the client to read its answer, within the body's timeout."""
         super().pause_writing()
         self._writing_timer = self.loop.call_later(self._bounds.body_timeout_s, self.transport.abort)
 
@@ -130,7 +134,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._stop(self._writing_timer)
 
     def _set_timer(self) -> None:
-        """Starts the time of what is awaited, unless it runs already: more bytes of the same part buy no more time."""
+        """Starts the timer of the awaited part, unless it runs: more bytes of the same part give no more time."""
         awaited = self._requests, self._awaited
         if awaited == self._timed:
             return
@@ -139,31 +143,21 @@ class BoundedConnection(HttpToolsProtocol):
         if self._awaited is not _Awaited.NOTHING:
             bounds = self._bounds
             longest = bounds.headers_timeout_s if self._awaited is _Awaited.HEAD else bounds.body_timeout_s
-            self._reading_timer = self.loop.call_later(longest, self._too_slow)
-
-    def _count_head(self, data: bytes) -> None:
-        if self._awaited is _Awaited.HEAD:
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES:
-                status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-                self._refuse(status, "headers-too-large", f"headers may have at most {MAX_HEAD_BYTES} bytes")
-
-    def _too_slow(self) -> None:
-        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "too-slow", "the request took too long to arrive")
+            refusal = HTTPStatus.REQUEST_TIMEOUT, "too-slow", "the request took too long to arrive"
+            self._reading_timer = self.loop.call_later(longest, self._refuse, *refusal)
 
     def _refuse(self, status: HTTPStatus, slug: str, detail: str) -> None:
-        """Closes the connection, with an answer unless one was begun."""
+        """Closes the connection, with an answer if the client would take it for that of the awaited request."""
         if self.transport.is_closing():
             return
-        if self._may_answer():
+        if self.cycle is None:
+            answers = True
+        else:
+            is_body = self._awaited is _Awaited.BODY
+            answers = not self.cycle.response_started if is_body else self.cycle.response_complete
+        if answers:
             self.transport.write(_problem(status, slug, detail))
         self.transport.close()
-
-    def _may_answer(self) -> bool:
-        """Returns whether an answer would be taken for that to the request that is awaited."""
-        if self.cycle is None:
-            return True
-        return not self.cycle.response_started if self._awaited is _Awaited.BODY else self.cycle.response_complete
 
     @staticmethod
     def _stop(timer: asyncio.TimerHandle | None) -> None:
@@ -172,12 +166,12 @@ class BoundedConnection(HttpToolsProtocol):
 
 
 def bounded(settings: Settings) -> type[asyncio.Protocol]:
-    """Returns what uvicorn is to make of each connection; all of them together keep to the settings."""
+    """Returns the protocol of uvicorn's connections, which together keep to the settings."""
     return cast("type[asyncio.Protocol]", partial(BoundedConnection, Bounds.of(settings)))
 
 
 def _problem(status: HTTPStatus, slug: str, detail: str) -> bytes:
-    """Returns a whole answer with a problem document, as app.edge.problems would write it."""
+    """Returns a whole HTTP answer with a problem document, in the form of app.edge.problems."""
     document = {
         "type": f"urn:casebank:problem:{slug}",
         "title": status.phrase,

@@ -1,4 +1,4 @@
-"""How much a JSON body holds, counted in its bytes before anything is parsed: a few bytes can make many objects."""
+"""Counts of a JSON body's values, fields and levels, taken from its bytes: a few bytes can make many objects."""
 
 import re
 from itertools import accumulate
@@ -6,11 +6,11 @@ from itertools import accumulate
 from app.edge.intake.errors import BodyTooComplex
 
 MAX_VALUES = 200_000
-"""Texts, numbers, objects and lists together."""
+"""Most texts, numbers, objects and lists together."""
 MAX_FIELDS = 100_000
-"""Names in all objects together."""
+"""Most names in all objects together."""
 MAX_DEPTH = 250
-"""Objects and lists inside each other; redaction looks no deeper, and orjson writes none."""
+"""Most objects and lists inside each other; redaction looks no deeper, and orjson writes no deeper ones."""
 
 DOCUMENTED = f"at most {MAX_VALUES:,} values, {MAX_FIELDS:,} fields and {MAX_DEPTH} levels"
 
@@ -22,15 +22,18 @@ _LEVEL = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 def check_counts(body: bytes) -> None:
-    """Returns if the body holds no more than is read; what is no JSON is not told apart.
+    """Returns if the body is within the counts; a body that is not JSON is not recognised here.
 
     Raises:
-        BodyTooComplex: it holds more.
+        BodyTooComplex: the body exceeds a count.
     """
-    if _within(body):  # as nearly every body: signs inside texts are counted too, and still there are few
+    if _within(body):  # nearly every body is, even with the signs inside texts counted
         return
     bare = _TEXT.sub(b"", body)
-    if not _within(bare, deep=_depth(bare) if _opened(bare) <= MAX_VALUES else MAX_DEPTH + 1):
+    depth = MAX_DEPTH + 1
+    if _opened(bare) <= MAX_VALUES:  # most brackets that are open at once
+        depth = max(accumulate(_LEVEL[sign] for sign in bare.translate(None, _NOT_BRACKETS)), default=0)
+    if not _within(bare, deep=depth):
         raise BodyTooComplex(f"a request may hold {DOCUMENTED}")
 
 
@@ -43,8 +46,3 @@ def _within(body: bytes, *, deep: int | None = None) -> bool:
 
 def _opened(body: bytes) -> int:
     return body.count(b"[") + body.count(b"{")
-
-
-def _depth(bare: bytes) -> int:
-    """Returns how many brackets are open at most at once."""
-    return max(accumulate(_LEVEL[sign] for sign in bare.translate(None, _NOT_BRACKETS)), default=0)

@@ -1,10 +1,10 @@
-"""Why a body is not taken in.
+"""Errors of bodies that are refused.
 
 CasebankError
-├── BodyNotJson       it does not say that it is JSON
+├── BodyNotJson       its Content-Type is not JSON's
 ├── BodyTooLarge      it has more bytes than a request may have
 ├── BodyTooComplex    it has more values, fields or levels than a request may have
-├── BodyTooCostly     to check and redact it took more than the time there is for one
+├── BodyTooCostly     its check and redaction took too long
 ├── BodyIncomplete    its sender went away, or was too slow
 └── Busy              too many large bodies are under way; a later try may succeed
 """
@@ -13,7 +13,7 @@ from retrieval.errors import CasebankError
 
 
 class BodyNotJson(CasebankError):
-    """The body's ``Content-Type`` is another one than JSON's; nothing of it was parsed."""
+    """The body's ``Content-Type`` is not JSON's; the body was not parsed."""
 
 
 class BodyTooLarge(CasebankError):
@@ -25,11 +25,11 @@ class BodyTooLarge(CasebankError):
 
 
 class BodyTooComplex(CasebankError):
-    """The body holds more than is read, however few bytes that takes."""
+    """The body has more values, fields or levels than a request may have."""
 
 
 class BodyTooCostly(CasebankError):
-    """The body was given up when its time was over; nothing of it was kept."""
+    """The check of the body took too long; nothing was stored."""
 
 
 class BodyIncomplete(CasebankError):

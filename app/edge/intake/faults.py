@@ -1,4 +1,4 @@
-"""What is wrong with an input, in words that are fit to be shown: neither a value nor a secret is repeated."""
+"""Faults of an input in words that may be shown: they repeat no value and no secret."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from writer.privacy.redact import redact_text
 
 LONGEST_QUOTED = 1_000
-"""Of a field's name, in characters, before it is redacted and shortened further."""
+"""Characters of a field's name that are redacted and then shortened further."""
 MOST = 20
 
 
 def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Returns the field and the fault of each of a validation's first errors.
 
-    The name of a field that is not known is the caller's text as well, so it is redacted.
+    The name of an unknown field is the caller's text, so it is redacted.
     """
     return [
         {

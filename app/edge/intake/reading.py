@@ -65,7 +65,7 @@ def take(
         prepare: makes of the validated body the value that the route takes; None: the route takes the body itself.
 
     Raises:
-        BodyTooComplex: the body holds more than is read; it was not parsed.
+        BodyTooComplex: the body exceeds a count and was not parsed.
         CasebankError: ``prepare`` raised it.
     """
     parsed = parse(body)
@@ -83,10 +83,10 @@ def take(
 
 
 def parse(body: bytes) -> Taken:
-    """Returns the JSON of a body, not validated, or the fault that it is none.
+    """Returns the parsed body, not validated, or the fault that it is not JSON.
 
     Raises:
-        BodyTooComplex: it holds more than is read; it was not parsed.
+        BodyTooComplex: the body exceeds a count and was not parsed.
     """
     check_counts(body)
     try:
@@ -101,6 +101,6 @@ def _fault(kind: str, place: tuple[int | str, ...], message: str) -> Fault:
     return {"type": kind, "loc": place, "msg": message}
 
 
-@cache  # as many as there are bodies
+@cache  # one for each class of body
 def _adapter(model: Any) -> TypeAdapter[object]:
     return TypeAdapter(model)

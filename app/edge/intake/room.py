@@ -1,4 +1,4 @@
-"""How many bytes of large bodies the process holds at once: in all, and of one user; who comes next waits."""
+"""Bound on the bytes of large bodies that the process holds at once, in all and of one user; further bodies wait."""
 
 import asyncio
 from collections import Counter
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from app.edge.intake.errors import Busy
 
 SHARE = 2
-"""One user may hold the total divided by this, so that whoever stalls leaves room for the others."""
+"""Divisor of the total that one user may hold, so that a user who stalls leaves room for the others."""
 
 
 class Room:
@@ -27,18 +27,11 @@ class Room:
 
     @asynccontextmanager
     async def held(self, user_sub: str, size: int) -> AsyncIterator[None]:
-        """Holds room for so many bytes of the user as long as the block runs.
+        """Holds room for ``size`` bytes of the user for the time of the block.
 
         Raises:
-            Busy: there was none in time.
+            Busy: there was no room in time.
         """
-        await self._enter(user_sub, size)
-        try:
-            yield
-        finally:
-            await self._leave(user_sub, size)
-
-    async def _enter(self, user_sub: str, size: int) -> None:
         try:
             async with asyncio.timeout(self._patience_s), self._changed:
                 await self._changed.wait_for(lambda: self._fits(user_sub, size))
@@ -46,14 +39,15 @@ class Room:
                 self._held[user_sub] += size
         except TimeoutError:
             raise Busy("too many large requests are under way") from None
-
-    async def _leave(self, user_sub: str, size: int) -> None:
-        async with self._changed:
-            self._free += size
-            self._held[user_sub] -= size
-            if not self._held[user_sub]:
-                del self._held[user_sub]
-            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._free += size
+                self._held[user_sub] -= size
+                if not self._held[user_sub]:
+                    del self._held[user_sub]
+                self._changed.notify_all()
 
     def _fits(self, user_sub: str, size: int) -> bool:
         """Returns whether there is room; the first body of a user fits into an empty share, whatever the settings."""

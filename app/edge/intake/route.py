@@ -1,4 +1,4 @@
-"""Routes that take a body in: who calls is known before a byte of it is read, and a large one is checked aside."""
+"""Routes with a body: the caller is known before a byte is read, and a large body is checked in a side process."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -22,19 +22,19 @@ from app.settings import Settings
 from retrieval.telemetry import origin
 
 INLINE_BYTES = 4 * 1024
-"""A body of no more is parsed on the event loop: the worst that was found takes .1 s there, the ordinary one .1 ms."""
+"""Bytes up to which a body is parsed on the event loop: the worst one known takes 0.1 s there, a usual one 0.1 ms."""
 UNCOUNTED_BYTES = 16 * 1024
-"""A body of no more needs no room; the limit of connections bounds how many there are."""
+"""Bytes up to which a body needs no room; the limit of connections bounds their number."""
 
 BODIES_AT_ONCE = 4
 """Largest bodies that fit into the room at once, half of it for any one user; 16 MiB by default."""
 GIVEN_UP_AFTER = 12
-"""Budgets of processor time, by the clock: on a machine that is busy with other things they last longer."""
+"""Longest time by the clock, in budgets of processor time, which last longer on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What stands between a socket and a route: how large a body may be, who has room, and where it is checked."""
+    """Limits between a socket and a route: the size of a body, room for large ones, and processes for checks."""
 
     max_bytes: int
     room: Room
@@ -42,7 +42,7 @@ class Intake:
 
     @classmethod
     def of(cls, settings: Settings) -> "Intake":
-        """Returns the intake that the settings describe; no process is started yet."""
+        """Returns the intake of these settings; no process is started yet."""
         timeouts = settings.timeouts_s
         return cls(
             settings.max_body_bytes,
@@ -57,10 +57,10 @@ class Intake:
 
     @asynccontextmanager
     async def body(self, request: Request, user_sub: str) -> AsyncIterator[bytes]:
-        """Yields the whole body; as long as the block runs it has its room.
+        """Yields the whole body, which has its room for the time of the block.
 
         Raises:
-            BodyTooLarge, BodyIncomplete, Busy: it was not read, or not to its end.
+            BodyTooLarge, BodyIncomplete, Busy: the body was not read to its end.
         """
         size = announced(request.headers.get("content-length"), self.max_bytes)
         if size <= UNCOUNTED_BYTES:
@@ -71,32 +71,32 @@ class Intake:
 
 
 class _Whole(Request):
-    """A request whose body was read, and perhaps parsed and validated already."""
+    """A request whose body is read, and may be parsed and validated already."""
 
     def __init__(self, request: Request, body: bytes) -> None:
         super().__init__(request.scope, request.receive)
         self._body = body
 
-    def taken_as(self, value: object) -> None:
-        """Makes FastAPI find this where it looks for the parsed JSON; a model's own instance is not validated again."""
+    def set_value(self, value: object) -> None:
+        """Sets the parsed JSON where FastAPI looks for it; an instance of the model is not validated again."""
         self._json = value
 
 
 class BodyRoute(APIRoute):
-    """A route that knows who calls before it reads, and reads within bounds.
+    """A route that identifies the caller before it reads the body, and reads within bounds.
 
     Raises:
-        TypeError: a route would take a body from nobody knows whom, or one that no other process could validate.
+        TypeError: the route takes a body without identifying the caller, or one that no side process can validate.
     """
 
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         if self.made_from is not None:
             self.responses = {**self.responses, 413: _too_much(self.responses)}
 
     @property
     def made_from(self) -> MadeFrom | None:
-        """Returns the body's model and what prepares it for the route; None: the route takes no body."""
+        """Returns the body's model and the function that prepares it for the route; None: the route has no body."""
         if self.body_field is None:
             return None
         field = self.body_field.field_info
@@ -104,22 +104,25 @@ class BodyRoute(APIRoute):
         if marks:
             return marks[0]
         if not isinstance(field.annotation, type):
-            raise TypeError(f"the body of {self.path} is no class, so that no other process could validate it")
+            raise TypeError(f"the body of {self.path} is no class, so that no side process can validate it")
         return MadeFrom(field.annotation)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns what answers a request: the route's own handler, behind what it asks for."""
+        """Returns the route's handler, behind the checks of caller and body."""
         handle, made_from = super().get_route_handler(), self.made_from
         if made_from is None:
             return handle
-        if not _asks_who_calls(self.dependant):
-            raise TypeError(f"{self.path} takes a body and does not ask who calls")
+        if not _identifies_caller(self.dependant):
+            raise TypeError(f"{self.path} takes a body and does not identify the caller")
 
         async def bounded(request: Request) -> Response:
             user_sub = (await deps.identify(request)).user_sub
             intake: Intake = request.app.state.intake
             async with intake.body(request, user_sub) as body:
-                return await handle(await _checked(intake.aside, user_sub, made_from, _Whole(request, body)))
+                whole = _Whole(request, body)
+                if body:
+                    whole.set_value(await _parsed(intake.aside, user_sub, made_from, whole))
+                return await handle(whole)
 
         return bounded
 
@@ -128,7 +131,7 @@ def include(app: FastAPI, router: APIRouter, dependencies: Sequence[Depends] = (
     """Adds the routes to the app, each with the dependencies.
 
     Raises:
-        TypeError: one of them is not a ``BodyRoute``, which bounds what is read.
+        TypeError: a route is not a ``BodyRoute``, which bounds the reading.
     """
     intake: Intake = app.state.intake
     for route in router.routes:
@@ -139,41 +142,35 @@ def include(app: FastAPI, router: APIRouter, dependencies: Sequence[Depends] = (
     app.include_router(router, dependencies=list(dependencies))
 
 
-async def _checked(aside: Aside, user_sub: str, made_from: MadeFrom, request: _Whole) -> _Whole:
-    """Returns the request, its body within the limits of counts and parsed; a large one validated and prepared as well.
+async def _parsed(aside: Aside, user_sub: str, made_from: MadeFrom, request: Request) -> object:
+    """Returns the parsed body, within the limits of counts; a large one is validated and prepared as well.
 
     Raises:
-        RequestValidationError: it is no JSON, or the large one is not what the route takes.
-        BodyNotJson: it does not say that it is JSON.
+        RequestValidationError: the body is not JSON, or a large one does not fit the route.
+        BodyNotJson: the Content-Type is not JSON's, as FastAPI judges it.
         BodyTooComplex, BodyTooCostly, Busy: see ``take`` and ``Aside``.
     """
-    body = await request.body()
-    if body and not _says_json(request.headers.get("content-type", "")):
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    group, _, name = content_type.partition("/")
+    if group != "application" or not (name == "json" or name.endswith("+json")):
         raise BodyNotJson("send the body as JSON, with the header Content-Type: application/json")
-    if body:
-        large = len(body) > INLINE_BYTES
-        work = take, made_from.model, body, origin(), made_from.prepare
-        taken = await aside.run(user_sub, *work) if large else parse(body)
-        if taken.faults:
-            raise RequestValidationError(taken.faults)
-        request.taken_as(taken.value)
-    return request
+    body = await request.body()
+    large = len(body) > INLINE_BYTES
+    work = take, made_from.model, body, origin(), made_from.prepare
+    taken = await aside.run(user_sub, *work) if large else parse(body)
+    if taken.faults:
+        raise RequestValidationError(taken.faults)
+    return taken.value
 
 
-def _says_json(content_type: str) -> bool:
-    """Returns whether the body says that it is JSON, as far as FastAPI would believe it."""
-    group, _, name = content_type.partition(";")[0].strip().lower().partition("/")
-    return group == "application" and (name == "json" or name.endswith("+json"))
-
-
-def _asks_who_calls(dependant: Dependant) -> bool:
-    return dependant.call is deps.author or any(map(_asks_who_calls, dependant.dependencies))
+def _identifies_caller(dependant: Dependant) -> bool:
+    return dependant.call is deps.author or any(map(_identifies_caller, dependant.dependencies))
 
 
 def _too_much(responses: dict[int | str, dict[str, Any]]) -> dict[str, Any]:
     return {
         **responses.get("default", {}),
-        **responses.get(413, {}),  # what the route itself says
+        **responses.get(413, {}),  # the route's own
         "description": f"The body has more bytes than the service takes, or holds more than {DOCUMENTED}, or takes too"
         " long to check and redact; a problem document says which",
     }

@@ -1,7 +1,7 @@
-"""The program of a side process: works on what it is sent, one thing at a time, until nobody sends any more.
+"""The program of a side process: runs one function after another until its input ends.
 
-A message is its length in eight bytes and a pickle; in comes a function with its arguments, out goes what came of it.
-It gives way to whoever serves requests, and has none of their settings and secrets.
+A message is its length in eight bytes and a pickle: a function with its arguments comes in, an Answer goes out. The
+process has a lower priority than the service, and none of its settings and secrets.
 """
 
 import os
@@ -23,18 +23,18 @@ from retrieval.errors import CasebankError
 LENGTH = struct.Struct(">Q")
 NICENESS = 5
 MOST_RESIDENT = 400 * 2**20
-"""Bytes: a process that is larger when it has answered ends, so that one body's memory is not kept for good."""
+"""Bytes of memory above which a process ends after its answer, so that one body's memory is not kept for good."""
 
 TOO_LONG = "to check and redact this request takes too long; send less at once"
 
 
 class Broke(Exception):
-    """The work ended with an error that nobody expected; only the error's type is told, its text may quote a body."""
+    """The work ended with an unexpected error; the message is the error's type, whose text could quote a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a piece of work; ``last``: the process ends now, and whoever has more work needs another."""
+    """Result or error of a piece of work; ``last``: the process ends after this answer."""
 
     result: object = None
     error: Exception | None = None
@@ -42,7 +42,7 @@ class Answer:
 
 
 def main() -> None:
-    """Answers message after message."""
+    """Answers one message after another."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # they end with the service, which closes the pipe
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, _out_of_time)
@@ -52,16 +52,12 @@ def main() -> None:
         import_module(module)
     os.nice(NICENESS)  # not while it starts, which somebody waits for
     _write(answers, Answer())  # it is ready
-    while message := _read(sys.stdin.buffer):
+    while head := sys.stdin.buffer.read(LENGTH.size):
+        message = sys.stdin.buffer.read(LENGTH.unpack(head)[0])
         answer = _answer(*pickle.loads(message))  # noqa: S301 - from the service itself
         _write(answers, answer)
         if answer.last:
             return
-
-
-def _read(pipe: BinaryIO) -> bytes:
-    head = pipe.read(LENGTH.size)
-    return pipe.read(LENGTH.unpack(head)[0]) if head else b""
 
 
 def _write(pipe: BinaryIO, answer: Answer) -> None:

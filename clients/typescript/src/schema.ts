@@ -375,7 +375,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description What every answer that is not a success looks like.
+         * @description The body of every answer that is not a success.
          */
         Problem: {
             /**
@@ -400,13 +400,13 @@ export interface components {
             detail: string;
             /**
              * Retry At
-             * @description of a request that was not let in: when a try may succeed
+             * @description time from which a try may succeed, after a refusal for now
              * @default
              */
             retry_at?: string;
             /**
              * Errors
-             * @description of an invalid request: each field and its fault
+             * @description fields and faults of an invalid request
              * @default []
              */
             errors?: {
@@ -1173,14 +1173,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
             429: {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
-                    /** @description what is left of each limit, and when there is more */
+                    /** @description rest of each limit, and seconds until there is more */
                     RateLimit?: string;
-                    /** @description each limit: requests at once, in which window */
+                    /** @description each limit: requests at once, and window in seconds */
                     "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
@@ -1309,14 +1309,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
             429: {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
-                    /** @description what is left of each limit, and when there is more */
+                    /** @description rest of each limit, and seconds until there is more */
                     RateLimit?: string;
-                    /** @description each limit: requests at once, in which window */
+                    /** @description each limit: requests at once, and window in seconds */
                     "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
@@ -1452,14 +1452,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
             429: {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
-                    /** @description what is left of each limit, and when there is more */
+                    /** @description rest of each limit, and seconds until there is more */
                     RateLimit?: string;
-                    /** @description each limit: requests at once, in which window */
+                    /** @description each limit: requests at once, and window in seconds */
                     "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
@@ -1569,14 +1569,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
             429: {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
-                    /** @description what is left of each limit, and when there is more */
+                    /** @description rest of each limit, and seconds until there is more */
                     RateLimit?: string;
-                    /** @description each limit: requests at once, in which window */
+                    /** @description each limit: requests at once, and window in seconds */
                     "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
@@ -1682,14 +1682,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
             429: {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
-                    /** @description what is left of each limit, and when there is more */
+                    /** @description rest of each limit, and seconds until there is more */
                     RateLimit?: string;
-                    /** @description each limit: requests at once, in which window */
+                    /** @description each limit: requests at once, and window in seconds */
                     "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };
@@ -1830,14 +1830,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much for now, of this user, agent or session; a problem document (RFC 9457) */
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
             429: {
                 headers: {
                     /** @description seconds */
                     "Retry-After"?: number;
-                    /** @description what is left of each limit, and when there is more */
+                    /** @description rest of each limit, and seconds until there is more */
                     RateLimit?: string;
-                    /** @description each limit: requests at once, in which window */
+                    /** @description each limit: requests at once, and window in seconds */
                     "RateLimit-Policy"?: string;
                     [name: string]: unknown;
                 };

@@ -10,8 +10,9 @@ import jwt
 import pytest
 from sqlalchemy import text
 
+from app.auth.errors import NotAuthenticated
 from app.auth.revocations import MAX_AGE_S, Revocation, Revocations, revoke, sha256
-from app.auth.tokens import NotAuthenticated, TokenVerifier
+from app.auth.tokens import TokenVerifier
 from app.main import create_app
 from retrieval.errors import DatabaseUnavailable
 from tests.service import Service

@@ -11,16 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.auth.tokens import (
-    ACT_AS,
-    MAX_TOKEN_CHARS,
-    Identity,
-    NotAllowed,
-    NotAuthenticated,
-    TokenVerifier,
-    UserNotNamed,
-    issue_token,
-)
+from app.auth.errors import NotAllowed, NotAuthenticated, UserNotNamed
+from app.auth.tokens import ACT_AS, MAX_TOKEN_CHARS, Identity, TokenVerifier, issue_token
 from tests.app.tokens import AUDIENCE, ISSUER, NOW, SECRET, VERIFIER, bearer, claims, segment
 
 

@@ -16,12 +16,9 @@ from cryptography.hazmat.primitives import hashes, hmac
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from app.auth.tokens import (
-    KeysUnavailable,
-    NotAuthenticated,
-    PublishedKeys,
-    TokenVerifier,
-)
+from app.auth.errors import KeysUnavailable, NotAuthenticated
+from app.auth.keys import PublishedKeys
+from app.auth.tokens import TokenVerifier
 from tests.app.tokens import AUDIENCE, ISSUER, SECRET, VERIFIER, bearer, claims, segment
 
 

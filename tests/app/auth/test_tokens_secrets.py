@@ -7,7 +7,9 @@ import jwt
 import pytest
 from typer.testing import CliRunner
 
-from app.auth.tokens import NotAuthenticated, OldSecret, TokenVerifier, issue_token, key_id
+from app.auth.errors import NotAuthenticated
+from app.auth.keys import OldSecret, key_id
+from app.auth.tokens import TokenVerifier, issue_token
 from app.cli import cli
 from app.doctor.machine import tokens
 from app.runtime import make_verifier

@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.auth.tokens import OPERATOR, PublishedKeys, TokenVerifier
+from app.auth.keys import PublishedKeys
+from app.auth.tokens import OPERATOR, TokenVerifier
 from app.jobs.records import JobRecords
 from app.jobs.schedule import TRAINING, UPKEEP
 from tests.service import Service, User

@@ -109,7 +109,7 @@ def test_a_route_that_takes_a_body_without_asking_who_calls_is_not_made():
     async def take(body: AgentIn) -> None:
         """Takes what it gets."""
 
-    with pytest.raises(TypeError, match="does not ask who calls"):
+    with pytest.raises(TypeError, match="does not identify the caller"):
         router.post("/any")(take)
 
 
