@@ -1,4 +1,4 @@
-"""A bank for one benchmark: an embedded Postgres, a filled database, and both ways in."""
+"""A bank for one benchmark: an embedded Postgres, a filled database, and two ways to read it."""
 
 import os
 from collections.abc import AsyncIterator
@@ -41,9 +41,9 @@ class Bank:
     users: int
     now: datetime
     admission: Admission
-    """As every request passes it: with blocks of tokens as by default, and never refused."""
+    """Admission with blocks of tokens as by default; it never refuses."""
     settings: Settings
-    """Of a service on the bank."""
+    """Settings of a service on the bank."""
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def filled(
 
 
 def endless(database: Database) -> Admission:
-    """Returns an admission that takes blocks of tokens as a service does by default, and refuses nobody."""
+    """Returns an admission that takes blocks of tokens as a service does by default, and never refuses."""
     by_default = make_admission(Settings(), database)
     quotas = {of: replace(quota, every_s=NEXT_TOKEN_S) for of, quota in by_default.quotas.items()}
     turns = Turns(Places(per_user=CLIENTS, in_all=CLIENTS))
@@ -76,12 +76,12 @@ def endless(database: Database) -> Admission:
 
 
 def settings_of(home: Path, url: str, master_key: bytes) -> Settings:
-    """Returns the settings of a service on the database, which knows that key or none yet."""
+    """Returns the settings of a service on the database with this master key."""
     return Settings(home=home / "service", database_url=url, master_key=SecretStr(master_key.hex()))
 
 
 async def empty(home: Path, name: str) -> str:
-    """Returns the URL of a migrated database of that name, without a case in it."""
+    """Returns the URL of a new, migrated database of that name."""
     server = postgres.start(home)
     admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
     await admin.execute(f"CREATE DATABASE {name}")

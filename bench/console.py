@@ -1,4 +1,4 @@
-"""How long each page of the console takes to be seen, in a bank of 10,000 cases, and how many bytes it has."""
+"""Time to paint and size of each console page, in a bank of 10,000 cases."""
 
 import statistics
 from collections.abc import AsyncIterator, Mapping
@@ -23,23 +23,23 @@ from bench.measure import Measurement, p50, timed_ms
 
 CASES = 10_000
 RUNS = 40
-"""Retained over HTTP, so that their payloads can be opened."""
+"""Runs retained over HTTP, whose payloads the pages can open."""
 DECISIONS = 200
 ROUNDS = 9
 USER = "user-1"
 CHROMIUM = Path("/usr/bin/chromium")
 AIM_MS, AIM_KB = 200.0, 400.0
 
-FIRST_PAINT = """() => new Promise(told => {
-  const seen = () => performance.getEntriesByName('first-contentful-paint')[0];
-  const look = () => seen() ? told(seen().startTime) : requestAnimationFrame(look);
+FIRST_PAINT = """() => new Promise(resolve => {
+  const entry = () => performance.getEntriesByName('first-contentful-paint')[0];
+  const look = () => entry() ? resolve(entry().startTime) : requestAnimationFrame(look);
   look();
 })"""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a page took: until it was answered, and until something was painted; None without a browser."""
+class PageTimes:
+    """Times and size of a page; ``painted_ms`` is None without a browser."""
 
     answered_ms: float
     painted_ms: float | None
@@ -47,43 +47,43 @@ class Seen:
 
 
 async def console(home: Path) -> list[Measurement]:
-    """Measures every page, in Chromium where there is one, and the bytes of all of them together."""
+    """Measures every page, in Chromium if it is installed, and the bytes of all pages together."""
     async with filled(home, users=1, per_user=CASES) as bank, own_service(bank.settings) as service:
         pages = await _furnished(service)
         cookie = _cookie(service)
         async with _painter(service, cookie) as paint:
-            seen = {name: await _seen(service, cookie, path, paint) for name, path in pages.items()}
+            times = {name: await _page_times(service, cookie, path, paint) for name, path in pages.items()}
     shared = sum(len(static(name)) for name in STATIC)
-    measured = [_measurement(name, each) for name, each in seen.items()]
-    total = (sum(each.size for each in seen.values()) + shared) / 1000
-    detail = f"{len(seen)} pages, and {shared:,} bytes of style and icon that all of them share"
+    measured = [_measurement(name, each) for name, each in times.items()]
+    total = (sum(each.size for each in times.values()) + shared) / 1000
+    detail = f"{len(times)} pages, and {shared:,} bytes of style and icon that all of them share"
     return [*measured, Measurement("console, all pages", total, "kB", detail, aim=AIM_KB)]
 
 
-def _measurement(name: str, seen: Seen) -> Measurement:
-    painted = seen.painted_ms
+def _measurement(name: str, times: PageTimes) -> Measurement:
+    painted = times.painted_ms
     how = (
         "answered; no browser here"
         if painted is None
-        else f"first paint in Chromium; answered in {seen.answered_ms:.0f} ms"
+        else f"first paint in Chromium; answered in {times.answered_ms:.0f} ms"
     )
-    value = seen.answered_ms if painted is None else painted
-    return Measurement(f"console, {name}", value, "ms", f"{how}; {seen.size:,} bytes", aim=AIM_MS)
+    value = times.answered_ms if painted is None else painted
+    return Measurement(f"console, {name}", value, "ms", f"{how}; {times.size:,} bytes", aim=AIM_MS)
 
 
 async def _furnished(service: OwnService) -> Mapping[str, str]:
-    """Returns the pages by name, once there is something on each of them."""
+    """Fills the bank so that each page has content, and returns the pages' paths by name."""
     headers = service.headers(USER)
     async with httpx.AsyncClient(base_url=service.base_url, headers=headers, timeout=60) as http:
         retrievals = [
             await _post(http, "/v1/retrieve", {"agent": AGENT, "query": task}) for task in tasks(8, DECISIONS)
         ]
-        ids = [found["retrieval_id"] for found in retrievals]
+        ids = [retrieval["retrieval_id"] for retrieval in retrievals]
         cases = [await _retain(http, task, ids[number]) for number, task in enumerate(tasks(9, RUNS))]
         for retrieval_id in ids[RUNS:]:
             await _post(http, "/v1/feedback", {"retrieval_id": retrieval_id, "reward": 0.75, "source": "metric"})
-        said = [{"role": "user", "content": f"I live in street {number}"} for number in range(30)]
-        await _post(http, "/v1/sessions/a chat/turns", {"agent": AGENT, "turns": said})
+        turns = [{"role": "user", "content": f"I live in street {number}"} for number in range(30)]
+        await _post(http, "/v1/sessions/a chat/turns", {"agent": AGENT, "turns": turns})
         for number in range(30):
             await _post(http, "/v1/facts", {"agent": AGENT, "kind": "fact", "text": f"plays instrument {number}"})
             entry = {"agent": AGENT, "category": "music", "type": "term", "text": f"instrument {number} has strings"}
@@ -134,8 +134,8 @@ def _looked_up(number: int) -> dict[str, object]:
 async def _post(http: httpx.AsyncClient, path: str, body: Mapping[str, object]) -> dict[str, Any]:
     answer = await http.post(path, json=body)
     answer.raise_for_status()
-    found: dict[str, Any] = answer.json()
-    return found
+    fields: dict[str, Any] = answer.json()
+    return fields
 
 
 def _cookie(service: OwnService) -> str:
@@ -146,23 +146,23 @@ def _cookie(service: OwnService) -> str:
     return VisitSeal.of(service.settings).seal(visit)
 
 
-async def _seen(service: OwnService, cookie: str, path: str, paint: Any) -> Seen:
+async def _page_times(service: OwnService, cookie: str, path: str, paint: Any) -> PageTimes:
     async with httpx.AsyncClient(base_url=service.base_url, cookies={COOKIE: cookie}, timeout=60) as http:
         page = await http.get(path)
         page.raise_for_status()
         times = [await timed_ms(lambda: http.get(path)) for _ in range(ROUNDS)]
     painted = None if paint is None else statistics.median([await paint(path) for _ in range(ROUNDS)])
-    return Seen(p50(times), painted, len(page.content))
+    return PageTimes(p50(times), painted, len(page.content))
 
 
 def has_browser() -> bool:
-    """Returns whether there is a browser to look with, and what drives it."""
+    """Returns whether Chromium and its driver are installed."""
     return CHROMIUM.exists() and find_spec("playwright") is not None
 
 
 @asynccontextmanager
 async def _painter(service: OwnService, cookie: str) -> AsyncIterator[Any]:
-    """Yields what loads a page in a browser and returns the milliseconds to its first paint; None without one."""
+    """Yields a function that loads a page in a browser and returns the milliseconds to its first paint, or None."""
     if not has_browser():
         yield None
         return

@@ -1,7 +1,7 @@
-"""What a case costs: bytes on disk, size of the indexes, and time, against the figures of the last release.
+"""Cost of a case: bytes on disk, size of the indexes, and time, against the figures of the last release.
 
-Bytes are compared as they are, for the same workload takes the same room on any machine; times only as ratios within
-one run. The figures stand in ``cost.json`` beside this module; ``python -m bench cost --keep`` writes those of now.
+Bytes are compared directly, for the same workload takes the same room on any machine; times only as ratios within one
+run. ``cost.json`` beside this module has the figures; ``python -m bench cost --keep`` writes the current ones.
 """
 
 import json
@@ -41,7 +41,7 @@ BANK_USERS = 50
 TOLERANCE = 10.0
 """Percent by which a size may be larger than it was."""
 NOISE = 4
-"""How many times that a ratio of times may be: between runs of the same code on a busy machine it moves a lot."""
+"""Factor on the tolerance for ratios of times, which vary between runs on a busy machine."""
 
 _DECISIONS = ("decisions", "decision_slots")
 _SIZES = """
@@ -53,7 +53,7 @@ Figures = Mapping[str, float]
 
 
 async def cost(home: Path, runs: int = RUNS) -> list[Measurement]:
-    """Measures what a case costs: bytes, and times as multiples of the bare statements on the same bank."""
+    """Measures the cost of a case: bytes, and times as multiples of the bare statements on the same bank."""
     room = await sizes(home, runs)
     async with filled(home, BANK_USERS, sealed=True) as bank:
         read, written = await read_latency(bank), await write_latency(bank)
@@ -63,15 +63,15 @@ async def cost(home: Path, runs: int = RUNS) -> list[Measurement]:
 
 def figures(file: Path = LAST) -> Figures:
     """Returns the figures in the file, by name."""
-    found: Figures = json.loads(file.read_text())["figures"]
-    return found
+    read: Figures = json.loads(file.read_text())["figures"]
+    return read
 
 
 def against(measured: Sequence[Measurement], last: Figures, tolerance: float = TOLERANCE) -> list[Measurement]:
-    """Returns the measurements, those that have a last figure with what they may be now as their aim.
+    """Returns the measurements; where a last figure exists, the aim is that figure plus the tolerance.
 
     Args:
-        measured: of any benchmarks.
+        measured: measurements of any benchmarks.
         last: figures by name.
         tolerance: percent by which a size may be larger; a ratio of times may be NOISE times that.
     """

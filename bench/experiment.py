@@ -1,4 +1,4 @@
-"""Does memory help agents in environments that keep score? The experiment's numbers against its aims."""
+"""The experiment's numbers against its aims."""
 
 import os
 from math import isfinite, nan
@@ -20,7 +20,7 @@ STEPS, SUCCESS, WRONG_FAMILY = -0.50, 0.10, -0.02
 
 
 async def experiments(home: Path) -> list[Measurement]:
-    """Returns what memory changed in each environment; says so where one cannot run here."""
+    """Returns the changes by memory in each environment, or a row that says that it was skipped."""
     url = await empty(home, "experiment")
     rows: list[Measurement] = []
     async with own_service(settings_of(home, url, os.urandom(32))) as running:
@@ -44,7 +44,7 @@ async def measure(adapter: Adapter, client: httpx.AsyncClient) -> list[Measureme
 
 
 def rows_of(report: Report) -> list[Measurement]:
-    """Returns the numbers of a report that has any."""
+    """Returns the numbers of a report with tested episodes."""
     name = f"experiment {report.adapter.name}"
     before, after = (summary(episodes) for episodes in zip(*report.tested, strict=True))
     wrong = summary([episode for _, episode in report.wrong_family])
@@ -79,9 +79,9 @@ def rows_of(report: Report) -> list[Measurement]:
     return rows
 
 
-def _row(name: str, found: Difference, detail: str, aim: float, *, at_least: bool = True) -> Measurement:
-    interval = (found.low, found.high) if isfinite(found.low) else None
-    return Measurement(name, found.value, "", detail, aim, at_least=at_least, interval=interval)
+def _row(name: str, difference: Difference, detail: str, aim: float, *, at_least: bool = True) -> Measurement:
+    interval = (difference.low, difference.high) if isfinite(difference.low) else None
+    return Measurement(name, difference.value, "", detail, aim, at_least=at_least, interval=interval)
 
 
 def _share(points: Difference) -> Difference:
@@ -98,5 +98,5 @@ def _success(before: ArmSummary, after: ArmSummary) -> str:
 
 
 def _of(mean: float | None) -> float:
-    """Returns the mean, NaN where there was nothing to take it of."""
+    """Returns the mean, or NaN without values."""
     return nan if mean is None else mean

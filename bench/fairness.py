@@ -1,4 +1,4 @@
-"""What one user's flood does to another: their requests and their cases, beside it and alone, in turn."""
+"""Harm of one user's flood to another user: requests and cases beside the flood and alone, in turn."""
 
 import asyncio
 import time
@@ -28,12 +28,12 @@ from writer.run import FinishedRun
 CONNECTIONS = 60
 ROUNDS = 2
 WINDOW_S = 3.0
-"""How long each of the two is measured in a round."""
+"""Seconds of each of the two measurements in a round."""
 THINKS_S = 0.05
-"""Between two requests of the bystander, who is no flood."""
+"""Seconds between two requests of the bystander."""
 BACKLOG = 2_000
 CASES = 8
-"""Of the bystander, whose wait is measured behind each backlog."""
+"""Cases of the bystander whose wait is measured behind each backlog."""
 DRAINED_WITHIN_S = 90.0
 FLOODS, STANDS_BY = "user-1", "user-2"
 RETRIEVE, RETAIN = "/v1/retrieve", "/v1/retain"
@@ -56,11 +56,11 @@ async def fairness(home: Path) -> list[Measurement]:
 
 @dataclass
 class _Bystander:
-    """A user who asks now and then."""
+    """A user with a request now and then."""
 
     client: httpx.AsyncClient
     texts: list[str]
-    asked: int = 0
+    requests: int = 0
 
     async def retrieve(self) -> None:
         await self._post(RETRIEVE, {"agent": AGENT, "query": self._text()})
@@ -70,14 +70,14 @@ class _Bystander:
         return str(answer.json()["case_id"])
 
     async def ready_s(self) -> float:
-        """Retains a run and returns the seconds until it is a case that can be found."""
+        """Retains a run and returns the seconds until its case is ready."""
         started, case_id = time.perf_counter(), await self.retain()
-        while (await self.client.get(f"/v1/cases/{case_id}")).json()["status"] == "pending":  # noqa: ASYNC110 - the service tells nobody
+        while (await self.client.get(f"/v1/cases/{case_id}")).json()["status"] == "pending":  # noqa: ASYNC110 - the service sends no notice
             await asyncio.sleep(0.02)
         return time.perf_counter() - started
 
     async def drained(self) -> None:
-        """Waits until nobody's case is pending."""
+        """Waits until no case is pending."""
         async with asyncio.timeout(DRAINED_WITHIN_S):
             while (await self.client.get("/readyz")).json()["queue"].get("pending"):  # noqa: ASYNC110 - likewise
                 await asyncio.sleep(0.1)
@@ -86,8 +86,8 @@ class _Bystander:
         return (await self.client.post(path, json=body)).raise_for_status()
 
     def _text(self) -> str:
-        self.asked += 1
-        return self.texts[self.asked % len(self.texts)]
+        self.requests += 1
+        return self.texts[self.requests % len(self.texts)]
 
 
 @asynccontextmanager
@@ -110,7 +110,7 @@ def _flood(running: OwnService, path: str, *, polite: bool = False) -> Flood:
 
 @dataclass
 class _Times:
-    """What the bystander met, in milliseconds or seconds, and what the flood was answered."""
+    """The bystander's times, in milliseconds or seconds, and the answers to the flood by status."""
 
     alone: list[float] = field(default_factory=list)
     beside: list[float] = field(default_factory=list)

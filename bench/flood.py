@@ -1,7 +1,7 @@
-"""A client that floods: many connections, each of which sends the next request as soon as the last is answered.
+"""A client that floods: many connections, each sending the next request as soon as the last is answered.
 
-It runs as a process of its own, at the lowest priority, and does next to nothing but send: what it slows down, the
-service was made to do.
+It runs as a process of its own, at the lowest priority, and does little but send, so that any slowdown is the
+service's.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ STOP_WITHIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """What is sent: ``connections`` times, again and again for ``seconds``, and whether a refusal is taken seriously.
+    """A request to send over ``connections`` connections, again and again for ``seconds``.
 
     Attributes:
         polite: waits as long as ``Retry-After`` says; otherwise the next request follows at once.
@@ -33,7 +33,7 @@ class Flood:
     polite: bool = False
 
     def request(self) -> bytes:
-        """Returns the request as it goes over the wire."""
+        """Returns the bytes of the request."""
         body = json.dumps(self.body).encode()
         lines = {**self.headers, "Host": "127.0.0.1", "Content-Type": "application/json", "Content-Length": len(body)}
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
@@ -41,14 +41,14 @@ class Flood:
 
 
 async def send(flood: Flood) -> Counter[str]:
-    """Sends the flood and returns how often each status was answered; ``broken`` counts lost connections."""
+    """Sends the flood and returns the number of answers by status; ``broken`` counts lost connections."""
     until = asyncio.get_running_loop().time() + flood.seconds
-    seen: Counter[str] = Counter()
-    await asyncio.gather(*(_one_connection(flood, until, seen) for _ in range(flood.connections)))
-    return seen
+    answers: Counter[str] = Counter()
+    await asyncio.gather(*(_one_connection(flood, until, answers) for _ in range(flood.connections)))
+    return answers
 
 
-async def _one_connection(flood: Flood, until: float, seen: Counter[str]) -> None:
+async def _one_connection(flood: Flood, until: float, answers: Counter[str]) -> None:
     clock = asyncio.get_running_loop().time
     request = flood.request()
     while clock() < until:
@@ -57,17 +57,17 @@ async def _one_connection(flood: Flood, until: float, seen: Counter[str]) -> Non
             while clock() < until:
                 writer.write(request)
                 status, retry_s = await _answer(reader)
-                seen[status] += 1
+                answers[status] += 1
                 if flood.polite and retry_s:
                     await asyncio.sleep(min(retry_s, max(0.0, until - clock())))
             writer.close()
         except (OSError, asyncio.IncompleteReadError):
-            seen["broken"] += 1
+            answers["broken"] += 1
             await asyncio.sleep(0.1)
 
 
 async def _answer(reader: asyncio.StreamReader) -> tuple[str, float]:
-    """Reads one answer; returns its status and how many seconds it asks to wait."""
+    """Reads one answer; returns its status and the seconds of its ``Retry-After``."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     status, *lines = head.split("\r\n")
     fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
@@ -77,16 +77,16 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[str, float]:
 
 @asynccontextmanager
 async def beside(flood: Flood) -> AsyncIterator[Counter[str]]:
-    """Floods while the block runs, from another process; what it was answered is counted once the block has ended."""
+    """Floods from another process while the block runs; the answers are counted after the block."""
     command = (sys.executable, "-m", "bench.flood")
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
-    seen: Counter[str] = Counter()
+    answers: Counter[str] = Counter()
     answered = asyncio.create_task(process.communicate(json.dumps(asdict(flood)).encode()))
     try:
-        yield seen
+        yield answers
         output, _ = await asyncio.wait_for(asyncio.shield(answered), flood.seconds + STOP_WITHIN_S)
-        seen.update(json.loads(output))
+        answers.update(json.loads(output))
     finally:
         if process.returncode is None:
             process.kill()
@@ -94,10 +94,10 @@ async def beside(flood: Flood) -> AsyncIterator[Counter[str]]:
 
 
 def main() -> None:
-    """Reads a flood as JSON, sends it, and prints what was answered."""
+    """Reads a flood as JSON, sends it, and prints the number of answers by status."""
     os.nice(19)
-    given: Mapping[str, object] = json.load(sys.stdin)
-    print(json.dumps(asyncio.run(send(Flood(**given)))))  # type: ignore[arg-type]
+    fields: Mapping[str, object] = json.load(sys.stdin)
+    print(json.dumps(asyncio.run(send(Flood(**fields)))))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

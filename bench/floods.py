@@ -1,4 +1,4 @@
-"""What a flood costs others: answers to a bystander, memory that stalled clients hold, time until they are gone."""
+"""Harm of a flood to others: answers to a bystander, memory held by stalled clients, time until they are gone."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from bench.measure import Measurement, p50, timed_ms
 IDLE_S, ATTACK_S = 3.0, 3.0
 EVERY_S = 0.005
 ATTACKERS = 2
-"""At a time, each with a connection of its own."""
+"""Attackers at a time, each with a connection of its own."""
 STALLED, STALLED_S = 60, 3.0
 SLOW, SLOW_PATIENCE_S, DRIP_S = 3_000, 30.0, 1.0
 OTHERS = 1_000
@@ -31,7 +31,7 @@ MEGABYTE = 1024 * 1024
 
 
 async def flood(home: Path) -> list[Measurement]:
-    """Measures a bystander's answers under each hostile body, and what stalled clients hold and for how long."""
+    """Measures a bystander's answers under each hostile body, and the memory and time that stalled clients hold."""
     allow_files(SLOW + OTHERS)
     url = await empty(home, "bench_flood")
     own = settings_of(home, url, os.urandom(32))
@@ -46,24 +46,24 @@ async def _under_attack(service: OwnService) -> list[Measurement]:
     bodies = costly_runs()
     attacks = {name: _request(service, body, "mallory") for name, body in bodies.items()}
     attacks[STRANGER] = _request(service, bodies["empty lists"], None)
-    async with asyncio.timeout(60):  # the processes that check bodies are there
+    async with asyncio.timeout(60):  # starts the processes that check bodies
         await _attacked(service, attacks["tiny texts"], ATTACK_S)
     idle = await _bystander(service, IDLE_S)
     measured, longest = [], 0.0
     for name, request in attacks.items():
         answered, times = await asyncio.gather(_attacked(service, request, ATTACK_S), _bystander(service, ATTACK_S))
         longest = max(longest, *times)
-        told = ", ".join(f"{number} x {status}" for status, number in sorted(answered.items())) or "none yet"
+        answers = ", ".join(f"{number} x {status}" for status, number in sorted(answered.items())) or "none yet"
         detail = (
             f"p50 {p50(times):.1f} ms, max {max(times):.0f} ms; idle p50 {p50(idle):.1f} ms, max {max(idle):.0f} ms;"
-            f" answers to {ATTACKERS} attackers in {ATTACK_S:g} s: {told}"
+            f" answers to {ATTACKERS} attackers in {ATTACK_S:g} s: {answers}"
         )
         measured.append(Measurement(f"healthz p50 / idle: {name}", p50(times) / p50(idle), "x", detail, aim=10))
     return [*measured, Measurement("healthz, the longest of all these", longest, "ms", "", aim=250)]
 
 
 async def _bystander(service: OwnService, seconds: float) -> list[float]:
-    """Returns how long each answer to `/healthz` took, in milliseconds, asked one after another."""
+    """Returns the milliseconds of each answer to `/healthz`, requested one after another."""
     times: list[float] = []
     reader, writer = await asyncio.open_connection("127.0.0.1", _port(service))
 
@@ -80,7 +80,7 @@ async def _bystander(service: OwnService, seconds: float) -> list[float]:
 
 
 async def _attacked(service: OwnService, request: bytes, seconds: float) -> Counter[int]:
-    """Returns how often each status was answered to attackers who sent the request again and again."""
+    """Returns the number of answers by status to attackers that repeat the request."""
     until = time.perf_counter() + seconds
     # in threads, which need Python's lock for hardly anything: the bystander's times are the service's
     attackers = [asyncio.to_thread(_attack, _port(service), request, until) for _ in range(ATTACKERS)]
@@ -104,7 +104,7 @@ def _attack(port: int, request: bytes, until: float) -> Counter[int]:
 
 
 def _status(answers: BinaryIO) -> int | None:
-    """Reads one answer whole, and returns its status; None where there was none."""
+    """Reads one answer whole, and returns its status, or None at the end of the connection."""
     if not (first := answers.readline()):
         return None
     length = 0
@@ -116,7 +116,7 @@ def _status(answers: BinaryIO) -> int | None:
 
 
 async def _stalled(service: OwnService) -> Measurement:
-    """Returns the memory that clients hold which send nearly all of a large body, and stop."""
+    """Returns the memory held by clients that send nearly all of a large body, and stop."""
     body = costly_runs()["tiny texts"]
     requests = [_request(service, body, f"user-{number}", missing=1) for number in range(STALLED)]
     before = _resident(service)
@@ -131,7 +131,7 @@ async def _stalled(service: OwnService) -> Measurement:
 
 
 def _send_what_goes(clients: Sequence[socket.socket], requests: Sequence[bytes]) -> int:
-    """Sends as much of each request as is taken within the time, and returns how many bytes that was."""
+    """Sends each request as far as the server reads within the time, and returns the number of bytes sent."""
     sent = [0] * len(clients)
     until = time.perf_counter() + STALLED_S
     while time.perf_counter() < until:
@@ -143,7 +143,7 @@ def _send_what_goes(clients: Sequence[socket.socket], requests: Sequence[bytes])
 
 
 async def _slow_heads(service: OwnService) -> Measurement:
-    """Returns after how many seconds the last client is gone that sends a head line by line without end."""
+    """Returns the seconds until the last client is gone that sends an endless head, line by line."""
     started = time.perf_counter()
     with _connected(service, SLOW) as clients:
         connected_s = time.perf_counter() - started
@@ -162,10 +162,10 @@ def _drip_until_gone(clients: list[socket.socket], started: float) -> float:
 
 
 def _is_open(client: socket.socket) -> bool:
-    """Sends another line, and returns whether the server still listens."""
+    """Sends another line, and returns whether the connection is still open."""
     try:
         client.send(b"X-Slow: yes\r\n")
-        client.recv(65_536)  # an answer says that it was given up, as does the end
+        client.recv(65_536)  # an answer or the end means that the server gave up
     except BlockingIOError:
         return True
     except OSError:
@@ -187,7 +187,7 @@ def _connected(service: OwnService, number: int) -> Iterator[list[socket.socket]
 
 
 def _request(service: OwnService, body: bytes, user: str | None, *, missing: int = 0) -> bytes:
-    """Returns a retain as its bytes, which announce ``missing`` bytes more than there are."""
+    """Returns the bytes of a retain that announces ``missing`` bytes more than it has."""
     bearer = "" if user is None else f"Authorization: Bearer {service.token(user)}\r\n"
     lines = "POST /v1/retain HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     return f"{lines}Content-Length: {len(body) + missing}\r\n{bearer}\r\n".encode() + body

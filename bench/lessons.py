@@ -1,8 +1,8 @@
-"""Does the analyst find the failures of real runs, and the calls that put them right? And does memory then help?
+"""Quality and speed of the failure analyst on real runs, and the effect of memory in the experiment.
 
-The first against labels, and how fast: failure→success on the same tool, with the kind of fix. As retain stores the
-runs, and once more with every status set to "ok", so that an error must be told from the output's text alone.
-The second in the environments of the experiment, at its quick size (minutes).
+The analyst is compared with labels: failure→success on the same tool, with the kind of fix. The runs are as retain
+stores them, and once more with every status set to "ok", so that only the output's text shows an error. The experiment
+runs its environments at their quick size (minutes).
 """
 
 import time
@@ -30,12 +30,12 @@ SECONDS = 2.0
 """Least time over which the speed is taken."""
 
 Event = tuple[str, str, tuple[int, ...], int, str]
-"""Of a run: its id, the tool, the failing calls, the call that worked, and the kind."""
+"""Run id, tool, failing calls, the call that worked, and the kind of fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The runs of one folder, as retain would store them, and what people's rule found in them."""
+    """The runs of one folder, as retain would store them, and their labels."""
 
     name: str
     runs: Mapping[str, StoredRun]
@@ -43,15 +43,15 @@ class Domain:
 
 
 async def lessons(home: Path, data: Path | None = None) -> list[Measurement]:
-    """Returns how the analyst did on each domain of the data, and what memory changed in the experiments."""
+    """Returns the analyst's numbers on each domain of the data, and the experiments' changes by memory."""
     return [*analyst(data), *await experiments(home)]
 
 
 def analyst(data: Path | None = None) -> list[Measurement]:
-    """Returns how the analyst did on each domain of the data; says so where there is none."""
+    """Returns the analyst's numbers on each domain of the data, or a row that says that it was skipped."""
     folder = data or BESIDE_THE_REPOSITORY
-    found = sorted((folder / "tau").glob("*/failure_events.jsonl"))
-    if not found:
+    files = sorted((folder / "tau").glob("*/failure_events.jsonl"))
+    if not files:
         return [
             Measurement(
                 "lessons: SKIPPED",
@@ -60,7 +60,7 @@ def analyst(data: Path | None = None) -> list[Measurement]:
                 "its data is not on this machine; --data or CASEBANK_DATA names it",
             )
         ]
-    return [row for path in found for row in measure(read(path.parent))]
+    return [row for path in files for row in measure(read(path.parent))]
 
 
 def read(folder: Path) -> Domain:
@@ -98,10 +98,10 @@ def measure(domain: Domain) -> list[Measurement]:
 
 def _quality(name: str, domain: Domain, runs: Mapping[str, StoredRun]) -> list[Measurement]:
     analyses = {key: explain(run) for key, run in runs.items()}
-    found = frozenset(event for key, analysis in analyses.items() for event in events(key, analysis))
-    right = found & domain.labels
+    fixes = frozenset(event for key, analysis in analyses.items() for event in events(key, analysis))
+    right = fixes & domain.labels
     return [
-        Measurement(f"{name}: precision", _share(right, found), "", _kinds(right, found), PRECISION, at_least=True),
+        Measurement(f"{name}: precision", _share(right, fixes), "", _kinds(right, fixes), PRECISION, at_least=True),
         Measurement(
             f"{name}: recall", _share(right, domain.labels), "", _kinds(right, domain.labels), RECALL, at_least=True
         ),
@@ -110,7 +110,7 @@ def _quality(name: str, domain: Domain, runs: Mapping[str, StoredRun]) -> list[M
 
 
 def events(run_id: str, analysis: Analysis) -> list[Event]:
-    """Returns the failures that the analysis found put right, as the labels have them: by the tool that failed."""
+    """Returns the fixed failures of the analysis in the form of the labels, by the tool that failed."""
     return [
         (run_id, each.tool, each.failed, each.succeeded, each.kind)
         for each in analysis.recovered
@@ -128,7 +128,7 @@ def _kinds(right: Iterable[Event], of: Iterable[Event]) -> str:
 
 
 def _false_fixes(name: str, domain: Domain, analyses: Mapping[str, Analysis]) -> Measurement:
-    """Counts the fixes told of calls that failed and that no label says were recovered from.
+    """Counts the fixes of failed calls for which no label names a recovery.
 
     The labels know of recoveries by the tool that failed alone, so those by another one are counted apart.
     """
@@ -155,7 +155,7 @@ def _speed(domain: Domain) -> Measurement:
     runs: Sequence[StoredRun] = list(domain.runs.values())
     done, started = 0, time.process_time()
     while (spent := time.process_time() - started) < SECONDS:
-        run = replace(runs[done % len(runs)])  # as if never seen: a run keeps what was found of its calls
+        run = replace(runs[done % len(runs)])  # a copy, because a run keeps the analysis of its calls
         explain(run)
         script(run, "hybrid")
         done += 1

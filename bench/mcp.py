@@ -1,4 +1,4 @@
-"""What the Model Context Protocol costs: a retrieve by it beside one over HTTP, in turn, by one client."""
+"""Cost of the Model Context Protocol: a retrieve by it beside one over HTTP, in turn, by one client."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -16,9 +16,9 @@ from bench.read import SMALL
 
 ROUNDS = 400
 K, BUDGET = 4, 1_500
-"""As the tool `recall` has them."""
+"""Slate and token budget of the tool `recall`."""
 NEWER, OLDER = "2026-07-28", "2025-11-25"
-"""Versions of the protocol without and with a handshake; what comes after that is measured."""
+"""Versions of the protocol without and with a handshake; the handshake is not measured."""
 _OF_CLIENT = {"protocolVersion": NEWER, "clientCapabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 
 
@@ -37,18 +37,18 @@ async def mcp(home: Path) -> list[Measurement]:
         await interleaved(WARM_UP, *acts)
         http, tool, newer, older = map(p50, await interleaved(ROUNDS, *acts))
     return [
-        Measurement("retrieve by MCP / by HTTP", newer / http, "x", _told(newer, http, NEWER), aim=1.5),
-        Measurement("the same, client of before 2026", older / http, "x", _told(older, http, OLDER), aim=1.5),
-        Measurement("recall by MCP / as a tool over HTTP", newer / tool, "x", _told(newer, tool, NEWER)),
+        Measurement("retrieve by MCP / by HTTP", newer / http, "x", _detail(newer, http, NEWER), aim=1.5),
+        Measurement("the same, client of before 2026", older / http, "x", _detail(older, http, OLDER), aim=1.5),
+        Measurement("recall by MCP / as a tool over HTTP", newer / tool, "x", _detail(newer, tool, NEWER)),
     ]
 
 
-def _told(one: float, other: float, version: str) -> str:
+def _detail(one: float, other: float, version: str) -> str:
     return f"p50 {one:.2f} ms against {other:.2f} ms, {SMALL * 200:,} cases of {SMALL} profiles, {version}"
 
 
 class _Calls:
-    """One retrieve each, by the ways compared; each of another user, so that no cache is warm for one alone."""
+    """One retrieve by each of the compared ways, each for another user, so that caches favour none of them."""
 
     def __init__(self, client: httpx.AsyncClient, running: OwnService, queries: list[str]) -> None:
         self._client, self._queries = client, queries
@@ -65,7 +65,7 @@ class _Calls:
         await self._post(f"/v1/memory-tools/recall?agent={AGENT}", body, number + SMALL // 4)
 
     def by_mcp(self, version: str) -> Callable[[int], Awaitable[None]]:
-        """Returns what retrieves by that version of the protocol."""
+        """Returns a function that retrieves by that version of the protocol."""
         headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": version}
         more: dict[str, Any] = {}
         if version == NEWER:

@@ -1,4 +1,4 @@
-"""What a benchmark answers: a number, its aim, and what it was made of."""
+"""The measurements of a benchmark: a number, its aim, and its details."""
 
 import statistics
 import time
@@ -9,10 +9,10 @@ from functools import partial
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One number; ``aim`` is the largest (or, with ``at_least``, the smallest) that is good.
+    """One number; ``aim`` is the largest good value, or with ``at_least`` the smallest.
 
     Attributes:
-        interval: 95 %, low and high; None where none was computed.
+        interval: 95 % interval, low and high, or None.
         proven: the interval's end on the worse side must reach the aim, not only the number itself.
     """
 
@@ -27,7 +27,7 @@ class Measurement:
 
     @property
     def reached(self) -> bool | None:
-        """Returns whether the aim is reached; None where there is none."""
+        """Returns whether the aim is reached; None without an aim."""
         if self.aim is None:
             return None
         low, high = self.interval if self.proven and self.interval else (self.value, self.value)
@@ -42,14 +42,14 @@ class Measurement:
 
 
 async def timed_ms(act: Callable[[], Awaitable[object]]) -> float:
-    """Returns how long the act took, in milliseconds."""
+    """Runs the act and returns its milliseconds."""
     started = time.perf_counter()
     await act()
     return (time.perf_counter() - started) * 1000
 
 
 async def interleaved(rounds: int, *acts: Callable[[int], Awaitable[object]]) -> list[list[float]]:
-    """Returns each act's times in milliseconds over the rounds, taken in turn so that all meet the same noise."""
+    """Returns each act's times in milliseconds over the rounds, taken in turn so that noise affects all alike."""
     times: list[list[float]] = [[] for _ in acts]
     for number in range(rounds):
         for place, act in enumerate(acts):
@@ -63,5 +63,5 @@ def p50(times: Sequence[float]) -> float:
 
 
 def p95(times: Sequence[float]) -> float:
-    """Returns the time that 95 of 100 stay under."""
+    """Returns the 95th percentile."""
     return statistics.quantiles(times, n=20)[-1]

@@ -1,4 +1,4 @@
-"""Planted cases: which share of the places they take in a real bank, and what the honest young ones get beside them.
+"""Planted cases: the share of places that they take in a real bank, and that young honest cases get beside them.
 
 Each attack has a profile of its own: 200 honest cases that are proven, the planted ones, which are not, and queries of
 the same kind as the honest tasks. Everything is read by the service's own retrieve, on the real database.
@@ -35,53 +35,54 @@ AIM_FEW, AIM_MANY = 5.0, 10.0
 YOUNG = 10
 """Honest cases that are not proven yet, among the proven ones."""
 STUFFING = 400
-"""Words of a stuffed case, each of which somebody may ask for."""
+"""Words of a stuffed case, drawn from the queries."""
 DETAIL = f"{QUERIES} queries, {HONEST} proven cases"
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What is planted.
+    """An attack: the planted cases.
 
     Attributes:
-        kind: ``alike``: as the honest ones are; ``aimed``: each the very words of one query; ``stuffed``: all words
-            that anybody asks for, in task, plan and tags; ``failures``: alike, as failures that the run admits.
-        count: how many; sources: under how many names.
-        given: whether the forger has given them trusted rewards as well, so that they are proven.
+        kind: ``alike``: like the honest ones; ``aimed``: each with the words of one query; ``stuffed``: with all words
+            of the queries in task, plan and tags; ``failures``: alike, but the run admits that it failed.
+        count: number of planted cases.
+        sources: number of names that they come from.
+        rewarded: the forger gives trusted rewards as well, so that the cases are proven.
     """
 
     kind: str
     count: int
     sources: int = 1
-    given: bool = False
+    rewarded: bool = False
 
     def __str__(self) -> str:
         """Returns it for the table."""
-        proof = ", rewards forged as well" if self.given else ""
+        proof = ", rewards forged as well" if self.rewarded else ""
         return f"{self.count} plants, {self.kind}, {self.sources} source(s){proof}"
 
 
 ATTACKS = (
     *(Attack("alike", count, sources) for count in (FEW, MANY) for sources in (1, 10)),
     *(Attack(kind, count) for kind in ("aimed", "stuffed", "failures") for count in (FEW, MANY)),
-    *(Attack("alike", count, sources, given=True) for count in (FEW, MANY) for sources in (1, 10)),
+    *(Attack("alike", count, sources, rewarded=True) for count in (FEW, MANY) for sources in (1, 10)),
 )
 
 
 async def poison(home: Path) -> list[Measurement]:
-    """Returns each attack's share of the places, and how honest young cases fare."""
+    """Returns each attack's share of the places, and the places of young honest cases."""
     url = await empty(home, "bench_poison")
     async with service_database(url) as database:
-        found = [await _measured(database, url, attack) for attack in ATTACKS]
-        found += await _ordinary(database, url)
-        return [*found, *await _young(database, url)]
+        rows = [await _measured(database, url, attack) for attack in ATTACKS]
+        rows += await _ordinary(database, url)
+        return [*rows, *await _young(database, url)]
 
 
 async def _measured(database: Database, url: str, attack: Attack) -> Measurement:
     planted = plants(attack)
     ids = await put(url, f"user {attack}", [*honest(), *planted], WordLlamaEmbedder())
     taken = await share(database, f"user {attack}", set(ids[-len(planted) :]), explore=True)
-    aim = None if attack.given else AIM_FEW if attack.count == FEW else AIM_MANY
+    aim = None if attack.rewarded else AIM_FEW if attack.count == FEW else AIM_MANY
     return Measurement(f"poison {attack}: share of places", 100 * taken, "%", DETAIL, aim)
 
 
@@ -91,12 +92,12 @@ def honest() -> list[Case]:
 
 
 def queries(count: int = QUERIES) -> list[str]:
-    """Returns what is asked; none of it is an honest case's task."""
+    """Returns the queries; none is an honest case's task."""
     return list(tasks(SEED + 1, count))
 
 
 def plants(attack: Attack) -> list[Case]:
-    """Returns the planted cases, each of which says that it went well, with a reward that came with it."""
+    """Returns the planted cases; each claims its outcome with a reward in the run."""
     rng, count = random.Random(SEED), attack.count
     texts = {"aimed": queries(count)}.get(attack.kind) or list(tasks(SEED + 2, count))
     tags: tuple[str, ...] = ()
@@ -112,14 +113,14 @@ def plants(attack: Attack) -> list[Case]:
             outcome=fate,
             source=f"forger {n % attack.sources}",
             tags=tags,
-            proven=attack.given,
+            proven=attack.rewarded,
         )
         for n, text in enumerate(texts)
     ]
 
 
 async def share(database: Database, user: str, mine: set[UUID], *, explore: bool) -> float:
-    """Returns the share of all places that these cases had, over the queries; an empty slate has none."""
+    """Returns the share of all places that these cases take over the queries; an empty slate has no places."""
     reader = Reader(database, WordLlamaEmbedder(), explore=explore)
     slates = [await ask(reader, user, query) for query in queries()]
     return sum(choice.row.id in mine for slate in slates for choice in slate.choices) / (PLACES * len(slates))
@@ -131,7 +132,7 @@ async def ask(reader: Reader, user: str, query: str) -> Retrieved:
 
 
 def worth(task: str, query: str) -> float:
-    """Returns how much a case of the task helps with the query, 0 to 1: the share of what is to be done that it did."""
+    """Returns the worth of the task's case to the query, 0 to 1: the share of the query's words of action it has."""
     same = sum(word in query.split() for word in task.split()[:5] if word not in {"the", "of"})
     return same / 3
 
@@ -140,13 +141,13 @@ def ndcg(slate: Sequence[str], query: str, everything: Sequence[str]) -> float:
     """Returns nDCG of the slate's tasks against the best that the bank allows."""
     discount = 1 / np.log2(np.arange(2, PLACES + 2))
     best = sorted((worth(task, query) for task in everything), reverse=True)[:PLACES]
-    got = [worth(task, query) for task in slate]
-    return float(got @ discount[: len(got)] / (best @ discount))
+    worths = [worth(task, query) for task in slate]
+    return float(worths @ discount[: len(worths)] / (best @ discount))
 
 
 async def _ordinary(database: Database, url: str) -> list[Measurement]:
-    """Returns what an ordinary bank's slates are worth, by how many of its cases are proven."""
-    found = []
+    """Returns the worth of an ordinary bank's slates, by the number of its proven cases."""
+    rows = []
     for proven in (0, HONEST // 10, HONEST // 2, HONEST):
         bank = [replace(case, proven=n < proven) for n, case in enumerate(_shuffled())]
         await put(url, f"ordinary {proven}", bank, WordLlamaEmbedder())
@@ -155,8 +156,8 @@ async def _ordinary(database: Database, url: str) -> list[Measurement]:
         slates = {query: await ask(reader, f"ordinary {proven}", query) for query in queries()}
         scores = [ndcg([each.row.task for each in slate.choices], query, texts) for query, slate in slates.items()]
         name = f"poison none: nDCG@{PLACES} with {proven} of {HONEST} proven"
-        found.append(Measurement(name, float(np.mean(scores)), "", f"{QUERIES} queries"))
-    return found
+        rows.append(Measurement(name, float(np.mean(scores)), "", f"{QUERIES} queries"))
+    return rows
 
 
 def _shuffled() -> list[Case]:
@@ -164,7 +165,7 @@ def _shuffled() -> list[Case]:
 
 
 async def _young(database: Database, url: str) -> list[Measurement]:
-    """Returns how honest young cases fare among proven ones, where the best case of each slate is used and praised."""
+    """Returns the places of young honest cases among proven ones, where each slate's best case is used and rewarded."""
     user, reader = "young", Reader(database, WordLlamaEmbedder(), explore=True)
     bank = [replace(case, proven=n >= YOUNG) for n, case in enumerate(_shuffled())]
     young = set((await put(url, user, bank, WordLlamaEmbedder()))[:YOUNG])
@@ -188,9 +189,9 @@ async def _young(database: Database, url: str) -> list[Measurement]:
 
 
 async def _praise(database: Database, user: str, decision_id: UUID, used: UUID) -> None:
-    """Says that the case was used and that it went well, as a retain and a thumb do."""
+    """Marks the case as used and rewards the decision, as a retain and a user's feedback do."""
     slot = decision_slots.c
-    told = update(decision_slots).where(slot.user_sub == user, slot.decision_id == decision_id)
+    statement = update(decision_slots).where(slot.user_sub == user, slot.decision_id == decision_id)
     async with database.as_user(user, datetime.now(UTC)) as connection:
-        await connection.execute(told.values(used=slot.case_id == used))
+        await connection.execute(statement.values(used=slot.case_id == used))
         await give_feedback(connection, user, "judge", Feedback(1.0, "judge", decision_id=decision_id))

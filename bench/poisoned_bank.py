@@ -1,4 +1,4 @@
-"""Cases for a bank that somebody poisons, put in as the worker would leave them."""
+"""Cases for a poisoned bank, stored as the worker would leave them."""
 
 import hashlib
 import random
@@ -35,8 +35,8 @@ async def put(url: str, user: str, bank: Sequence[Case], embedder: Embedder) -> 
         await connection.execute(_PROFILE, user, AGENT, embedder.model)
         rows = [_row(user, ids[0], case_id, case) for case_id, case in zip(ids, bank, strict=True)]
         await connection.executemany(_CASE, rows)
-        found = [(user, AGENT, embedder.model, *pair) for pair in zip(ids, vectors, strict=True)]
-        await connection.executemany(_VECTOR, found)
+        embeddings = [(user, AGENT, embedder.model, *pair) for pair in zip(ids, vectors, strict=True)]
+        await connection.executemany(_VECTOR, embeddings)
     finally:
         await connection.close()
     return ids
@@ -45,8 +45,8 @@ async def put(url: str, user: str, bank: Sequence[Case], embedder: Embedder) -> 
 def _row(user: str, key_id: UUID, case_id: UUID, case: Case) -> tuple[object, ...]:
     words = "\n".join([case.task, *case.plan, *case.tags])
     reward = float(case.outcome == "success")
-    said = hashlib.sha256(case_id.bytes).digest()
-    columns = (user, case_id, AGENT, case.task, list(case.plan), list(case.tags), case.outcome, reward, words, said)
+    digest = hashlib.sha256(case_id.bytes).digest()
+    columns = (user, case_id, AGENT, case.task, list(case.plan), list(case.tags), case.outcome, reward, words, digest)
     return (*columns, key_id, case.source, case.proven)
 
 

@@ -1,4 +1,4 @@
-"""How much memory a serving process holds."""
+"""Memory of a serving process."""
 
 from pathlib import Path
 

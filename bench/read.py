@@ -1,4 +1,4 @@
-"""How fast a retrieve is: against the bare statement, over HTTP under load, and in a growing bank."""
+"""Speed of a retrieve: against the bare statement, over HTTP under load, and in a growing bank."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,11 +27,11 @@ STAGES = {
     "reuse": "scores, slate and context",
     "retrieve.log": "the statement of the log",
 }
-"""What a retrieve is made of, one after the other, as the service's own metric times it."""
+"""Stages of a retrieve in their order, by their names in the service's own metric."""
 
 
 async def retrieve(home: Path) -> list[Measurement]:
-    """Measures retrieve in the process against the same statement through bare asyncpg, and where its time goes."""
+    """Measures retrieve in the process against the same statement through bare asyncpg, and its time by stage."""
     async with filled(home, MIDDLE, sealed=True) as bank:
         before = StageTimes.so_far()
         whole = await latency(bank)

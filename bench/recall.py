@@ -1,4 +1,4 @@
-"""How well a recall finds what was said, in long conversations whose questions name their evidence, and how fast."""
+"""Quality and speed of recall, in long conversations whose questions name their evidence."""
 
 import json
 import os
@@ -42,21 +42,21 @@ TOP_K = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question about a conversation, and where its answer was said: sessions, and places in them."""
+class Query:
+    """A question about a conversation, with its evidence: sessions, and places in them."""
 
     text: str
     evidence: frozenset[tuple[str, int]]
 
     @property
     def sessions(self) -> set[str]:
-        """The sessions of the evidence."""
+        """Returns the sessions of the evidence."""
         return {session for session, _ in self.evidence}
 
-    def measured(self, found: Recalled) -> tuple[float, ...]:
-        """Returns what AIMS names, of this question."""
-        named = [each.session_id for each in found.sessions]
-        turns = {(m.source.session_id, m.source.number) for m in found.memories if isinstance(m.source, TurnSource)}
+    def measured(self, recalled: Recalled) -> tuple[float, ...]:
+        """Returns the measures of AIMS for this question."""
+        named = [each.session_id for each in recalled.sessions]
+        turns = {(m.source.session_id, m.source.number) for m in recalled.memories if isinstance(m.source, TurnSource)}
         return (
             float(named[:1] != [] and named[0] in self.sessions),
             float(not self.sessions.isdisjoint(named[:5])),
@@ -67,7 +67,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """The parts of a service that recall and what fills it need."""
+    """The parts of a service for recall and for filling the bank."""
 
     reader: Reader
     worker: Worker
@@ -75,22 +75,22 @@ class Bank:
     bare: asyncpg.Connection
     now: datetime
 
-    async def tell(self, user: str, session: str, turns: Sequence[dict[str, Any]]) -> None:
+    async def append(self, user: str, session: str, turns: Sequence[dict[str, Any]]) -> None:
         """Appends turns to a session of the user."""
         for start in range(0, len(turns), MOST_AT_ONCE):
-            told = TurnsTold.model_validate({"agent": AGENT, "turns": turns[start : start + MOST_AT_ONCE]})
+            draft = TurnsTold.model_validate({"agent": AGENT, "turns": turns[start : start + MOST_AT_ONCE]})
             author = Author(user, "bench", self.now)
-            await append_turns(self.reader.database, self.keyring, session, prepare_turns(told), author)
+            await append_turns(self.reader.database, self.keyring, session, prepare_turns(draft), author)
 
     async def settled(self) -> None:
-        """Works until nothing waits."""
+        """Works until the queue is empty."""
         while await self.worker.run_once():
             pass
         await self.bare.execute("VACUUM ANALYZE")
 
 
 async def recall(home: Path, data: Path | None) -> list[Measurement]:
-    """Measures over real conversations what share of the evidence is found, and the speed in 10,000 turns.
+    """Measures over real conversations the share of evidence found, and the speed in 10,000 turns.
 
     Raises:
         FileNotFoundError: ``data`` has no conversations.jsonl.
@@ -116,14 +116,14 @@ async def recall(home: Path, data: Path | None) -> list[Measurement]:
 async def _quality(bank: Bank, conversations: Sequence[dict[str, Any]]) -> list[Measurement]:
     for conversation in conversations:
         for session in conversation["sessions"]:
-            await bank.tell(conversation["conversation"], f"session {session['session']}", turns_of(session))
+            await bank.append(conversation["conversation"], f"session {session['session']}", turns_of(session))
     await bank.settled()
     by_conversation: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for conversation in conversations:
         user = conversation["conversation"]
-        for asked in questions_of(conversation):
-            question = RecallQuestion(AGENT, asked.text, TOP_K, kinds=("turn",), token_budget=100_000)
-            by_conversation[user].append(asked.measured(await bank.reader.recall(user, bank.now, question)))
+        for query in questions_of(conversation):
+            question = RecallQuestion(AGENT, query.text, TOP_K, kinds=("turn",), token_budget=100_000)
+            by_conversation[user].append(query.measured(await bank.reader.recall(user, bank.now, question)))
     measured = [each for some in by_conversation.values() for each in some]
     return [
         Measurement(
@@ -141,13 +141,13 @@ async def _quality(bank: Bank, conversations: Sequence[dict[str, Any]]) -> list[
 
 async def _speed(bank: Bank, conversations: Sequence[dict[str, Any]]) -> Measurement:
     sessions = [session for conversation in conversations for session in conversation["sessions"]]
-    told = 0
-    while told < LARGE:
-        turns = turns_of(sessions[told % len(sessions)])[: LARGE - told]
-        await bank.tell("large", f"session at {told}", turns)
-        told += len(turns)
+    count = 0
+    while count < LARGE:
+        turns = turns_of(sessions[count % len(sessions)])[: LARGE - count]
+        await bank.append("large", f"session at {count}", turns)
+        count += len(turns)
     await bank.settled()
-    texts = [asked.text for conversation in conversations for asked in questions_of(conversation)]
+    texts = [query.text for conversation in conversations for query in questions_of(conversation)]
     queries = [texts[number * 7 % len(texts)] for number in range(ROUNDS)]
     vectors = await bank.reader.embedder.embed(queries)
 
@@ -180,12 +180,12 @@ async def _large(bank: Bank, conversations: Sequence[dict[str, Any]]) -> list[Me
     """Measures the first conversation within ever more turns, made of the others'."""
     first, *rest = conversations
     others = [turn["content"] for each in rest for session in each["sessions"] for turn in turns_of(session)]
-    asked = [(each.text, each.evidence) for each in questions_of(first)]
-    return await large(LargeBank(bank.bare, bank.reader.embedder, first["conversation"], AGENT), others, asked)
+    queries = [(each.text, each.evidence) for each in questions_of(first)]
+    return await large(LargeBank(bank.bare, bank.reader.embedder, first["conversation"], AGENT), others, queries)
 
 
 def turns_of(session: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns a session's turns as a backend would tell them, with what a picture in them shows."""
+    """Returns a session's turns as a backend would send them, with captions of pictures."""
     began = datetime.strptime(session["date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
     return [
         {
@@ -198,16 +198,16 @@ def turns_of(session: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def questions_of(conversation: dict[str, Any]) -> list[Asked]:
-    """Returns the questions whose evidence is there."""
+def questions_of(conversation: dict[str, Any]) -> list[Query]:
+    """Returns the questions whose evidence is in the conversation."""
     places = {
         turn["turn_id"]: (f"session {session['session']}", number)
         for session in conversation["sessions"]
         for number, turn in enumerate(session["turns"], start=1)
     }
-    asked = []
+    queries = []
     for each in conversation["questions"]:
         evidence = frozenset(places[turn_id] for turn_id in each["evidence"] if turn_id in places)
         if evidence:
-            asked.append(Asked(each["question"], evidence))
-    return asked
+            queries.append(Query(each["question"], evidence))
+    return queries

@@ -1,4 +1,4 @@
-"""How fast a recall over very many turns is, and how near what a large bank answers is to the exact answer."""
+"""Speed of recall over very many turns, and nearness of a large bank's answer to the exact answer."""
 
 import random
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from retrieval.recall.statement import BY_VECTORS, SAMPLED_BY_VECTORS, MemoryRow
 SIZES = (10_000, 50_000, 100_000)
 ROUNDS, WARM_UP = 15, 2
 QUESTIONS = 60
-"""Of those whose answers are in the bank, at its largest."""
+"""Questions whose answers are in the bank, at its largest."""
 TURNS = 25
-"""Of each session that is put in beside them."""
+"""Turns of each session that is added beside them."""
 TOP_K = 10
 SPEED_MS = 300.0
 OVERLAP = 0.9
@@ -32,7 +32,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class LargeBank:
-    """One user's bank, which grows; what is put in is to be found, and never to be opened."""
+    """One user's bank, which grows; its added rows can be found, but not opened."""
 
     bare: asyncpg.Connection
     embedder: Embedder
@@ -40,7 +40,7 @@ class LargeBank:
     agent: str
 
     async def grow(self, size: int, others: Sequence[str], rng: random.Random) -> None:
-        """Puts turns in until there are so many; each is half of one text and half of another."""
+        """Adds turns up to that size; each is half of one text and half of another."""
         have = await self.bare.fetchval("SELECT count(*) FROM memories WHERE user_sub = $1", self.user)
         while have < size:
             count = min(5_000, size - have)
@@ -81,7 +81,7 @@ class LargeBank:
     async def rows(
         self, statement: FastStatement[MemoryRow], query: str, vector: list[float], size: int
     ) -> Sequence[Any]:
-        """Returns what a statement answers; the sampled one knows the bank's size, as the service does."""
+        """Returns the rows of a statement; the sampled one takes the bank's size, as in the service."""
         parameters: dict[str, object] = {
             "user_sub": self.user,
             "authorised_at": datetime.now(UTC),
@@ -102,24 +102,24 @@ class LargeBank:
 
 
 async def large(
-    bank: LargeBank, others: Sequence[str], asked: Sequence[tuple[str, frozenset[Place]]]
+    bank: LargeBank, others: Sequence[str], queries: Sequence[tuple[str, frozenset[Place]]]
 ) -> list[Measurement]:
-    """Measures both statements in a growing bank, and at its largest what share of their answers is the same.
+    """Measures both statements in a growing bank, and at its largest the share of answers that they have in common.
 
-    It is filled up with what ``others`` are made of; ``asked`` are questions, and where in it their answers were said.
+    The bank grows by turns made of ``others``; ``queries`` are questions with the places of their answers.
     """
     rng = random.Random(7)
-    asked = asked[:: max(1, len(asked) // QUESTIONS)][:QUESTIONS]
-    vectors = [each.tolist() for each in await bank.embedder.embed([text for text, _ in asked])]
+    queries = queries[:: max(1, len(queries) // QUESTIONS)][:QUESTIONS]
+    vectors = [each.tolist() for each in await bank.embedder.embed([text for text, _ in queries])]
     measured = []
     for size in SIZES:
         await bank.grow(size, others, rng)
 
         async def exact(number: int, size: int = size) -> None:
-            await bank.rows(BY_VECTORS, asked[number][0], vectors[number], size)
+            await bank.rows(BY_VECTORS, queries[number][0], vectors[number], size)
 
         async def sampled(number: int, size: int = size) -> None:
-            await bank.rows(SAMPLED_BY_VECTORS, asked[number][0], vectors[number], size)
+            await bank.rows(SAMPLED_BY_VECTORS, queries[number][0], vectors[number], size)
 
         await interleaved(WARM_UP, exact, sampled)
         whole, some = await interleaved(ROUNDS, exact, sampled)
@@ -128,23 +128,23 @@ async def large(
             measured.append(Measurement(name, p50(some), "ms", detail, aim=SPEED_MS))
         else:
             measured.append(Measurement(name, p50(whole), "ms", f"{detail}, which is not used below {Large().texts:,}"))
-    return [*measured, *await _likeness(bank, asked, vectors)]
+    return [*measured, *await _likeness(bank, queries, vectors)]
 
 
 async def _likeness(
-    bank: LargeBank, asked: Sequence[tuple[str, frozenset[Place]]], vectors: Sequence[list[float]]
+    bank: LargeBank, queries: Sequence[tuple[str, frozenset[Place]]], vectors: Sequence[list[float]]
 ) -> list[Measurement]:
     shared, evidence, sessions = [], [], []
-    for (query, said), vector in zip(asked, vectors, strict=True):
+    for (query, answers), vector in zip(queries, vectors, strict=True):
         exact = await bank.rows(BY_VECTORS, query, vector, SIZES[-1])
         sampled = await bank.rows(SAMPLED_BY_VECTORS, query, vector, SIZES[-1])
         one, other = _turns(exact), _turns(sampled)
         shared.append(len(one & other) / max(len(one), 1))
-        evidence.append([len(said & found) / len(said) for found in (one, other)])
-        right = {session for session, _ in said}
-        sessions.append([bool(right & _sessions(found)) for found in (exact, sampled)])
+        evidence.append([len(answers & places) / len(answers) for places in (one, other)])
+        right = {session for session, _ in answers}
+        sessions.append([bool(right & _sessions(rows)) for rows in (exact, sampled)])
     recall, hit = np.mean(evidence, axis=0), np.mean(sessions, axis=0)
-    detail = f"{len(asked)} questions, {SIZES[-1]:,} turns"
+    detail = f"{len(queries)} questions, {SIZES[-1]:,} turns"
     return [
         Measurement(
             "recall sampled, of the exact 10 turns", float(np.mean(shared)), "", detail, OVERLAP, at_least=True

@@ -1,4 +1,4 @@
-"""Where the time of a measured act goes, by the stages that the service's own metric times."""
+"""Time of a measured act by stage, from the service's own metric."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from retrieval.telemetry import STAGE_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """How often each stage was gone through in this process, and the seconds that it took in all."""
+    """Number and total seconds of each stage in this process."""
 
     counts: Mapping[str, float]
     seconds: Mapping[str, float]
@@ -27,17 +27,17 @@ class StageTimes:
         return cls(counts, seconds)
 
     def since(self, before: Self) -> Self:
-        """Returns what was added to those from before."""
+        """Returns the times added since ``before``."""
         counts = {stage: count - before.counts.get(stage, 0) for stage, count in self.counts.items()}
         seconds = {stage: total - before.seconds.get(stage, 0) for stage, total in self.seconds.items()}
         return type(self)(counts, seconds)
 
     def of(self, whole: str, parts: Mapping[str, str]) -> Iterator[Measurement]:
-        """Yields the mean time of each part of a whole stage, and of what is left of it.
+        """Yields the mean time of each part of a whole stage, and of the rest.
 
         Args:
             whole: the stage.
-            parts: what to call each of the stages that follow one another within it.
+            parts: labels of the stages within it, in their order.
         """
         left = self.seconds[whole]
         for stage, name in parts.items():

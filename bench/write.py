@@ -1,4 +1,4 @@
-"""How fast a retain is acknowledged: against a bare INSERT and COMMIT of the same row."""
+"""Speed of a retain: against a bare INSERT and COMMIT of the same row."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ _BARE = f"INSERT INTO cases ({_COLUMNS}) VALUES ({', '.join(f'${n + 1}' for n in
 
 
 async def retain(home: Path) -> list[Measurement]:
-    """Measures how long a retain takes, and how many a second are acknowledged, against bare inserts."""
+    """Measures the time of a retain, and retains a second, against bare inserts."""
     async with filled(home, users=50) as bank, _writing(bank) as writing:
         return [await _latency(writing), await _throughput(writing)]
 

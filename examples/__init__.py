@@ -1,1 +1,1 @@
-"""Worlds with scripted agents, and the experiment that compares agents with and without memory in them."""
+"""Worlds with scripted agents, and the experiment that compares agents with and without memory."""

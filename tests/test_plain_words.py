@@ -7,7 +7,7 @@ import pytest
 from tests.paths import ROOT
 from tests.plain_words import openings
 
-PLAIN = ("policy", "retrieval", "scripts")
+PLAIN = ("bench", "examples", "policy", "retrieval", "scripts")
 """The folders in which no such opening is left."""
 
 

@@ -1,1 +1,1 @@
-"""The benchmark of faults: kill -9 of one process after another under load, and what was lost, doubled or stuck."""
+"""The benchmark of faults: kill -9 of one process after another under load, and losses, duplicates and stuck cases."""

@@ -1,4 +1,4 @@
-"""What the service acknowledged, as its clients wrote it down."""
+"""The acknowledgements of the service, as its clients wrote them down."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A retain that was answered with 202: its case, and the retrieval that it says it was joined to."""
+    """A retain that was answered with 202: its case, and the retrieval that the answer joins it to."""
 
     case_id: str
     retrieval_id: str | None
@@ -22,13 +22,13 @@ class Reward:
 
 @dataclass
 class Ledger:
-    """Everything that clients were told.
+    """All answers to clients that the bank must bear out.
 
     Attributes:
-        retains: by idempotency key.
-        rewards: by the retrieval that they are for.
-        missing: retrievals of which a later answer said that there is no such.
-        requests: how many were sent, by how they went: ok, told to come back, no answer.
+        retains: acknowledged retains by idempotency key.
+        rewards: acknowledged rewards by retrieval.
+        missing: retrievals that a later answer called unknown.
+        requests: number of requests by result: ok, told to come back, no answer.
         unexpected: answers that no outage explains, by path, status and type of problem.
     """
 
@@ -39,6 +39,6 @@ class Ledger:
     unexpected: Counter[str] = field(default_factory=Counter)
 
     def forget_requests(self) -> None:
-        """Begins to count anew what was sent and how it was answered; what was acknowledged stays."""
+        """Resets the counts of requests and answers; acknowledgements stay."""
         self.requests.clear()
         self.unexpected.clear()

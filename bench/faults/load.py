@@ -17,7 +17,7 @@ RETRY_S = 0.25
 ANSWER_TIMEOUT_S = 20.0
 OUTCOMES = ("success", "success", "partial", "failure")
 REPEATED, SAYS_WHAT_IT_USED, REWARDED, GETS_FEEDBACK = 0.1, 0.5, 0.5, 0.5
-"""Shares of the runs: that say what an earlier one said, name what they used, bring a reward, get one later."""
+"""Shares of the runs that repeat an earlier run, name used cases, carry a reward, and get a reward later."""
 
 _LATER = {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS}
 
@@ -26,13 +26,13 @@ Answer = dict[str, Any]
 
 @dataclass
 class Backend:
-    """One backend of one user, with everything that it was told noted in the ledger.
+    """One backend of one user; the ledger notes every acknowledgement.
 
     Attributes:
-        name: unlike every other's.
-        texts: what its runs are about, in turn.
-        stopped: when set, the run under way is the last.
-        number: of the run that is next; the key of its retain is made of it.
+        name: unique name.
+        texts: tasks of its runs, in turn.
+        stopped: ends the loop after the current run when set.
+        number: number of the next run, a part of its idempotency key.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Backend:
     number: int = 0
 
     async def run(self) -> None:
-        """Does run after run until it is told to stop; the last one is acknowledged, too."""
+        """Does run after run until ``stopped`` is set; the last run is acknowledged, too."""
         while not self.stopped.is_set():
             await self.one_run()
             await asyncio.sleep(PAUSE_S)
 
     async def one_run(self) -> None:
-        """Retrieves, retains, and gives feedback where there is to be some."""
+        """Retrieves, retains, and for a share of the runs gives feedback."""
         task = self._task()
         shown = await self.ask("/v1/retrieve", {"agent": AGENT, "query": task})
         kept = await self.retain(self._finished(task, shown))
@@ -65,7 +65,7 @@ class Backend:
             await asyncio.sleep(RETRY_S)
 
     async def retain_once(self, run: Answer) -> Acknowledged | None:
-        """Sends the run under the key that is next; None: it was not acknowledged, and is to be sent again as it is."""
+        """Sends the run under the next key; None: it was not acknowledged and must be sent again unchanged."""
         key = f"{self.name}-{self.number}"
         answer = await self.ask("/v1/retain", run, {"Idempotency-Key": key})
         if answer is None:
@@ -78,7 +78,7 @@ class Backend:
         return acknowledged
 
     async def ask(self, path: str, body: Answer, headers: Mapping[str, str] | None = None) -> Answer | None:
-        """Posts the body, and returns the answer; None where there was none, or the request is to be repeated."""
+        """Posts the body, and returns the answer, or None if the request must be repeated."""
         try:
             answer = await self.http.post(path, json=body, headers=dict(headers or {}))
         except httpx.TransportError:
@@ -118,11 +118,11 @@ class Backend:
         return run
 
     async def _feedback(self, retrieval_id: str) -> None:
-        """Gives the retrieval a reward until it is acknowledged, or the retrieval turns out to be gone."""
+        """Rewards the retrieval until the reward is acknowledged, or the retrieval is unknown."""
         reward = round(self.rng.random(), 2)
-        given = {"retrieval_id": retrieval_id, "reward": reward, "source": "user"}
+        feedback = {"retrieval_id": retrieval_id, "reward": reward, "source": "user"}
         sent = 1
-        while await self.ask("/v1/feedback", given) is None:
+        while await self.ask("/v1/feedback", feedback) is None:
             if retrieval_id in self.ledger.missing:
                 return
             sent += 1

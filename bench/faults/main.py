@@ -1,4 +1,4 @@
-"""Kills one process after another under a steady load, and compares what is left with what was acknowledged."""
+"""Kills one process after another under a steady load, and compares the bank with the acknowledgements."""
 
 import asyncio
 import random
@@ -31,20 +31,20 @@ from bench.measure import Measurement
 USERS, BACKENDS_EACH = 2, 2
 BACK_WITHIN_S = 30.0
 LAST_RUN_S = 60.0
-"""How long the runs under way at the end may take to be acknowledged."""
+"""Seconds until the last runs must be acknowledged."""
 LEASE_S = 20.0
-"""Short, for at the end the cases that a killed worker held are waited for."""
+"""Lease of the worker; short, because the end waits for cases of a killed worker."""
 SHOWN = 3
 
 
 @dataclass
 class Battle:
-    """What was done, and what came of it.
+    """Kills and their consequences.
 
     Attributes:
-        ledger: what the clients were told.
-        back: how long each took until all worked again, by who was killed.
-        never_back: who was killed last, where the loop did not come back: then nobody else was killed.
+        ledger: acknowledgements to the clients.
+        back: times until all worked again, by victim.
+        never_back: the last victim, if the loop did not come back; the kills end there.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -53,13 +53,13 @@ class Battle:
 
 
 async def faults(home: Path, kills: int, seed: int, only: Collection[str] = VICTIMS) -> list[Measurement]:
-    """Kills so many processes, one after the other, and returns how long each kind took and every fault.
+    """Kills processes one after the other, and returns the times to recover by victim, and every fault.
 
     Args:
-        home: a new folder, for a service, a worker and a Postgres of the benchmark's own; beside it their logs.
-        kills: how many.
-        seed: of whom, and of what the clients do.
-        only: these victims alone.
+        home: new folder for the benchmark's own service, worker and Postgres; their logs go beside it.
+        kills: number of kills.
+        seed: seed of the order of victims, and of the clients.
+        only: victims to choose from.
     """
     settings = _settings(home)
     port = free_port()
@@ -72,12 +72,12 @@ async def faults(home: Path, kills: int, seed: int, only: Collection[str] = VICT
         async with _running(service), _running(worker):
             async with _load(where, battle.ledger, seed) as probe:
                 await _rounds(battle, victims, probe, deck(kills, seed, only))
-            found = await _found(settings, battle)
+            faults = await _faults(settings, battle)
     finally:
         await asyncio.to_thread(_stop_postgres, home)
     ended = [str(status) for program in (service, worker) for status in program.ended_by_itself]
-    found.append(Fault("ends of a program that nobody killed", ended))
-    return [*_times(battle.back), *(_as_measurement(fault) for fault in found), _volume(battle.ledger)]
+    faults.append(Fault("ends of a program that was not killed", ended))
+    return [*_times(battle.back), *(_as_measurement(fault) for fault in faults), _volume(battle.ledger)]
 
 
 def _settings(home: Path) -> Settings:
@@ -107,7 +107,7 @@ async def _running(program: Supervised) -> AsyncIterator[None]:
 
 
 def _stop_postgres(home: Path) -> None:
-    """Stops the server where those who used it were killed."""
+    """Stops a server whose users were killed."""
     if (home / "postgres").exists() and not postgres.is_dead(home):
         with postgres.running(home):
             pass
@@ -115,7 +115,7 @@ def _stop_postgres(home: Path) -> None:
 
 @asynccontextmanager
 async def _load(where: OwnService, ledger: Ledger, seed: int) -> AsyncIterator[Backend]:
-    """Yields a backend to probe with, while the others are at work; their last runs are acknowledged at the end."""
+    """Yields a backend for probes while the others work; at the end their last runs are acknowledged."""
     async with AsyncExitStack() as stack:
 
         async def backend(name: str, user: str, number: int) -> Backend:
@@ -151,8 +151,8 @@ async def _rounds(battle: Battle, victims: Victims, probe: Backend, order: Seque
         battle.back[victim].append(took)
 
 
-async def _found(settings: Settings, battle: Battle) -> list[Fault]:
-    """Every kind of fault, with the cases of it, looked for while service and worker run."""
+async def _faults(settings: Settings, battle: Battle) -> list[Fault]:
+    """Returns every kind of fault with its cases, checked while service and worker run."""
     never_back = Fault("kills that it never came back from", battle.never_back)
     if battle.never_back:
         return [never_back]
@@ -161,7 +161,7 @@ async def _found(settings: Settings, battle: Battle) -> list[Fault]:
         bank = await asyncpg.connect(with_server.url().replace("+asyncpg", ""))
         try:
             await drained(bank)
-            found = await reckon(bank, battle.ledger)
+            in_bank = await reckon(bank, battle.ledger)
         finally:
             await bank.close()
         complaints = [finding.name for finding in await examine(settings) if finding.ok is False]
@@ -170,14 +170,14 @@ async def _found(settings: Settings, battle: Battle) -> list[Fault]:
     unexpected = [f"{count} x {what}" for what, count in battle.ledger.unexpected.items()]
     return [
         never_back,
-        *found,
+        *in_bank,
         Fault("answers that no outage explains", unexpected),
         Fault("complaints of casebank doctor", complaints),
     ]
 
 
 def _times(took: Mapping[str, Sequence[Back]]) -> list[Measurement]:
-    """The longest time until it served again, of each victim, with the others in words."""
+    """Returns for each victim the longest time until the service answered again, with the other times in the detail."""
     rows = []
     for victim, times in sorted(took.items()):
         serving, working = [each.serving for each in times], [each.working for each in times]
@@ -197,8 +197,8 @@ def _percentile(values: Sequence[float], percent: int) -> float:
 
 
 def _as_measurement(fault: Fault) -> Measurement:
-    more = f", … {len(fault.found) - SHOWN} more" if len(fault.found) > SHOWN else ""
-    return Measurement(fault.name, len(fault.found), "", ", ".join(fault.found[:SHOWN]) + more, aim=0)
+    more = f", … {len(fault.cases) - SHOWN} more" if len(fault.cases) > SHOWN else ""
+    return Measurement(fault.name, len(fault.cases), "", ", ".join(fault.cases[:SHOWN]) + more, aim=0)
 
 
 def _volume(ledger: Ledger) -> Measurement:

@@ -1,4 +1,4 @@
-"""When it is back: it serves, goes on serving, and the worker works off the queue again."""
+"""Time to recover: until the service answers without a break and the worker empties the queue again."""
 
 import asyncio
 import time
@@ -11,18 +11,18 @@ from bench.faults.load import Backend
 from bench.fill import AGENT
 
 STEADY_S = 1.0
-"""How long no probe may fail before the first of them counts: just after a kill one may yet slip through."""
+"""Seconds without a failing probe before the first counts: just after a kill one probe may still succeed."""
 LONGEST_S = 300.0
 _PAUSE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """How many seconds it took.
+    """Seconds to recover.
 
     Attributes:
-        serving: until a retain and a retrieve were answered, and all that followed.
-        working: until that retained run was ready.
+        serving: seconds until a retain and a retrieve succeeded, and all later ones.
+        working: seconds until that retained run was ready.
     """
 
     serving: float
@@ -30,7 +30,7 @@ class Back:
 
 
 async def back(probe: Backend, since: float) -> Back | None:
-    """Returns how long it took from then, by the performance counter, until all worked again; None: it does not."""
+    """Returns the seconds from ``since``, by the performance counter, until all worked again; None: it never did."""
     try:
         async with asyncio.timeout(LONGEST_S):
             serving, first = await _serving(probe, since)
@@ -41,25 +41,25 @@ async def back(probe: Backend, since: float) -> Back | None:
 
 
 async def _serving(probe: Backend, since: float) -> tuple[float, Acknowledged]:
-    found: tuple[float, Acknowledged] | None = None
-    while found is None or time.perf_counter() - since < found[0] + STEADY_S:
+    first: tuple[float, Acknowledged] | None = None
+    while first is None or time.perf_counter() - since < first[0] + STEADY_S:
         kept = await _served(probe)
         if kept is None:
-            found = None
-        elif found is None:
-            found = time.perf_counter() - since, kept
+            first = None
+        elif first is None:
+            first = time.perf_counter() - since, kept
         await asyncio.sleep(_PAUSE_S)
-    return found
+    return first
 
 
 async def _served(probe: Backend) -> Acknowledged | None:
-    """Retains a run and retrieves by words and vectors, and returns what was retained; None where one failed."""
+    """Retains a run and retrieves by words and vectors; returns the acknowledgement, or None if either failed."""
     task = f"{probe.texts[probe.number % len(probe.texts)]}, number {probe.number}"
     kept = await probe.retain_once({"agent": AGENT, "task": task, "outcome": "success"})
     if kept is None:
         return None
-    found = await probe.ask("/v1/retrieve", {"agent": AGENT, "query": task})
-    whole = found is not None and found["mode"] in {"hybrid", "empty"} and not found["degraded"]
+    answer = await probe.ask("/v1/retrieve", {"agent": AGENT, "query": task})
+    whole = answer is not None and answer["mode"] in {"hybrid", "empty"} and not answer["degraded"]
     return kept if whole else None
 
 

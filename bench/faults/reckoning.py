@@ -1,4 +1,4 @@
-"""What became of everything that was acknowledged, read from the database itself as its owner."""
+"""The fate of everything acknowledged, read from the database as its owner."""
 
 import asyncio
 import math
@@ -13,7 +13,7 @@ from bench.faults.ledger import Ledger
 from policy.examples import LEAST_AGREED
 
 STUCK_S = 60.0
-"""How long no case may leave the queue, if it is not empty."""
+"""Seconds within which some case must leave a queue that is not empty."""
 _POLL_S = 0.2
 _NEAR = 1e-3
 
@@ -32,19 +32,19 @@ Decisions = dict[str, float | None]
 """The rewards of all retrievals, by id."""
 
 History = dict[str, list[asyncpg.Record]]
-"""Every reward that a retrieval was given, the oldest first."""
+"""Rewards by retrieval, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A kind of thing that must not happen, and every case of it."""
+    """A kind of fault, and its cases."""
 
     name: str
-    found: list[str]
+    cases: list[str]
 
 
 async def drained(bank: asyncpg.Connection) -> bool:
-    """Waits until no case is pending, as long as they get fewer, and returns whether that came."""
+    """Waits until no case is pending; returns False if their number stops falling."""
     fewest, since = math.inf, time.monotonic()
     while pending := await bank.fetchval("SELECT count(*) FROM cases WHERE status = 'pending'"):
         if pending < fewest:
@@ -56,11 +56,11 @@ async def drained(bank: asyncpg.Connection) -> bool:
 
 
 async def reckon(bank: asyncpg.Connection, ledger: Ledger) -> list[Fault]:
-    """Compares the bank with what was acknowledged, and returns every kind of fault, with none found where all is well.
+    """Compares the bank with the acknowledgements, and returns every kind of fault with its cases, if any.
 
     Args:
-        bank: a connection that sees everybody's rows.
-        ledger: what the clients were told, who all repeated each retain until it was acknowledged.
+        bank: connection that sees the rows of all users.
+        ledger: acknowledgements to the clients, which repeat each retain until it is acknowledged.
     """
     rows = await bank.fetch(_CASES)
     inserted = Counter(row[0] for row in await bank.fetch(_INSERTED))
@@ -70,7 +70,7 @@ async def reckon(bank: asyncpg.Connection, ledger: Ledger) -> list[Fault]:
         history[row["decision_id"]].append(row)
     return [
         Fault("acknowledged retains lost", list(_lost(rows, ledger))),
-        Fault("cases that nobody was told of, or two for one retain", list(_doubled(rows, inserted, ledger))),
+        Fault("cases without an acknowledgement, or two for one retain", list(_doubled(rows, inserted, ledger))),
         Fault("cases stuck or dead", [row["id"] for row in rows if row["status"] not in {"ready", "merged"}]),
         Fault("repeats counted wrongly", list(_miscounted(rows))),
         Fault("links to a retrieval lost", list(_unlinked(rows, decisions, ledger))),
@@ -83,7 +83,7 @@ async def reckon(bank: asyncpg.Connection, ledger: Ledger) -> list[Fault]:
 
 def _lost(rows: Iterable[asyncpg.Record], ledger: Ledger) -> Iterator[str]:
     kept = {row["idempotency_key"]: row["id"] for row in rows}
-    return (key for key, told in ledger.retains.items() if kept.get(key) != told.case_id)
+    return (key for key, acknowledged in ledger.retains.items() if kept.get(key) != acknowledged.case_id)
 
 
 def _doubled(rows: Iterable[asyncpg.Record], inserted: Counter[str], ledger: Ledger) -> Iterator[str]:
@@ -98,26 +98,28 @@ def _miscounted(rows: Iterable[asyncpg.Record]) -> Iterator[str]:
 
 
 def _unlinked(rows: Iterable[asyncpg.Record], decisions: Decisions, ledger: Ledger) -> Iterator[str]:
-    """A retrieval that the answer to a retain named is there, on its case; one that was said to be missing is gone."""
+    # a retrieval that the answer to a retain named is on its case; one that was called unknown is gone
     linked = {row["idempotency_key"]: row["retrieval_id"] for row in rows}
-    for key, told in ledger.retains.items():
-        if told.retrieval_id != linked.get(key) or (told.retrieval_id and told.retrieval_id not in decisions):
+    for key, acknowledged in ledger.retains.items():
+        if acknowledged.retrieval_id != linked.get(key) or (
+            acknowledged.retrieval_id and acknowledged.retrieval_id not in decisions
+        ):
             yield key
     yield from ledger.missing & decisions.keys()
 
 
 def _rewards_lost(history: History, ledger: Ledger) -> Iterator[str]:
-    """Each was kept as often as it was sent at most, beside what the worker passed on from the run that it reached."""
-    for retrieval_id, given in ledger.rewards.items():
-        told = [row for row in history[retrieval_id] if row["source"] == "user" and row["actor"] != "worker"]
-        kept = [row["reward"] for row in told]
-        same = [value for value in kept if math.isclose(value, given.value, abs_tol=_NEAR)]
-        if not 1 <= len(same) <= given.sent or len(same) != len(kept):
+    # each was kept at most once per request, beside the reward that the worker passed on from its run
+    for retrieval_id, reward in ledger.rewards.items():
+        rows = [row for row in history[retrieval_id] if row["source"] == "user" and row["actor"] != "worker"]
+        kept = [row["reward"] for row in rows]
+        same = [value for value in kept if math.isclose(value, reward.value, abs_tol=_NEAR)]
+        if not 1 <= len(same) <= reward.sent or len(same) != len(kept):
             yield retrieval_id
 
 
 def _not_once(rows: Iterable[asyncpg.Record], history: History) -> Iterator[str]:
-    """Each run that began with a retrieval passed its reward on to it, once."""
+    # each run that began with a retrieval passed its reward on to it, once
     runs = Counter(row["retrieval_id"] for row in rows if row["retrieval_id"] is not None)
     for retrieval_id in runs.keys() | history.keys():
         if runs[retrieval_id] != sum(row["actor"] == "worker" for row in history.get(retrieval_id, [])):
@@ -125,7 +127,7 @@ def _not_once(rows: Iterable[asyncpg.Record], history: History) -> Iterator[str]
 
 
 def _unsettled(decisions: Decisions, history: History) -> Iterator[str]:
-    """The newest reward of a trusted source counts, or else the newest of all."""
+    # the newest reward of a trusted source counts, or else the newest of all
     for retrieval_id, rows in history.items():
         trusted = [row["reward"] for row in rows if row["source"] != "heuristic"]
         if decisions.get(retrieval_id) != (trusted or [row["reward"] for row in rows])[-1]:
@@ -133,9 +135,9 @@ def _unsettled(decisions: Decisions, history: History) -> Iterator[str]:
 
 
 async def _wrong_credit(bank: asyncpg.Connection, decisions: Decisions) -> list[str]:
-    """Recomputes every reuse record: an outcome is shared by what was used, or by all where nobody said.
+    """Recomputes every reuse record: the used cases share an outcome, or all cases where no use was reported.
 
-    They share it by how far the run did what each of them did.
+    Their shares grow with the agreement of the run's plan with each of them.
     """
     slates: dict[str, list[asyncpg.Record]] = defaultdict(list)
     for slot in await bank.fetch(_SLOTS):

@@ -15,7 +15,7 @@ class Supervised:
     """A program that runs, is killed and is started again, until ``run`` is cancelled.
 
     Attributes:
-        log: what it writes on standard error.
+        log: file of its standard error.
         ended_by_itself: the exit statuses with which it ended without having been killed.
     """
 

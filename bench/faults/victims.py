@@ -1,4 +1,4 @@
-"""Who is killed: a shuffled deck of victims, and where each is found."""
+"""Victims of the kills: a shuffled deck, and the processes of each."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ _DECK = {
     "helper": 1,  # another process of Postgres's own
     "everything": 1,  # service, worker and postmaster at once
 }
-"""How many of twenty kills each has: most go to what the kernel kills when memory is short."""
+"""Kills of each victim among twenty: most go to the processes that the kernel kills when memory is short."""
 
 _POLL_S = 0.02
 
@@ -33,12 +33,12 @@ VICTIMS = tuple(_DECK)
 
 
 def deck(kills: int, seed: int, only: Collection[str] = VICTIMS) -> list[str]:
-    """Returns whom to kill, in order: every twenty of them have each victim as often as the deck says.
+    """Returns the victims in order: each twenty contain every victim as often as the deck.
 
     Args:
-        kills: how many.
-        seed: of the order.
-        only: these victims alone, at least one.
+        kills: number of kills.
+        seed: seed of the order.
+        only: victims to choose from, at least one.
     """
     rng = random.Random(seed)
     order: list[str] = []
@@ -51,11 +51,11 @@ def deck(kills: int, seed: int, only: Collection[str] = VICTIMS) -> list[str]:
 
 @dataclass(frozen=True)
 class Victims:
-    """The processes that can be killed, found anew each time.
+    """The processes that can be killed, looked up for each kill.
 
     Attributes:
         data: the folder of Postgres's data.
-        rng: which of several backends or helpers it is.
+        rng: random choice among several backends or helpers.
     """
 
     service: Supervised
@@ -64,7 +64,7 @@ class Victims:
     rng: random.Random
 
     async def kill(self, victim: str) -> None:
-        """Kills the victim with -9; one that is not there yet is waited for."""
+        """Kills the victim with -9, after waiting until it exists."""
         if victim in {"service", "everything"}:
             await self.service.kill()
         if victim in {"worker", "everything"}:
@@ -85,7 +85,7 @@ class Victims:
         return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def _children(self, title: str) -> list[psutil.Process]:
-        """The server's processes whose title matches, by pid."""
+        """Returns the server's processes whose title matches, by pid."""
         children = sorted(psutil.Process(self._postmaster()).children(), key=lambda child: child.pid)
         return [child for child in children if re.search(title, " ".join(child.cmdline()))]
 
@@ -96,4 +96,4 @@ _TITLES = {
     "walwriter": "postgres: walwriter",
     "helper": "postgres: (background writer|io worker|autovacuum launcher|logical replication launcher)",
 }
-"""What the title of a Postgres process says; a backend's names the role, the database and that it is local."""
+"""Titles of Postgres processes; a backend's names the role, the database and ``[local]``."""

@@ -1,1 +1,1 @@
-"""Do findings spare an agent what it knows already, and is nothing that they tell stale?"""
+"""The benchmark of findings: repeated reads spared to an agent, and stale answers."""

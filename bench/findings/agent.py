@@ -1,6 +1,6 @@
-"""A scripted agent that mends a repository: what it does next follows from a seed and from what it found so far.
+"""A scripted agent that mends a repository; its next call follows from a seed and its earlier calls.
 
-It forgets what it saw, as agents do whose context is cut: it reads again, in the same words or in others.
+It reads again what it has read, in the same words or in others, as agents do whose context is cut.
 """
 
 import random
@@ -13,38 +13,38 @@ from bench.findings.scratch import Scratch
 
 STEPS = 40
 WORKING_SET = 7
-"""Files that a run is about."""
+"""Files of a run."""
 AGAIN = 0.7
-"""Share of its looks at what it looked at before."""
+"""Share of its looks that repeat an earlier look."""
 ASK = "docs:ask"
 _PATTERNS = ("def \\w+_of", "raise \\w+", "class \\w+\\(", "import re$", "TODO", "user_sub", "async def", "frozenset")
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One call that the agent wants to make.
+    """One call of the agent.
 
     Attributes:
-        file: that it reads; empty where it does not.
-        intent: of a question, by which its answer is known.
-        looks: whether it may be spared.
+        file: file that it reads, or empty.
+        intent: intent of a question, which determines its answer.
+        looks: the call only looks, so it may be spared.
     """
 
     tool: str
-    given: dict[str, Any]
+    arguments: dict[str, Any]
     file: str = ""
     intent: str = ""
     looks: bool = True
 
 
 def script(scratch: Scratch, seed: int) -> Iterator[Act]:
-    """Yields what the agent wants to do in one run."""
+    """Yields the calls of one run."""
     rng = random.Random(seed)
     files, topic = rng.sample(scratch.files, WORKING_SET), Topic.drawn(rng)
     seen: list[Act] = []
     for _ in range(STEPS):
         drawn = rng.random()
-        if drawn < 0.66:  # noqa: PLR2004 - two thirds of what coding agents do is looking
+        if drawn < 0.66:  # noqa: PLR2004 - two thirds of the calls of coding agents only look
             again = seen and rng.random() < AGAIN
             act = rng.choice(seen) if again else _look(scratch, rng, files)
             seen.append(act)
@@ -87,8 +87,8 @@ def _other(scratch: Scratch, rng: random.Random, files: list[str], topic: Topic)
     number = rng.randrange(10**6)
     kind = rng.choice(("ask",) * 6 + ("edit", "edit", "append", "sed", "look", "look", "run", "move", "make"))
     if kind == "ask":
-        asked = question(rng, topic)
-        return Act(ASK, {"query": asked.text}, intent=asked.intent)
+        query = question(rng, topic)
+        return Act(ASK, {"query": query.text}, intent=query.intent)
     if kind == "edit":
         change = {"old_string": '"""', "new_string": f'"""({number}) '}
         return Act("Edit", {"file_path": str(scratch.root / file), **change}, looks=False)

@@ -1,8 +1,8 @@
-"""The benchmark of findings: a scripted agent over a copy of this repository, which does for real whatever it does.
+"""The benchmark of findings: a scripted agent works on a copy of this repository.
 
-Before each look it asks whether its run knows already, and takes what it is told; then the look is made all the same,
-in secret, and compared. A third of the runs knows the hashes of files, and in another third files change behind the
-agent's back, where only a hash can tell; a search has none, and is made there whatever is known.
+Before each look it asks whether its run knows the answer, and takes that; the look is then made in secret, and
+compared. A third of the runs knows the hashes of files. In another third files change without a call of the agent,
+which only a hash can show; a search has no hash, and is always made there.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ import asyncpg
 from app.postgres.pools import ANY_LENGTH, service_database
 from bench.bank import WARM_UP, empty
 from bench.findings.agent import Act, script
-from bench.findings.scratch import Answered, Scratch
+from bench.findings.scratch import Scratch, ToolAnswer
 from bench.measure import Measurement, interleaved, p50
 from retrieval.database.database import Database
 from retrieval.findings.statements import IN_THIS_RUN
@@ -37,7 +37,7 @@ RUNS = 210
 ROUNDS = 400
 USERS = 10
 TAMPERED = 0.08
-"""Share of steps before which a file changes behind the agent's back, where any does."""
+"""Share of steps before which a file changes without a call of the agent, in runs where files do."""
 ALL_OF_IT = 1_000_000
 AGENT = "coder"
 
@@ -47,19 +47,19 @@ SORTS: tuple[Sort, ...] = ("plain", "hashed", "tampered")
 
 @dataclass(slots=True)
 class Tally:
-    """What happened in all runs."""
+    """Counts over all runs."""
 
     count: Counter[str] = field(default_factory=Counter)
     stale: list[str] = field(default_factory=list)
     traces: list[dict[str, Any]] = field(default_factory=list)
 
     def share(self, part: str, whole: str) -> float:
-        """Returns which share of the whole the part is; 0 of nothing."""
+        """Returns the part as a share of the whole; 0 if the whole is empty."""
         return self.count[part] / self.count[whole] if self.count[whole] else 0.0
 
 
 async def findings(home: Path, runs: int = RUNS) -> list[Measurement]:
-    """Measures what findings spare an agent, whether anything told is stale, and how fast they are."""
+    """Measures the reads that findings spare an agent, stale answers, and speed."""
     url = await empty(home, "bench_findings")
     await _do_not_wait_for_the_disk(url)
     scratch = Scratch(home)
@@ -76,7 +76,7 @@ async def findings(home: Path, runs: int = RUNS) -> list[Measurement]:
 
 
 async def _do_not_wait_for_the_disk(url: str) -> None:
-    """Lets commits return before they are on disk: what is measured here is not how long a step takes to be kept."""
+    """Lets commits return before they are on disk: the time to keep a step is not measured here."""
     owner = await asyncpg.connect(url.replace("+asyncpg", ""))
     await owner.execute("ALTER DATABASE bench_findings SET synchronous_commit = off")
     await owner.close()
@@ -95,27 +95,27 @@ class _Run:
     tally: Tally
     steps: int = 0
     made: dict[str, str] = field(default_factory=dict)
-    """What each call answered when it was last made, or told."""
+    """Latest answer of each call, whether made or spared."""
     intents: dict[str, str] = field(default_factory=dict)
-    """What each question asked for, by its words."""
+    """Intents by the words of the question."""
 
     async def go(self, seed: int) -> None:
-        """Does all that the script says, as far as it is not known already."""
+        """Makes the calls of the script whose answers are not known yet."""
         rng = random.Random(seed)
-        await self._step("think", {}, Answered(""))
+        await self._step("think", {}, ToolAnswer(""))
         for act in script(self.scratch, seed):
             if self.sort == "tampered" and act.file and rng.random() < TAMPERED:
                 self.scratch.change(act.file, rng)
             if not act.looks:
-                await self._step(act.tool, act.given, self.scratch.call(act.tool, act.given))
+                await self._step(act.tool, act.arguments, self.scratch.call(act.tool, act.arguments))
             elif act.intent:
                 await self._ask(act)
             else:
                 await self._look(act)
 
     async def _look(self, act: Act) -> None:
-        truth = self.scratch.call(act.tool, act.given)
-        name = repr((act.tool, act.given))
+        truth = self.scratch.call(act.tool, act.arguments)
+        name = repr((act.tool, act.arguments))
         repeated = bool(act.file) and self.made.get(name) == truth.output
         self.tally.count["looks"] += 1
         self.tally.count["repeated reads"] += repeated
@@ -126,32 +126,34 @@ class _Run:
         else:
             self.tally.count[f"not told: {answer.why}"] += 1
             self.tally.count["repeated reads made"] += repeated
-            await self._step(act.tool, act.given, truth)
+            await self._step(act.tool, act.arguments, truth)
         self.made[name] = truth.output
 
     async def _known(self, act: Act) -> Answer:
         if self.sort == "tampered" and not act.file:
             return Answer("unknown")
-        told = (
-            _sha(_plain(self.scratch.call(act.tool, act.given).output)) if act.file and self.sort != "plain" else None
+        sha = (
+            _sha(_plain(self.scratch.call(act.tool, act.arguments).output))
+            if act.file and self.sort != "plain"
+            else None
         )
-        call = PlannedCall(act.tool, act.given, told, content_chars=ALL_OF_IT)
+        call = PlannedCall(act.tool, act.arguments, sha, content_chars=ALL_OF_IT)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 
-    def _compare(self, act: Act, truth: Answered, answer: Answer) -> None:
-        """Notes what was told and is not so: the same lines, whichever tool shows them."""
-        said = answer.content or ""
+    def _compare(self, act: Act, truth: ToolAnswer, answer: Answer) -> None:
+        """Notes an answer that is stale; lines count as the same whichever tool shows them."""
+        content = answer.content or ""
         if answer.finding is not None and act.file:
             lines = _plain(truth.output)
-            other_query = answer.finding.payload["query"] != act.given
-            same = lines == _plain(said) or (other_query and _within(lines, _plain(said)))
+            other_query = answer.finding.payload["query"] != act.arguments
+            same = lines == _plain(content) or (other_query and _within(lines, _plain(content)))
         else:
-            same = said == truth.output
+            same = content == truth.output
         if not same:
-            self.tally.stale.append(f"{act.tool} {act.given}: {answer.why}")
+            self.tally.stale.append(f"{act.tool} {act.arguments}: {answer.why}")
 
     async def _ask(self, act: Act) -> None:
-        text = act.given["query"]
+        text = act.arguments["query"]
         answer = await self._known_question(act)
         known_intents = set(self.intents.values())
         self.tally.count["questions"] += 1
@@ -163,21 +165,21 @@ class _Run:
             self.tally.count["near-duplicates told right"] += near and right
             self.tally.count["wrong answers"] += not right
         else:
-            await self._step(act.tool, act.given, Answered(act.intent))
+            await self._step(act.tool, act.arguments, ToolAnswer(act.intent))
         self.intents[text] = act.intent
 
     async def _known_question(self, act: Act) -> Answer:
-        call = PlannedCall(act.tool, act.given)
+        call = PlannedCall(act.tool, act.arguments)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 
-    async def _step(self, tool: str, given: Mapping[str, Any], answered: Answered) -> None:
+    async def _step(self, tool: str, arguments: Mapping[str, Any], answer: ToolAnswer) -> None:
         self.steps += 1
         step = {
             "number": self.steps,
             "tool": tool,
-            "input": given,
-            "output": answered.output,
-            "status": answered.status,
+            "input": arguments,
+            "output": answer.output,
+            "status": answer.status,
         }
         taken = StepsTaken.model_validate({"agent": AGENT, "task": "mend the repository", "steps": [step]})
         draft = prepare_steps(taken)
@@ -197,7 +199,7 @@ def _plain(output: str) -> list[str]:
 
 
 def _within(lines: list[str], whole: list[str]) -> bool:
-    """Returns whether the lines stand in the whole, one after the other."""
+    """Returns whether the whole contains the lines in sequence."""
     return any(whole[at : at + len(lines)] == lines for at in range(len(whole) - len(lines) + 1))
 
 
@@ -215,8 +217,8 @@ def _quality(tally: Tally, runs: int) -> Iterator[Measurement]:
     yield Measurement("findings: stale answers", len(tally.stale), "", looks, aim=0)
     precision = tally.share("near-duplicates told right", "near-duplicates told")
     recall = tally.share("near-duplicates told right", "near-duplicates")
-    told = f"{count['near-duplicates told']:,} told, recall {recall:.2f}, {count['questions']:,} questions"
-    yield Measurement("findings: near-duplicates, precision", precision, "", told, aim=0.95, at_least=True)
+    detail = f"{count['near-duplicates told']:,} told, recall {recall:.2f}, {count['questions']:,} questions"
+    yield Measurement("findings: near-duplicates, precision", precision, "", detail, aim=0.95, at_least=True)
 
 
 def _extraction(tally: Tally) -> Measurement:
@@ -232,25 +234,25 @@ def _extraction(tally: Tally) -> Measurement:
 async def _speed(  # noqa: PLR0913, PLR0917 - the parts of one question
     url: str, database: Database, keyring: Keyring, author: Author, run_id: UUID, scratch: Scratch
 ) -> Measurement:
-    """Measures a question in the process against its bare statement, about a run with some hundred steps."""
+    """Measures a question in the process against its bare statement, in a run with some hundred steps."""
     tally = Tally()
     for seed in (1, 4, 7, 10):
         run = _Run(database, keyring, scratch, author, run_id, "plain", tally, steps=100 * seed)
         await run.go(seed)
     scratch.restore()
     acts = [act for act in script(scratch, 10) if act.looks]
-    calls = [PlannedCall(act.tool, act.given) for act in acts]
+    calls = [PlannedCall(act.tool, act.arguments) for act in acts]
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)
     who = {"user_sub": author.user_sub, "authorised_at": author.authorised_at}
-    asked = [{**parameters(words, run_id, call, {}), **who} for call in calls]
+    queries = [{**parameters(words, run_id, call, {}), **who} for call in calls]
 
     async def whole(number: int) -> None:
         await is_known(database, keyring, author, run_id, calls[number % len(calls)])
 
     async def statement(number: int) -> None:
-        await bare.fetch(IN_THIS_RUN.sql, *IN_THIS_RUN.arguments(asked[number % len(asked)]))
+        await bare.fetch(IN_THIS_RUN.sql, *IN_THIS_RUN.arguments(queries[number % len(queries)]))
 
     try:
         await interleaved(WARM_UP, whole, statement)

@@ -1,7 +1,7 @@
-"""Questions that an agent asks about this repository: the same in other words, and others in nearly the same words.
+"""Questions of an agent about this repository: the same in other words, and others in nearly the same words.
 
-Each intent is a small sentence about one thing; what tells two intents apart is one word: the verb, the thing, the
-question, a negation, the order of two things, a number or a name. Ways of asking change all the rest.
+Each intent is a small sentence about one thing. Two intents differ in one word: the verb, the thing, the question, a
+negation, the order of two things, a number or a name. The phrasing changes all other words.
 """
 
 import random
@@ -21,7 +21,7 @@ _PAIRS = (("run", "case"), ("query", "vector"), ("turn", "fact"), ("script", "ve
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and what it asks for: equal for questions with one answer."""
+    """A question with its intent, which is equal for questions with the same answer."""
 
     intent: str
     text: str
@@ -29,7 +29,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What the questions of one run are about: few things, so that most are near one another."""
+    """The subjects of one run's questions: few, so that most questions are near one another."""
 
     things: tuple[tuple[str, str], ...]
     verbs: tuple[tuple[str, str, str], ...]
@@ -41,7 +41,7 @@ class Topic:
 
 
 def question(rng: random.Random, topic: Topic) -> Question:
-    """Returns a question about the topic, put in one of many ways."""
+    """Returns a question about the topic, phrased in one of many ways."""
     kind = rng.choice(("asked", "asked", "asked", "named", "turned", "numbered", "whether"))
     polite = rng.choice(_POLITE)
     if kind == "turned":
@@ -51,8 +51,8 @@ def question(rng: random.Random, topic: Topic) -> Question:
         return Question(f"turned {one} {other}", _put(rng, f"{polite}how {verb}"))
     if kind == "numbered":
         number, thing = rng.choice((1, 2, 3)), rng.choice(("migration", "decision", "issue"))
-        said = rng.choice((f"what does {thing} {number} say", f"what {thing} {number} says", f"{thing} {number} says"))
-        return Question(f"numbered {thing} {number}", _put(rng, said))
+        text = rng.choice((f"what does {thing} {number} say", f"what {thing} {number} says", f"{thing} {number} says"))
+        return Question(f"numbered {thing} {number}", _put(rng, text))
     thing, whole = rng.choice(topic.things)
     plain, done, doing = rng.choice(topic.verbs)
     if kind == "named":

@@ -1,7 +1,7 @@
-"""Benchmark 1, its world: questions of bank customers, a bank of answers some of which are wrong, and their reuse.
+"""The world of benchmark 1: questions of bank customers, a bank of answers with some wrong ones, and their reuse.
 
-A stored case is a question with the intent that its run answered; reusing it works when that is the query's own
-intent. Nothing but rewards tells a policy a query's intent; a case's stored answer it may see, as it sees a plan.
+A stored case is a question with the intent that its run answered; reusing it works if that is the query's own intent.
+A policy may see a case's stored answer, like a plan, but learns a query's intent only by rewards.
 
 Data: banking77 (Casanueva et al. 2020, CC BY 4.0), files ``train.csv`` and ``test.csv`` with ``text,category``.
 """
@@ -26,7 +26,7 @@ POOL = 16
 RRF_K = 50.0
 BM25_K1, BM25_B = 1.2, 0.75
 PRIOR = 4.0
-"""Successes and failures that a case starts with in the rules here; the product begins with Beta(1, 1)."""
+"""Successes, and failures, that a case starts with in these rules; the product begins with Beta(1, 1)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,15 +82,15 @@ class World:
     """A bank, the stream of queries whose decisions are logged, and the queries of the test."""
 
     bank: Bank
-    asked: Questions
+    stream: Questions
     pools: Pools
-    flipped: Bools  # (asked,), the feedback says the opposite of what is true
+    flipped: Bools  # (stream,), the feedback says the opposite of what is true
     test: Questions
     test_pools: Pools
 
     def works(self) -> Bools:
-        """Returns whether each candidate would help the query of the stream, (asked, POOL)."""
-        return np.asarray(self.bank.answers[self.pools.case] == self.asked.intents[:, None])
+        """Returns whether each candidate would help the query of the stream, (stream, POOL)."""
+        return np.asarray(self.bank.answers[self.pools.case] == self.stream.intents[:, None])
 
     def test_works(self) -> Bools:
         """Returns whether each candidate would help the query of the test, (test, POOL)."""
@@ -108,7 +108,7 @@ class Log:
 
 
 Scorer = Callable[[World, Questions, Pools, Log], Floats]
-"""Orders candidates by what the log knows: (n, POOL) scores, higher is better."""
+"""Function from the log to scores of candidates, (n, POOL); higher is better."""
 
 
 async def read(folder: Path, embedder: Embedder) -> Corpus:
@@ -116,12 +116,12 @@ async def read(folder: Path, embedder: Embedder) -> Corpus:
     files = {name: _rows(folder / f"{name}.csv") for name in ("train", "test")}
     names = sorted({intent for _, intent in files["train"]})
     number = {name: index for index, name in enumerate(names)}
-    found = {}
+    questions = {}
     for name, rows in files.items():
         texts = tuple(text for text, _ in rows)
         intents = np.array([number[intent] for _, intent in rows], dtype=np.int64)
-        found[name] = Questions(texts, intents, await embedder.embed(texts))
-    return Corpus(found["train"], found["test"], len(names))
+        questions[name] = Questions(texts, intents, await embedder.embed(texts))
+    return Corpus(questions["train"], questions["test"], len(names))
 
 
 def _rows(path: Path) -> list[tuple[str, str]]:
@@ -140,17 +140,17 @@ class Scenario:
 
 
 def world(corpus: Corpus, scenario: Scenario, rng: np.random.Generator) -> World:
-    """Returns a bank drawn from the training file, and a stream of its other questions, each asked once."""
+    """Returns a bank drawn from the training file, and a stream of its other questions, each once."""
     shuffled = rng.permutation(len(corpus.train.texts))
     stored = corpus.train.take(shuffled[: scenario.cases])
-    asked = corpus.train.take(shuffled[scenario.cases :][: scenario.decisions])
+    stream = corpus.train.take(shuffled[scenario.cases :][: scenario.decisions])
     bank = stored_bank(stored, scenario.wrong, corpus.intents, rng)
     search = Search.of(bank)
     return World(
         bank=bank,
-        asked=asked,
-        pools=search.pools(asked),
-        flipped=rng.random(len(asked.texts)) < scenario.flipped,
+        stream=stream,
+        pools=search.pools(stream),
+        flipped=rng.random(len(stream.texts)) < scenario.flipped,
         test=corpus.test,
         test_pools=search.pools(corpus.test),
     )
@@ -202,10 +202,10 @@ class Search:
         return Pools(case, *(np.take_along_axis(column, case, axis=1) for column in columns))
 
     def _relevance(self, texts: Sequence[str]) -> Floats:
-        asked = np.zeros((len(texts), len(self.vocabulary)), dtype=np.float32)
+        words = np.zeros((len(texts), len(self.vocabulary)), dtype=np.float32)
         for row, text in enumerate(texts):
-            asked[row, [self.vocabulary[word] for word in _words(text) if word in self.vocabulary]] = 1
-        return (asked @ self.weights).astype(np.float64)
+            words[row, [self.vocabulary[word] for word in _words(text) if word in self.vocabulary]] = 1
+        return (words @ self.weights).astype(np.float64)
 
 
 def _part(ranks: Floats) -> Floats:

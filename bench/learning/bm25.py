@@ -1,4 +1,4 @@
-"""How relevant documents are to queries by their words (Robertson and Zaragoza 2009)."""
+"""BM25: relevance of documents to queries by their words (Robertson and Zaragoza 2009)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ def relevance(queries: Sequence[Sequence[str]], documents: Sequence[Sequence[str
         for word, times in Counter(document).items():
             postings.setdefault(word, []).append((number, times))
     weights = {}
-    for word, found in postings.items():
-        rows, times_found = np.array(found).T
-        rarity = np.log1p((len(documents) - len(found) + 0.5) / (len(found) + 0.5))
-        weights[word] = rows, rarity * times_found * (K1 + 1) / (times_found + norm[rows])
+    for word, places in postings.items():
+        rows, times_in_row = np.array(places).T
+        rarity = np.log1p((len(documents) - len(places) + 0.5) / (len(places) + 0.5))
+        weights[word] = rows, rarity * times_in_row * (K1 + 1) / (times_in_row + norm[rows])
     relevances = np.zeros((len(queries), len(documents)))
     for number, query in enumerate(queries):
         for word in set(query) & weights.keys():

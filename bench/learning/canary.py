@@ -11,18 +11,18 @@ from policy.logged import Floats, Ints, Logged, Target, earlier_mean, mixture_pr
 QUERIES, CANDIDATES, PLACES = 600, 8, 4
 SEGMENTS = 5
 EARLIER = 1000
-"""Decisions that the default took before the canary: what the candidate was trained on."""
+"""Decisions of the default before the canary, on which the candidate was trained."""
 DEFAULT_SLATE = np.arange(PLACES)
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is true, and how it was logged.
+    """A truth, and the way it is logged.
 
     Attributes:
         uplift: value(candidate) - value(default), in reward per decision.
         decisions: logged with the canary, both arms together.
-        share: of decisions that the canary serves.
+        share: share of decisions that the canary serves.
         differ: share of decisions on which the policies' slates differ.
         sticky: the arm is drawn once per query, not once per decision.
         permuted: rewards are shuffled over the decisions, before and under the canary: nothing is left to learn.
@@ -99,10 +99,10 @@ def world(scenario: Scenario, rng: np.random.Generator) -> World:
     low, high = -30.0, 30.0
     for _ in range(30):  # the true uplift rises with the effect of the cases that only the candidate shows
         middle = (low + high) / 2
-        found = World(popularity, difficulty, effects + middle * (np.arange(CANDIDATES) >= PLACES), slates)
-        uplift = popularity @ (found.reward(every, slates) - default)
+        drawn = World(popularity, difficulty, effects + middle * (np.arange(CANDIDATES) >= PLACES), slates)
+        uplift = popularity @ (drawn.reward(every, slates) - default)
         low, high = (middle, high) if uplift < scenario.uplift else (low, middle)
-    return found
+    return drawn
 
 
 def explored(slate: Ints, rate: float, rng: np.random.Generator) -> Ints:
@@ -155,7 +155,7 @@ def canary(scenario: Scenario, rng: np.random.Generator) -> Canary:
     return Canary(logged, contest, candidate_value, default_value)
 
 
-def _fitted(hint: Floats, reward: Floats, asked: Floats) -> NDArray[np.float64]:
+def _fitted(hint: Floats, reward: Floats, query_hint: Floats) -> NDArray[np.float64]:
     """Returns the reward expected of the default, (n,), by least squares on the earlier decisions."""
     slope, level = np.polyfit(hint, reward, 1)
-    return np.asarray(level + slope * asked)
+    return np.asarray(level + slope * query_hint)

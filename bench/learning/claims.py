@@ -63,7 +63,7 @@ class Claims:
             case=case,
             own=np.stack([table.get(name, nothing) for name in features.OWN], axis=1).astype(np.float32),
             cases=cases,
-            said=evidence.features(cases, cases, unnamed),
+            peers=evidence.features(cases, cases, unnamed),
             group=groups(self._rows(case)),
             source=self.source[case].astype(np.int16),
         )

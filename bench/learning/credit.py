@@ -1,9 +1,9 @@
-"""Benchmark 10: whose is the outcome of a slate? Simulated reuse with slates of four, in a world of known truth.
+"""Benchmark 10: credit for the outcome of a slate, in simulated reuse with slates of four and a known truth.
 
-An agent that is shown four cases follows one: the first that helps, where it can tell, or any. What it then did agrees
-with the cases of the same stored answer. Three kinds of credit are held against each other on the same stream: all
-places alike, by what the agent did (``policy.examples.shared_credit``), and by what it says it used. Each serves the
-untrained order, and learns by its own credit; nothing is trained.
+An agent is shown four cases and follows one: the first that helps, if it can tell, or any. Its run then agrees with the
+cases of the same stored answer. Three kinds of credit are compared on the same stream: equal for all places, by the
+run's plan (``policy.examples.shared_credit``), and by the case that the agent names. Each serves the untrained order,
+and learns by its own credit; no policy is trained.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,23 +27,23 @@ SEEDS = (0, 1, 2)
 PLACES = 4
 MARKS = (0, 250, 500, 750, 1_000, 1_500, 2_000, 3_000)
 EVERY = 3
-"""One in so many of the test file's questions is asked."""
+"""Step through the test file's questions."""
 INERT_AIM = 2.0
-"""Points that the record may put a case that did not help above where it stood before anything was logged."""
+"""Points by which the record may raise a case that did not help."""
 HALF = 0.5
-"""Of the decisions that equal credit needs to tell helpers from companions as well."""
+"""Share of the decisions that equal credit needs to separate helpers equally well."""
 
 
 class Credit(Enum):
-    """How places share an outcome; the value is what the table calls it."""
+    """Ways in which places share an outcome; the value is the label in the table."""
 
-    ALIKE = "all places alike"
-    DID = "by what the agent did"
-    USED = "by what it says it used"
+    ALIKE = "equal for all places"
+    PLAN = "by the plan of its run"
+    NAMED = "by the case that it names"
 
 
 class Agent(Enum):
-    """Which of the cases it is shown the agent follows; the value is what the table calls it."""
+    """The case that the agent follows; the value is the label in the table."""
 
     KNOWS = "the first that helps"
     ANY = "any"
@@ -51,21 +51,21 @@ class Agent(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """A world, and which place of a slate its agent follows: the same for the same decision and slate."""
+    """A world with an agent; for the same decision and slate it follows the same place."""
 
     stage: Stage
     seed: int
     agent: Agent
 
     def followed(self, now: int, slate: Slate) -> int:
-        """Returns the place followed; of a slate where none helps, any."""
-        helps = self._answers(now, slate) == self.stage.world.asked.intents[now]
+        """Returns the place that the agent follows, any place if no case helps."""
+        helps = self._answers(now, slate) == self.stage.world.stream.intents[now]
         if self.agent is Agent.KNOWS and helps.any():
             return int(helps.argmax())
         return int(np.random.default_rng([self.seed, now]).integers(len(slate)))
 
     def outcome(self, now: int, slate: Slate) -> float:
-        """Returns the feedback on what the agent followed, flips included; without a case it fails."""
+        """Returns the feedback on the case that the agent followed, flips included; an empty slate fails."""
         helped = bool(slate) and self._helped(now, slate)
         return float(helped != self.stage.world.flipped[now])
 
@@ -76,12 +76,12 @@ class Stream:
         place, answers = self.followed(now, slate), self._answers(now, slate)
         used = np.arange(len(slate))[None] == place
         agreed = (answers == answers[place])[None].astype(np.float64)
-        said = np.array([credit is Credit.USED])
-        return np.asarray(shared_credit(np.ones_like(used), used, said, agreed)[0], np.float64)
+        named = np.array([credit is Credit.NAMED])
+        return np.asarray(shared_credit(np.ones_like(used), used, named, agreed)[0], np.float64)
 
     def _helped(self, now: int, slate: Slate) -> bool:
         place = self.followed(now, slate)
-        return bool(self._answers(now, slate)[place] == self.stage.world.asked.intents[now])
+        return bool(self._answers(now, slate)[place] == self.stage.world.stream.intents[now])
 
     def _answers(self, now: int, slate: Slate) -> Ints:
         bank = self.stage.world.bank
@@ -90,7 +90,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """After so many decisions, on the test questions; chances from 0 to 1.
+    """Measures on the test questions after a number of decisions; chances from 0 to 1.
 
     Attributes:
         helpers, others: mean expected reward of the candidates that would help the query, and of those that would not.
@@ -103,12 +103,12 @@ class Point:
 
     @property
     def gap(self) -> float:
-        """How far the record tells helpers from the others."""
+        """Returns the difference that the record makes between helpers and others."""
         return self.helpers - self.others
 
 
 Curve = Mapping[int, Sequence[Point]]
-"""By decisions so far, a point for each seed."""
+"""Points by number of decisions, one for each seed."""
 
 
 def run(
@@ -141,10 +141,10 @@ def _curve(streams: Sequence[Stream], credit: Credit, marks: Sequence[int]) -> C
 
 
 def _point(each: Stage, memory: Memory) -> Point:
-    works, asked = each.world.test_works()[::EVERY], each.test[::EVERY]
-    expected = np.stack([posterior_mean(memory.features(scene)) for scene in asked])
-    scores = Prepared.of(memory, asked).scores(None).astype(np.float64)
-    right = works[np.arange(len(asked)), scores.argmax(axis=1)].astype(np.float64)
+    works, scenes = each.world.test_works()[::EVERY], each.test[::EVERY]
+    expected = np.stack([posterior_mean(memory.features(scene)) for scene in scenes])
+    scores = Prepared.of(memory, scenes).scores(None).astype(np.float64)
+    right = works[np.arange(len(scenes)), scores.argmax(axis=1)].astype(np.float64)
     return Point(float(expected[works].mean()), float(expected[~works].mean()), right)
 
 
@@ -153,20 +153,22 @@ def _rows(agent: Agent, curves: Mapping[Credit, Curve], last: int) -> Iterator[M
     detail = f"{last:,} decisions, slates of {PLACES}, {len(curves[Credit.ALIKE][0])} seeds"
     for credit, curve in curves.items():
         rise = {what: 100 * float(np.mean(_changes(curve, last, what))) for what in ("others", "helpers")}
-        aim = INERT_AIM if credit is Credit.DID else None
+        aim = INERT_AIM if credit is Credit.PLAN else None
         inert = f"{name}, {credit.value}: what did not help, by its record"
         yield Measurement(inert, rise["others"], "points", f"since the first decision, {detail}", aim)
         yield Measurement(f"{name}, {credit.value}: what helps, by its record", rise["helpers"], "points", detail)
         right = float(np.mean([point.earned.mean() for point in curve[last]]))
         yield Measurement(f"{name}, {credit.value}: first answer right", right, "", detail)
-    for credit in (Credit.DID, Credit.USED):
+    for credit in (Credit.PLAN, Credit.NAMED):
         pairs = zip(curves[credit][last], curves[Credit.ALIKE][last], strict=True)
         gained = interval([own.earned - other.earned for own, other in pairs])
         what = f"{name}: first answer right, {credit.value} - {Credit.ALIKE.value}"
         yield Measurement(what, gained.estimate, "", f"paired, {detail}", interval=(gained.low, gained.high))
         needed = _needed(curves[credit], _gap(curves[Credit.ALIKE], last))
-        what = f"{name}: decisions until helpers are told, {credit.value} / {Credit.ALIKE.value}"
-        yield Measurement(what, needed / last, "", f"as well as after {detail}", HALF if credit is Credit.DID else None)
+        what = f"{name}: decisions until helpers are separated, {credit.value} / {Credit.ALIKE.value}"
+        yield Measurement(
+            what, needed / last, "", f"as well as after {detail}", HALF if credit is Credit.PLAN else None
+        )
 
 
 def _changes(curve: Curve, mark: int, what: str) -> list[float]:
@@ -178,5 +180,5 @@ def _gap(curve: Curve, mark: int) -> float:
 
 
 def _needed(curve: Curve, gap: float) -> float:
-    """Returns the first mark from which on the record tells helpers as well; infinite where none does."""
+    """Returns the first mark at which the record separates helpers as well, or infinity."""
     return next((float(mark) for mark in curve if _gap(curve, mark) >= gap), float("inf"))

@@ -1,7 +1,7 @@
-"""Benchmark 8: what a new user gains from a head that other users' numbers trained, in simulated reuse.
+"""Benchmark 8: the gain of a new user by a head that other users' numbers trained, in simulated reuse.
 
-Every user has some of the intents, a bank of their own and a few rewarded decisions; nothing but ``Examples`` leaves
-them. They are pooled as a fleet's are, by ``writer.training.shared_prior.pool``.
+Every user has some of the intents, an own bank and a few rewarded decisions, and contributes only ``Examples``. These
+are pooled like a fleet's, by ``writer.training.shared_prior.pool``.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,34 +27,34 @@ BEGIN = 1_000
 """Number of the first contributor: the ridge was chosen on users of lower numbers."""
 CONTRIBUTORS, DECISIONS = 200, 30
 NEW, FIRST = 50, 20
-"""New users, and how many of their first decisions are judged."""
+"""Number of new users, and of their first decisions that are judged."""
 MORE = 400
-"""New users, those among them, who tell the gain closer than the luck of so few does."""
+"""Number of new users, the NEW among them, for a closer estimate of the gain."""
 ATTACKED = 100
-"""Contributors, and as many who are none, whom an attacker tries to tell apart by their loss."""
+"""Number of contributors, and of others, whom an attacker tries to separate by their loss."""
 PLANS = {"fleet": PLAN, "fleet with a fixed ridge of 100": Plan(ridge=100.0)}
-"""It chooses its ridge as a profile does: a fixed one earns no less here, and hurts on agent runs."""
+"""Plans of training; a fixed ridge earns no less here, but does harm on agent runs."""
 INTENTS = 40
-"""Of each user, drawn from all."""
+"""Number of intents of each user, drawn from all."""
 CASES = 400
 OWN, EXPERIENCED = 3_000, 3
-"""Decisions of an experienced user, and how many such users the fleet is compared with: each takes long."""
+"""Decisions of an experienced user, and number of these users, each of whom takes long."""
 FORGED = 0.2
-"""Share of the contributors who always say the opposite of what is true."""
+"""Share of the contributors who always report the opposite of the truth."""
 GAIN, SHARE, FORGED_LOSS, KNOWN_MEMBER = 0.08, 0.9, 0.02, 0.52
-"""Aims: above the default, of what own decisions reach, what forgers may cost, and how often a member is told."""
+"""Aims: gain over the default, share of the reward by own decisions, loss by forgers, share of members recognised."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class User:
-    """One user's world, and what they contribute."""
+    """One user's world and contribution."""
 
     stage: Stage
     examples: Examples
 
     @property
     def forged(self) -> Examples:
-        """Returns the contribution of a user who says the opposite of what came of every decision."""
+        """Returns the contribution with the opposite of every reward."""
         return replace(self.examples, reward=1 - self.examples.reward)
 
 
@@ -65,12 +65,12 @@ def user(corpus: Corpus, number: int) -> User:
 
 
 def world_of(corpus: Corpus, number: int, decisions: int) -> Stage:
-    """Returns the world of a user: INTENTS of their own, and FIRST questions that nobody asked before."""
+    """Returns the world of a user: INTENTS of their own, and FIRST new questions."""
     rng = np.random.default_rng([number, 3])
     intents = rng.permutation(corpus.intents)[:INTENTS]
-    asked = _of(corpus.test, intents)
-    few = rng.permutation(len(asked.texts))[:FIRST]
-    own = Corpus(_of(corpus.train, intents), asked.take(few), len(intents))
+    test = _of(corpus.test, intents)
+    few = rng.permutation(len(test.texts))[:FIRST]
+    own = Corpus(_of(corpus.train, intents), test.take(few), len(intents))
     return stage(own, Scenario(cases=CASES, decisions=decisions), number)
 
 
@@ -101,7 +101,7 @@ def fleet(contributions: Sequence[Examples], plan: Plan) -> Head:
 
 
 def earned(world: Stage, policy: Policy | None, log: Sequence[Decision] = ()) -> float:
-    """Returns what the first case earns on average in a user's FIRST decisions, who learns from each, after ``log``."""
+    """Returns the first case's mean reward over FIRST decisions after ``log``; the user learns from each."""
     memory = remembered(world.effects, log) if log else Memory(world.effects)
     works, rewards = world.world.test_works(), []
     for now, scene in enumerate(world.test):
@@ -111,8 +111,8 @@ def earned(world: Stage, policy: Policy | None, log: Sequence[Decision] = ()) ->
     return float(np.mean(rewards))
 
 
-def told_apart(members: Floats, others: Floats) -> Floats:
-    """Returns whether each user was rightly called member or not by their loss under the head, 0 or 1.
+def recognised(members: Floats, others: Floats) -> Floats:
+    """Returns for each user 1 if the loss under the head rightly shows member or not, else 0.
 
     The attacker knows half of the users and picks the threshold that tells those apart best; judged on the other half.
 
@@ -139,39 +139,39 @@ def loss(head: Head, contribution: Examples) -> float:
 
 
 def run(corpus: Corpus, say: Callable[[str], object] = print) -> list[Measurement]:
-    """Returns what new users earn with the fleet's head, without it, and after decisions of their own."""
+    """Returns the rewards of new users with the fleet's head, without it, and after own decisions."""
     users = [user(corpus, number) for number in range(BEGIN, BEGIN + CONTRIBUTORS)]
     say("fleet: users")
-    given = [each.examples for each in users]
+    contributions = [each.examples for each in users]
     forgers = round(FORGED * len(users))
-    heads = {name: fleet(given, plan) for name, plan in PLANS.items()}
-    heads["forged"] = fleet([each.forged for each in users[:forgers]] + given[forgers:], PLANS["fleet"])
+    heads = {name: fleet(contributions, plan) for name, plan in PLANS.items()}
+    heads["forged"] = fleet([each.forged for each in users[:forgers]] + contributions[forgers:], PLANS["fleet"])
     say("fleet: heads")
     policies = {"default": None, **{name: Policy(name, head, 1.0) for name, head in heads.items()}}
     after = BEGIN + CONTRIBUTORS
     new = [user(corpus, number) for number in range(after, after + MORE)]
     more = {name: np.array([earned(each.stage, policies[name]) for each in new]) for name in ("default", "fleet")}
-    got = {name: np.array([earned(each.stage, policy) for each in new[:NEW]]) for name, policy in policies.items()}
+    rewards = {name: np.array([earned(each.stage, policy) for each in new[:NEW]]) for name, policy in policies.items()}
     members, others = (
         np.array([loss(heads["fleet"], each.examples) for each in part]) for part in (users[:ATTACKED], new[:ATTACKED])
     )
     detail = f"{NEW} new users' first {FIRST} decisions; {CONTRIBUTORS} users with {DECISIONS} decisions each"
     gains = [
-        _row(f"{name} - default", got[name] - got["default"], f"paired, {detail}", GAIN, at_least=True)
+        _row(f"{name} - default", rewards[name] - rewards["default"], f"paired, {detail}", GAIN, at_least=True)
         for name in PLANS
     ]
     return [
-        *(_row(name, got[name], detail) for name in ("default", *PLANS)),
+        *(_row(name, rewards[name], detail) for name in ("default", *PLANS)),
         *gains,
         _row(f"fleet - default, {MORE} new users", more["fleet"] - more["default"], "paired", GAIN, at_least=True),
-        _row(f"{FORGED:.0%} forge: lost", got["fleet"] - got["forged"], f"paired, {detail}", FORGED_LOSS),
-        _row("membership told", told_apart(members, others), f"by loss, {ATTACKED} and {ATTACKED}", KNOWN_MEMBER),
+        _row(f"{FORGED:.0%} forge: lost", rewards["fleet"] - rewards["forged"], f"paired, {detail}", FORGED_LOSS),
+        _row("membership recognised", recognised(members, others), f"by loss, {ATTACKED} and {ATTACKED}", KNOWN_MEMBER),
         *_experienced(corpus, policies["fleet"]),
     ]
 
 
 def _experienced(corpus: Corpus, policy: Policy | None) -> list[Measurement]:
-    """Returns what users reach by OWN decisions, and which share of it the fleet does who know nothing yet."""
+    """Returns the reward of users after OWN decisions, and the fleet's reward before any as a share of it."""
     first = BEGIN + CONTRIBUTORS + ATTACKED
     numbers = range(first, first + EXPERIENCED)
     worlds = [world_of(corpus, number, OWN) for number in numbers]

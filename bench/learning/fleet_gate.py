@@ -32,25 +32,25 @@ from writer.training.fleet import LEAVING, Witness, verdict_on
 
 TRIALS = 100
 USERS, DECISIONS = 130, 30
-"""Of one trial; together as many decisions as a trial may last, but for a night's."""
+"""Users of one trial; together they have the decisions of the longest trial, less one night's."""
 SPREAD = 0.1
-"""Half of the users gain so much more than the others' mean, half so much less."""
+"""Distance from the mean gain: above it for half of the users, below it for the others."""
 WORSE = -0.2
-"""What the policy costs in a profile that should leave it."""
+"""Loss by the policy in a profile that should leave it."""
 LOGS = (30, 300, 1_000)
 """Decisions of such a profile."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a fleet's policy is worth: on average, and how far users lie from it."""
+    """Worth of a fleet's policy: its mean, and the users' distance from it."""
 
     uplift: float
     spread: float = SPREAD
 
 
 def run(seed: int, trials: int = TRIALS) -> list[Measurement]:
-    """Returns what became of trials of each kind, and which single profiles leave what serves."""
+    """Returns the outcomes of trials of each kind, and the share of single profiles that leave the serving policy."""
     no_better = lives(World(0.0), seed, trials)
     harmful = lives(World(HARM), seed + 1, trials)
     winner = lives(World(UPLIFT), seed + 2, trials)
@@ -75,12 +75,12 @@ def run(seed: int, trials: int = TRIALS) -> list[Measurement]:
 
 
 def lives(world: World, seed: int, trials: int) -> list[Ended]:
-    """Returns how independent trials of a fleet's policy ended."""
+    """Returns the outcomes of independent trials of a fleet's policy."""
     return [lived(witnesses(world, rng)) for rng in np.random.default_rng(seed).spawn(trials)]
 
 
 def lived(heard: Sequence[Witness]) -> Ended:
-    """Returns how a trial ended that was looked at every night."""
+    """Returns the outcome of a trial with a look every night."""
     when = np.sort(np.concatenate([each.at for each in heard]))
     nights = [night for night in NIGHTS if night <= len(when)]
     for night in nights:
@@ -91,26 +91,26 @@ def lived(heard: Sequence[Witness]) -> Ended:
 
 
 def witnesses(world: World, rng: np.random.Generator, users: int = USERS) -> list[Witness]:
-    """Returns what the users of one trial say, whose decisions fall together in time."""
+    """Returns the logs of one trial's users, whose decisions fall together in time."""
     return [witness(world.uplift + world.spread * (-1) ** number, number, rng) for number in range(users)]
 
 
 def witness(uplift: float, number: int, rng: np.random.Generator) -> Witness:
-    """Returns what one user says, in whose world the policy is worth this."""
+    """Returns one user's log, in a world where the policy has this worth."""
     log = canary(replace(as_served(uplift=uplift), decisions=DECISIONS), rng)
     decisions = replace(log.logged, group=np.full(DECISIONS, number), covariates=_covariates(log.logged))
     return Witness("", np.sort(rng.random(DECISIONS)), decisions, log.contest, [])
 
 
 def until(heard: Witness, end: float) -> Witness:
-    """Returns what the witness could say by that time."""
+    """Returns the witness's log until that time."""
     rows = heard.at <= end
     contest = type(heard.contest)(*(target.take(rows) for target in heard.contest.named().values()))
     return replace(heard, at=heard.at[rows], log=heard.log.take(rows), contest=contest)
 
 
 def _covariates(log: Logged) -> Floats:
-    """Returns the hint of a query's difficulty in the place of its best similarity, all else unknown."""
+    """Returns features with the hint of a query's difficulty as its best similarity, all else unknown."""
     result = np.zeros((len(log.reward), len(QUERY)))
     if log.covariates is not None:
         result[:, QUERY.index("top_similarity")] = log.covariates[:, 0]
@@ -118,7 +118,7 @@ def _covariates(log: Logged) -> Floats:
 
 
 def _left(uplift: float, decisions: int, seed: int, profiles: int) -> Measurement:
-    """Returns in how many profiles the log shows the policy that serves worse than the default."""
+    """Returns the number of profiles whose log shows the serving policy worse than the default."""
     serves = replace(as_served(uplift=uplift), decisions=decisions, share=1 - Budget().kept)
     logs = [canary(serves, rng) for rng in np.random.default_rng(seed).spawn(profiles)]
     left = sum(worse_than_default(log.logged, log.contest.candidate, log.contest.default, LEAVING) for log in logs)

@@ -1,6 +1,6 @@
-"""Benchmark 9: what a fleet of 10,000 profiles costs each night, and how long an erasure leaves it without a policy.
+"""Benchmark 9: time of a fleet's night with 10,000 profiles, and time without a policy after an erasure.
 
-The numbers are made up, for only their amount counts. The database is real, an embedded Postgres of its own.
+The numbers are made up, for only their amount counts. The database is an embedded Postgres.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def _look(url: str, live: Sequence[PolicyStatus] = ()) -> float:
     """Returns how many seconds a night's look at one profile takes, its log read and its contribution written.
 
     Args:
-        url: of an empty bank.
+        url: URL of an empty bank.
         live: the fleet's policies of each agent, one in each of these states since before the first decision.
     """
     async with service_database(url) as database:
@@ -167,11 +167,11 @@ def _examples(rng: np.random.Generator) -> Examples:
 async def _fill_contributions(url: str) -> None:
     blobs = [contributions.packed(_examples(np.random.default_rng(number))) for number in range(BLOBS)]
     owners = [(f"user-{number + 1}", f"agent-{number % AGENTS}") for number in range(PROFILES)]
-    given = [(*owner, features.VERSION, DECISIONS, blobs[number % BLOBS]) for number, owner in enumerate(owners)]
+    contributed = [(*owner, features.VERSION, DECISIONS, blobs[number % BLOBS]) for number, owner in enumerate(owners)]
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     await _copy(connection, "profiles", ("user_sub", "agent_key"), owners)
     columns = ("user_sub", "agent_key", "feature_version", "decisions", "examples")
-    await _copy(connection, "contributions", columns, given)
+    await _copy(connection, "contributions", columns, contributed)
     await connection.execute("ANALYZE")
     await connection.close()
 

@@ -16,30 +16,30 @@ FLEET = "fleet"
 
 
 def on_runs(name: str, domain: tau.Domain) -> list[Measurement]:
-    """Returns what test users' first slates gain by the head that training users' logs of MANY decisions made."""
+    """Returns the gain of test users' first slates by a head trained on training users' logs of MANY decisions."""
     table = {mode: Scores() for mode in tau_folds.Mode}
     for fold in tau_folds.folds(domain, runs.SEEDS):
         policy = Policy(FLEET, fleet.fleet(contributions(domain, fold), fleet.PLANS[FLEET]), 1.0)
         arms = {DEFAULT: by(None), FLEET: by(policy)}
         for mode, user, ndcg in runs.tested(domain, fold, Memory(domain.effects), arms):
             table[mode].add(user, ndcg)
-    return [_difference(f"{name} {mode.name.lower()}", found) for mode, found in table.items()]
+    return [_difference(f"{name} {mode.name.lower()}", scores) for mode, scores in table.items()]
 
 
 def contributions(domain: tau.Domain, fold: tau_folds.Fold) -> list[Examples]:
-    """Returns what each training user of the fold gives, of MANY decisions together by the default as it explores."""
+    """Returns each training user's contribution, from MANY decisions together by the default as it explores."""
     service = runs.service(domain, fold, MANY)
     service.advance(MANY)
-    user_of = {question.run: question.user for question in runs.asked_in_training(fold)}
+    user_of = {question.run: question.user for question in runs.training_questions(fold)}
     users = [user_of[each.scene.query] for each in service.log]
     together = examples(service.log, PLACES)
     return [together.take(np.array([user == each for each in users])) for user in sorted(set(users))]
 
 
-def _difference(cell: str, found: Scores) -> Measurement:
-    values = found.column(FLEET) - found.column(DEFAULT)
+def _difference(cell: str, scores: Scores) -> Measurement:
+    values = scores.column(FLEET) - scores.column(DEFAULT)
     detail = (
-        f"nDCG@4, paired by user; {len(values)} queries of {len(set(found.users))} users; {MANY:,} logged by others"
+        f"nDCG@4, paired by user; {len(values)} queries of {len(set(scores.users))} users; {MANY:,} logged by others"
     )
     return Measurement(
         f"fleet on runs, {cell}: fleet - default",
@@ -48,5 +48,5 @@ def _difference(cell: str, found: Scores) -> Measurement:
         detail,
         0.0,
         at_least=True,
-        interval=by_user(values, found.users),
+        interval=by_user(values, scores.users),
     )

@@ -1,6 +1,6 @@
-"""Benchmark 3: does the gate promote what is better, only that, and only on evidence that can carry it?
+"""Benchmark 3: promotions by the gate, and the accuracy of its estimators on single logs of 1,000 decisions.
 
-Whole trials are in ``bench.learning.trials``; here is what single logs of 1,000 decisions show of its estimators.
+Whole trials are in ``bench.learning.trials``.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ TINY = Scenario(uplift=0.08, share=0.01)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """One log, and what the gate said of it."""
+    """One log with the gate's verdict."""
 
     log: Canary
     verdict: Verdict
@@ -32,15 +32,15 @@ class Trial:
 
 def judged(scenario: Scenario, seed: int, repetitions: int = REPETITIONS) -> list[Trial]:
     """Returns the verdicts on independent logs of one scenario."""
-    found = []
+    logs = []
     for rng in np.random.default_rng(seed).spawn(repetitions):
         log = canary(scenario, rng)
-        found.append(Trial(log, judge(log.logged, log.contest, seed=seed)))
-    return found
+        logs.append(Trial(log, judge(log.logged, log.contest, seed=seed)))
+    return logs
 
 
 def run(seed: int) -> list[Measurement]:
-    """Returns what the gate did with each kind of candidate, and how far its estimators are from the truth."""
+    """Returns the gate's promotions of each kind of candidate, and its estimators' distance from the truth."""
     winners = judged(WINNER, seed)
     return [
         *trials.run(seed),
@@ -51,19 +51,19 @@ def run(seed: int) -> list[Measurement]:
     ]
 
 
-def _sample(found: Sequence[Trial]) -> float:
+def _sample(logs: Sequence[Trial]) -> float:
     """Returns the median effective sample of the candidates."""
     return float(
-        np.median([effective_sample(weights(trial.log.logged, trial.log.contest.candidate)) for trial in found])
+        np.median([effective_sample(weights(trial.log.logged, trial.log.contest.candidate)) for trial in logs])
     )
 
 
-def _errors(found: Sequence[Trial]) -> list[Measurement]:
+def _errors(logs: Sequence[Trial]) -> list[Measurement]:
     """Returns each estimator's root mean square error against the known truth, in points (hundredths of reward)."""
     measured = []
     for what, name in (("candidate", "value of the candidate"), ("candidate - default", "candidate - default")):
         for estimator in ("ips", "snips", "dr"):
-            misses = np.array([_miss(trial, what, estimator) for trial in found if what in trial.verdict.estimates])
+            misses = np.array([_miss(trial, what, estimator) for trial in logs if what in trial.verdict.estimates])
             mean, absolute = 100 * misses.mean(), 100 * np.abs(misses).mean()
             detail = f"{len(misses)} logs of 1,000; mean {mean:+.2f}, mean absolute {absolute:.2f}"
             error = 100 * float(np.sqrt(np.square(misses).mean()))
@@ -72,8 +72,8 @@ def _errors(found: Sequence[Trial]) -> list[Measurement]:
 
 
 def _interval(trial: Trial, what: str, estimator: str = "dr") -> Interval:
-    found: Interval = getattr(trial.verdict.estimates[what], estimator)
-    return found
+    interval: Interval = getattr(trial.verdict.estimates[what], estimator)
+    return interval
 
 
 def _truth(trial: Trial, what: str) -> float:
@@ -84,31 +84,31 @@ def _miss(trial: Trial, what: str, estimator: str) -> float:
     return _interval(trial, what, estimator).estimate - _truth(trial, what)
 
 
-def _coverage(found: Sequence[Trial]) -> Measurement:
-    """Returns how often the true uplift lies below its lower bound, which the level puts at 1 %."""
+def _coverage(logs: Sequence[Trial]) -> Measurement:
+    """Returns the share of true uplifts below their lower bound, 1 % by its level."""
     what = "candidate - default"
-    below = [_truth(trial, what) < _interval(trial, what).low for trial in found if what in trial.verdict.estimates]
+    below = [_truth(trial, what) < _interval(trial, what).low for trial in logs if what in trial.verdict.estimates]
     return Measurement("truth below the lower bound", 100 * float(np.mean(below)), "%", f"{len(below)} logs", 3.0)
 
 
-def _refused(found: Sequence[Trial]) -> list[Measurement]:
-    refused = sum(trial.verdict.outcome == "insufficient evidence" for trial in found)
-    estimated = sum("candidate" in trial.verdict.estimates for trial in found)
-    detail = f"{refused} of {len(found)}; effective sample {_sample(found):.0f}; estimated {estimated} times"
-    share = 100 * refused / len(found)
+def _refused(logs: Sequence[Trial]) -> list[Measurement]:
+    refused = sum(trial.verdict.outcome == "insufficient evidence" for trial in logs)
+    estimated = sum("candidate" in trial.verdict.estimates for trial in logs)
+    detail = f"{refused} of {len(logs)}; effective sample {_sample(logs):.0f}; estimated {estimated} times"
+    share = 100 * refused / len(logs)
     return [Measurement("tiny effective sample: refused", share, "%", detail, 100.0, at_least=True)]
 
 
-def _watched(found: Sequence[Trial], rng: np.random.Generator) -> list[Measurement]:
+def _watched(logs: Sequence[Trial], rng: np.random.Generator) -> list[Measurement]:
     """Returns false alarms and delay of the automatic rollback, on the floors that the winners were promoted on."""
     alarms, delays = [], []
-    for trial in found:
+    for trial in logs:
         if trial.verdict.outcome == "promote":
             floor, truth = _interval(trial, "candidate").low, trial.log.candidate_value
             alarms.append(watch((rng.random(5000) < truth).astype(np.float64), floor).roll_back)
             due = watch((rng.random(5000) < truth - 0.2).astype(np.float64), floor).at
             delays.append(5000 if due is None else due)
-    late = f"90 % within {np.quantile(delays, 0.9):.0f}; asked after every decision"
+    late = f"90 % within {np.quantile(delays, 0.9):.0f}; checked after every decision"
     return [
         Measurement(
             "live reward as promised: rolled back", 100 * float(np.mean(alarms)), "%", "in 5,000 decisions", 1.0

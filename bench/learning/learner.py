@@ -23,14 +23,14 @@ HALF = 100.0
 """n0 of the blend: decisions at which the learned part counts half."""
 MEMBERS = 5
 PLAN = Plan(ridges=RIDGES)
-"""Each log's own ridge, chosen on its later decisions, never on a test."""
+"""Plan of training with each log's own ridge, chosen on its later decisions, never on a test."""
 CANARY_PLAN = Plan(ridge=300.0)
-"""For the candidates along the way: choosing a ridge for each would take most of the time."""
+"""Plan of the candidates on the way, with a fixed ridge: choosing one for each would take most of the time."""
 START, REFIT = 100, 250
 """Decisions before the first candidate, and between two."""
 
 UNTRAINED = Policy("factory", factory(1, 0), 1.0)
-"""Where training begins, fully blended in: what it gains over the default was not learned from the log."""
+"""The head at which training begins, fully blended in: its gain over the default is not learned from the log."""
 
 RewardOf = Callable[[int, Slate], float]
 """Returns the reward, 0 to 1, of a slate shown on the scene of this number in the stream."""
@@ -54,13 +54,13 @@ class Decision:
 
     @property
     def field(self) -> Field:
-        """Returns what the slate's rules looked at."""
+        """Returns the field of the slate's rules."""
         return self.scene.field(self.features)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """What training sees of one slate of k cases, kept because every later training sees it again."""
+    """The numbers of one slate of k cases for training, kept for every later training."""
 
     inputs: Array  # (k, D)
     prior: Array  # (k,)
@@ -68,7 +68,7 @@ class Shown:
 
     @classmethod
     def of(cls, features: Features, slate: Slate) -> "Shown":
-        """Returns it from the candidates' features."""
+        """Returns the slate's numbers from the candidates' features."""
         places = list(slate)
         seen = inputs_of(features)
         return cls(seen.case[places], seen.prior[places], seen.query)
@@ -76,7 +76,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a policy is trained; ``start`` is the factory's head unless a reference needs another."""
+    """Settings of a training; without ``start`` it begins at the factory's head."""
 
     hidden: int = 0
     members: int = MEMBERS
@@ -91,7 +91,7 @@ class Recipe:
 
 
 PLAIN = Recipe(plan=CANARY_PLAN, start=untrained(len(CASE), len(QUERY), MEMBERS))
-"""Begins at the default; of a model that sees no case, no ridge is worth choosing."""
+"""Recipe that begins at the default, with a fixed ridge, for models that see no case."""
 
 
 class Service:
@@ -107,7 +107,7 @@ class Service:
         *,
         shares: SharesOf = lambda _now, slate: alike(slate),
     ) -> None:
-        """Takes the stream, what answers its rewards, and the plans of the bank's cases, (cases, tools)."""
+        """Takes the stream, the source of its rewards, and the plans of the bank's cases, (cases, tools)."""
         self.log: list[Decision] = []
         self.candidate: Policy | None = None
         self.places = places
@@ -171,12 +171,12 @@ def examples(log: Sequence[Decision], places: int) -> Examples:
 
 
 def remembered(effects: Floats, log: Iterable[Decision]) -> Memory:
-    """Returns what the log leaves behind."""
+    """Returns the memory after the log."""
     return Memory(effects, ((d.scene, d.slate, d.reward, d.share) for d in log))
 
 
 def permuted(log: Sequence[Decision], effects: Floats, rng: np.random.Generator) -> list[Decision]:
-    """Returns the log with its rewards shuffled, and with what was then seen of earlier ones: nothing to learn."""
+    """Returns the log with shuffled rewards, and features made from these: there is no signal to learn."""
     memory = Memory(effects)
     shuffled = []
     for decision, reward in zip(log, rng.permutation([d.reward for d in log]).tolist(), strict=True):
@@ -187,7 +187,7 @@ def permuted(log: Sequence[Decision], effects: Floats, rng: np.random.Generator)
 
 
 def query_only(rows: Examples) -> Examples:
-    """Returns the examples with nothing left of the cases but the default's log odds."""
+    """Returns the examples without the cases' inputs, only with the default's log odds."""
     return replace(rows, inputs=np.zeros_like(rows.inputs))
 
 
@@ -206,7 +206,7 @@ class Prepared:
         return cls(np.stack([each.prior for each in seen]), inputs)
 
     def scores(self, policy: Policy | None) -> Array:
-        """Returns what the policy orders by, (queries, n): ``policy.decide.score`` for all queries at once."""
+        """Returns the policy's scores, (queries, n): ``policy.decide.score`` for all queries at once."""
         if policy is None:
             return self.prior
         part = policy.head.case_part(self.inputs).mean(axis=0).reshape(self.prior.shape)

@@ -1,6 +1,6 @@
-"""What a made-up service remembers: scenes as a query meets them, and the features that rewarded decisions add.
+"""Memory of a made-up service: scenes, and the features that rewarded decisions add.
 
-Everything that a policy sees goes through the product: the candidates' own record, ``policy.evidence``,
+All inputs of a policy go through the product: the candidates' own record, ``policy.evidence``,
 ``policy.experience`` over the uses on the nearest of the latest decisions, and ``policy.features.matrix``, which rounds
 as the log does.
 """
@@ -26,13 +26,13 @@ class Scene:
     """One query with its n candidates, before anything was learned.
 
     Attributes:
-        query: decisions of one query are drawn and split together.
-        vector: (dimension,), of the query, unit length or zero.
-        case: (n,), which cases of the bank are the candidates.
-        own: (n, len(features.OWN)), without any reuse.
-        cases: the same candidates as evidence takes them.
-        said: (n, len(evidence.NAMES)), what similar runs say of each.
-        group, source: (n,), as the rules of a slate take them.
+        query: number of the query; decisions on one query are drawn and split together.
+        vector: (dimension,), vector of the query, unit length or zero.
+        case: (n,), the candidates' places in the bank.
+        own: (n, len(features.OWN)), the candidates' own features without any reuse.
+        cases: the candidates in the form of ``policy.evidence``.
+        peers: (n, len(evidence.NAMES)), evidence of similar runs on each.
+        group, source: (n,), the candidates' groups and sources for the rules of a slate.
     """
 
     query: int
@@ -40,17 +40,17 @@ class Scene:
     case: Ints
     own: NDArray[np.float32]
     cases: evidence.Cases
-    said: NDArray[np.float32]
+    peers: NDArray[np.float32]
     group: NDArray[np.int16]
     source: NDArray[np.int16]
 
     def field(self, seen: features.Features) -> Field:
-        """Returns what a slate's rules look at, of the scene as it was seen."""
+        """Returns the field of a slate's rules, from the scene's features."""
         return field_of(seen, self.group, self.source, None)
 
 
 def alike(slate: Slate) -> Floats:
-    """Returns the shares of a slate's places where nobody knows which of them was used, (k,)."""
+    """Returns equal shares of a slate's places, (k,), for an unknown use."""
     return np.full(len(slate), 1 / max(len(slate), 1))
 
 
@@ -71,7 +71,7 @@ class Memory:
     def learn(self, scene: Scene, slate: Slate, reward: float, share: Floats | None = None) -> None:
         """Adds one rewarded decision, with each place's share of the outcome, (k,); None: all share alike.
 
-        The backend did not say what it used, so nothing is proven by it (``writer.rewards.proof``).
+        The backend did not name used cases, so the reward proves none (``writer.rewards.proof``).
         """
         used = scene.case[list(slate)]
         share = alike(slate) if share is None else share
@@ -84,14 +84,14 @@ class Memory:
         self._rewards.append(reward)
 
     def features(self, scene: Scene) -> features.Features:
-        """Returns what a policy sees of the scene now, as it is logged."""
+        """Returns the scene's features at this moment, as the log has them."""
         own = scene.own.copy()
         own[:, _COUNT] = self._count[scene.case]
         own[:, _USUAL] = np.mean(self._rewards[-LATEST:]) if self._rewards else np.nan
-        return features.matrix(own, scene.said, experience.features(scene.cases, self._past(scene)))
+        return features.matrix(own, scene.peers, experience.features(scene.cases, self._past(scene)))
 
     def _past(self, scene: Scene) -> experience.ReuseHistory:
-        """The uses on the NEAREST of the RECENT decisions, as the service's own statement finds them."""
+        """Returns the uses on the NEAREST of the RECENT decisions, as the service's own statement does."""
         if not self._rewards:
             return experience.no_history(self._effects.shape[1])
         first = max(0, len(self._rewards) - RECENT)

@@ -23,19 +23,19 @@ from policy.slate import Field, Slate
 from retrieval.search.candidates import POOL
 
 CASES, QUERIES, WRONG, FLIPPED = 1_500, 1_000, 0.2, 0.1
-GIVEN = 0.5
-"""Share of the honest cases whose reward somebody else gave; the others say themselves how they went."""
+JUDGED = 0.5
+"""Share of the honest cases with a reward by somebody else; the others only claim one."""
 PLACES = 4
 WAVE = 25
 """Forged cases aimed at one intent; a larger attack aims at several."""
 COPY_REWARD = 0.3
-"""What the copies claim: low, and there are many."""
+"""Reward that the copies claim: low, but there are many copies."""
 COPY_NOISE = 0.2
-"""Length of what sets a copy's vector apart from its original's."""
+"""Length of the difference between a copy's vector and its original's."""
 SOURCES = 20
 """Honest writers of the bank: sessions, agents, imports."""
 USED_FIRST = 0.7
-"""How often the backend acts on the first place, else on one of the others; it says which."""
+"""Share of decisions on which the backend acts on the first place, and not on another; it names the place."""
 SEEDS = (0, 1)
 AIM_LOST = 2.0
 """Points of true reward on clean queries that an attack may cost."""
@@ -46,22 +46,22 @@ ATTACK_KINDS: tuple[AttackKind, ...] = get_args(AttackKind)
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """Which cases an attacker adds to the bank.
+    """The cases that an attacker adds to the bank.
 
     Attributes:
-        share: of the honest cases.
-        sources: how many writers collude.
-        given: whether the attacker can give rewards, too; else the cases' own word is all that they have.
+        share: number of added cases as a share of the honest ones.
+        sources: number of colluding writers.
+        rewarded: the attacker gives rewards, too; otherwise only the cases' own claims count.
     """
 
     kind: AttackKind
     share: float
     sources: int = 1
-    given: bool = False
+    rewarded: bool = False
 
     def __str__(self) -> str:
         """Returns it for the table."""
-        claim = ", rewards forged as well" if self.given else ""
+        claim = ", rewards forged as well" if self.rewarded else ""
         return f"{self.share:.1%} {self.kind}, {self.sources} source(s){claim}"
 
 
@@ -71,23 +71,23 @@ class Stream:
 
     claims: Claims
     poison: Bools  # (cases,)
-    asked: Questions
+    questions: Questions
     scenes: list[Scene]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Served:
-    """What a stream was served, by query."""
+    """Results of a stream by query."""
 
     taken: Floats  # (n,), share of the places that poison has
     first: Floats  # (n,), 1: the first place
     reward: Floats  # (n,), the true one, expected over which place the backend acts on
-    met: Bools  # (n,), poison is among the candidates
+    exposed: Bools  # (n,), poison is among the candidates
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What serves: the untrained default or a policy, with or without the rules against swamping."""
+    """A way to serve: the untrained default or a policy, with or without the rules against swamping."""
 
     name: str
     policy: Policy | None = None
@@ -98,12 +98,12 @@ SERVES, UNRULED, LEARNED = Arm("default"), Arm("default without rules", rules=Fa
 ARMS = (SERVES, UNRULED, LEARNED)
 ATTACKS = (
     *(Attack(kind, share, sources) for kind, share, sources in product(ATTACK_KINDS, (0.001, 0.01, 0.05), (1, 10))),
-    *(Attack("forged successes", 0.05, sources, given=True) for sources in (1, 10)),
+    *(Attack("forged successes", 0.05, sources, rewarded=True) for sources in (1, 10)),
 )
 
 
 def run(corpus: Corpus) -> list[Measurement]:
-    """Returns each attack's share of the slates and the clean reward lost, by default and by a policy."""
+    """Returns each attack's share of the places and its cost in clean reward, for the default and a policy."""
     clean = _served(corpus, None)
     cost = [without.reward - ruled.reward for without, ruled in zip(clean[UNRULED], clean[SERVES], strict=True)]
     rows = [_row("no attack: reward that the rules cost", cost, "points", _DETAIL)]
@@ -122,14 +122,14 @@ def stream(corpus: Corpus, attack: Attack | None, seed: int, queries: int = QUER
     """Returns the bank and the queries of a seed; without an attack the same ones."""
     rng = np.random.default_rng(seed)
     parts = np.split(rng.permutation(len(corpus.train.texts)), [CASES, CASES + queries])
-    kept, asked, rest = (corpus.train.take(rows) for rows in parts)
+    kept, questions, rest = (corpus.train.take(rows) for rows in parts)
     bank = stored_bank(kept, WRONG, corpus.intents, rng)
-    reward, given = (~bank.wrong).astype(np.float64), rng.random(CASES) < GIVEN
-    claims = Claims(bank, np.eye(corpus.intents)[bank.answers], reward, given, rng.integers(0, SOURCES, CASES))
+    reward, proven = (~bank.wrong).astype(np.float64), rng.random(CASES) < JUDGED
+    claims = Claims(bank, np.eye(corpus.intents)[bank.answers], reward, proven, rng.integers(0, SOURCES, CASES))
     if attack is not None:
         claims = _poisoned(claims, attack, _forged(attack, rest, corpus.intents, rng))
-    scenes = claims.scenes(asked, Search.of(claims.bank).pools(asked, POOL))
-    return Stream(claims, np.arange(len(claims.reward)) >= CASES, asked, scenes)
+    scenes = claims.scenes(questions, Search.of(claims.bank).pools(questions, POOL))
+    return Stream(claims, np.arange(len(claims.reward)) >= CASES, questions, scenes)
 
 
 def _poisoned(claims: Claims, attack: Attack, forged: Bank) -> Claims:
@@ -145,7 +145,7 @@ def _poisoned(claims: Claims, attack: Attack, forged: Bank) -> Claims:
         ),
         effects=np.vstack([claims.effects, np.eye(claims.effects.shape[1])[forged.answers]]),
         reward=np.concatenate([claims.reward, np.full(n, claimed)]),
-        proven=np.concatenate([claims.proven, np.full(n, attack.given)]),
+        proven=np.concatenate([claims.proven, np.full(n, attack.rewarded)]),
         source=np.concatenate([claims.source, SOURCES + np.arange(n) % attack.sources]),
     )
 
@@ -172,12 +172,12 @@ def _forged(attack: Attack, rest: Questions, intents: int, rng: np.random.Genera
 
 
 def serve(stream: Stream, arm: Arm, seed: int) -> Served:
-    """Returns what the stream was served; every reward is known before the next query."""
+    """Serves the stream and returns the results; every reward is known before the next query."""
     n, rng = len(stream.scenes), np.random.default_rng([seed, 1])
     flipped, draws, luck = rng.random(n) < FLIPPED, rng.integers(2**62, size=n), rng.random(n)
     memory = Memory(stream.claims.effects)
-    met = np.array([stream.poison[scene.case].any() for scene in stream.scenes])
-    served = Served(np.zeros(n), np.zeros(n), np.zeros(n), met)
+    exposed = np.array([stream.poison[scene.case].any() for scene in stream.scenes])
+    served = Served(np.zeros(n), np.zeros(n), np.zeros(n), exposed)
     arms = {DEFAULT: None} | ({SERVING: arm.policy} if arm.policy else {})
     for now, scene in enumerate(stream.scenes):
         seen = memory.features(scene)
@@ -185,7 +185,7 @@ def serve(stream: Stream, arm: Arm, seed: int) -> Served:
         slate = decide(seen, field, PLACES, Trial(arms, Budget(), int(draws[now]))).slate
         if not slate:
             continue
-        works = stream.claims.bank.answers[scene.case[list(slate)]] == stream.asked.intents[now]
+        works = stream.claims.bank.answers[scene.case[list(slate)]] == stream.questions.intents[now]
         chances = _chances(slate)
         place = int(np.searchsorted(chances.cumsum(), luck[now] * chances.sum(), side="right"))
         memory.learn(scene, (slate[place],), float(works[place] != flipped[now]))
@@ -196,12 +196,12 @@ def serve(stream: Stream, arm: Arm, seed: int) -> Served:
 
 
 def _unruled(field: Field) -> Field:
-    """Returns the field as if nobody looked at who wrote a case, what proves it, and what repeats it."""
+    """Returns the field without writers, proofs and repetitions."""
     return replace(field, group=np.arange(len(field.group), dtype=np.int16), source=None, proven=None)
 
 
 def _chances(slate: Slate) -> Floats:
-    """Returns how likely the backend acts on each place; it acts on one."""
+    """Returns the chance of each place that the backend acts on it; it acts on one."""
     others = len(slate) - 1
     return np.array([USED_FIRST, *[(1 - USED_FIRST) / others] * others]) if others else np.ones(1)
 
@@ -216,27 +216,29 @@ def _rows(
     lost = {each: _lost(clean[each], served[each]) for each in ARMS}
     what = f"{attack}, {arm.name}"
     return [
-        _row(f"{what}: share of places taken", taken[arm], "%", f"{_met(served[arm])}; {_compared(arm, taken)}"),
+        _row(f"{what}: share of places taken", taken[arm], "%", f"{_exposure(served[arm])}; {_compared(arm, taken)}"),
         replace(_row(f"{what}: clean reward lost", lost[arm], "points", _compared(arm, lost)), aim=AIM_LOST),
     ]
 
 
-def _met(served: Sequence[Served]) -> str:
-    met, taken, first = (np.concatenate([getattr(one, name) for one in served]) for name in ("met", "taken", "first"))
-    where = taken[met].mean() if met.any() else 0.0
-    return f"{where:.1%} where it is among the candidates ({met.mean():.0%}); {first.mean():.2%} of first places"
+def _exposure(served: Sequence[Served]) -> str:
+    exposed, taken, first = (
+        np.concatenate([getattr(one, name) for one in served]) for name in ("exposed", "taken", "first")
+    )
+    where = taken[exposed].mean() if exposed.any() else 0.0
+    return f"{where:.1%} where it is among the candidates ({exposed.mean():.0%}); {first.mean():.2%} of first places"
 
 
 def _lost(clean: Sequence[Served], served: Sequence[Served]) -> list[Floats]:
     return [before.reward - after.reward for before, after in zip(clean, served, strict=True)]
 
 
-def _compared(arm: Arm, found: dict[Arm, list[Floats]]) -> str:
-    """Returns what the same is without the rules, and says so where they do not help against a harm."""
+def _compared(arm: Arm, values: dict[Arm, list[Floats]]) -> str:
+    """Returns the value without the rules, with a note if they do not help against a harm."""
     if arm is not SERVES:
         return _DETAIL
-    harm = interval(found[UNRULED])
-    saved = interval([without - ruled for without, ruled in zip(found[UNRULED], found[SERVES], strict=True)])
+    harm = interval(values[UNRULED])
+    saved = interval([without - ruled for without, ruled in zip(values[UNRULED], values[SERVES], strict=True)])
     helpless = ", THE RULES DO NOT HELP" if harm.low > 0 >= saved.low else ""
     return f"without the rules {100 * harm.estimate:.2f}{helpless}; {_DETAIL}"
 

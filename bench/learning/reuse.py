@@ -31,7 +31,7 @@ from policy.slate import Slate
 from policy.train import Plan
 
 SEEDS, FRESH = (0, 1, 2, 3, 4), (10, 11, 12)
-"""Worlds that were looked at while the policy was built, and worlds that were not."""
+"""Seeds of worlds used while the policy was built, and of fresh worlds."""
 FEW, MANY = 250, 3_000
 AIMS: Mapping[int, float] = {FEW: 0.62, MANY: 0.75}
 NAME = "reuse"
@@ -48,7 +48,7 @@ REFERENCES: Mapping[str, Recipe] = {
 }
 
 Earned = dict[str, list[Floats]]
-"""By policy and seed: what each test query earned, (test,)."""
+"""Rewards of the test queries, (test,), by policy and seed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Stage:
     def outcome(self, now: int, slate: Slate) -> float:
         """Returns the feedback on a decision of the stream, flips included; one case that helps is enough."""
         pool = self.world.pools.case[now]
-        helps = any(self.world.bank.answers[pool[place]] == self.world.asked.intents[now] for place in slate)
+        helps = any(self.world.bank.answers[pool[place]] == self.world.stream.intents[now] for place in slate)
         return float(helps != self.world.flipped[now])
 
 
@@ -73,35 +73,35 @@ def stage(corpus: Corpus, scenario: Scenario, seed: int) -> Stage:
     cases = len(drawn.bank.answers)
     effects = np.eye(corpus.intents)[drawn.bank.answers]
     claims = Claims(drawn.bank, effects, np.ones(cases), np.zeros(cases, np.bool_), np.arange(cases))
-    return Stage(drawn, effects, claims.scenes(drawn.asked, drawn.pools), claims.scenes(drawn.test, drawn.test_pools))
+    return Stage(drawn, effects, claims.scenes(drawn.stream, drawn.pools), claims.scenes(drawn.test, drawn.test_pools))
 
 
 def run(corpus: Corpus, scenario: Scenario | None = None, say: Callable[[str], object] = print) -> list[Measurement]:
-    """Returns the table: everything on SEEDS, the policy and the fixed rules on FRESH ones as well."""
+    """Returns the table: all policies on SEEDS, the policy and the fixed rules on FRESH ones as well."""
     scenario = scenario or Scenario()
-    found = measured(corpus, scenario, SEEDS, full=True)
+    by_policy = measured(corpus, scenario, SEEDS, full=True)
     say("fresh seeds")
     fresh = measured(corpus, scenario, FRESH, full=False)
     rows: list[Measurement] = []
     for decisions in (FEW, MANY):
-        rows += _rows(found[decisions], decisions, SEEDS)
+        rows += _rows(by_policy[decisions], decisions, SEEDS)
         rows += _rows(fresh[decisions], decisions, FRESH)
     return rows
 
 
 def measured(corpus: Corpus, scenario: Scenario, seeds: Sequence[int], *, full: bool) -> dict[int, Earned]:
-    """Returns what every policy earns on the test file, by the number of logged decisions."""
+    """Returns every policy's rewards on the test file, by the number of logged decisions."""
     stages = [stage(corpus, scenario, seed) for seed in seeds]
     services = [
         Service(each.stream, each.outcome, each.effects, 1, np.random.default_rng([seed, 1]))
         for each, seed in zip(stages, seeds, strict=True)
     ]
     trained = served(services, Recipe(), (FEW, MANY))
-    found: dict[int, Earned] = {}
+    by_policy: dict[int, Earned] = {}
     for decisions, policies in trained.items():
         logs = [service.log[:decisions] for service in services]
-        found[decisions] = _earned(stages, logs, policies, seeds, full=full)
-    return found
+        by_policy[decisions] = _earned(stages, logs, policies, seeds, full=full)
+    return by_policy
 
 
 def _earned(
@@ -112,47 +112,47 @@ def _earned(
     *,
     full: bool,
 ) -> Earned:
-    """Returns what every policy earns that saw these logs."""
+    """Returns the rewards of every policy that these logs train."""
     recipes = REFERENCES if full else {}
     rows = [examples(log, 1) for log in logs]
     others = {name: recipe.fit(rows, range(len(rows))) for name, recipe in recipes.items()}
     if full:
         others["query-only model"] = PLAIN.fit([query_only(each) for each in rows], range(len(rows)))
     controls = _shuffled(stages, logs, seeds) if full else [{}] * len(stages)
-    found: Earned = {}
+    by_policy: Earned = {}
     for number, (each, log) in enumerate(zip(stages, logs, strict=True)):
         test = Prepared.of(remembered(each.effects, log), each.test)
         scores = {DEFAULT: test.scores(None), FACTORY: test.scores(UNTRAINED), POLICY: test.scores(trained[number])}
         scores |= {name: test.scores(policies[number]) for name, policies in others.items()} | controls[number]
-        got = {name: earned(each.world, score.astype(np.float64)) for name, score in scores.items()}
-        for name, reward in (rewards(each.world, as_log(log)) | got).items():
-            found.setdefault(name, []).append(reward)
-    return found
+        rewarded = {name: earned(each.world, score.astype(np.float64)) for name, score in scores.items()}
+        for name, reward in (rewards(each.world, as_log(log)) | rewarded).items():
+            by_policy.setdefault(name, []).append(reward)
+    return by_policy
 
 
 def _shuffled(
     stages: Sequence[Stage], logs: Sequence[list[Decision]], seeds: Sequence[int]
 ) -> list[dict[str, NDArray[np.float32]]]:
-    """Returns by stage what is scored after the same decisions with their rewards shuffled: nothing to learn."""
+    """Returns by stage the scores after the same decisions with shuffled rewards, which hold no signal."""
     shuffled = [
         permuted(log, each.effects, np.random.default_rng([seed, 2]))
         for each, log, seed in zip(stages, logs, seeds, strict=True)
     ]
     blind = Recipe().fit([examples(log, 1) for log in shuffled], range(len(logs)))
-    told = [Prepared.of(remembered(each.effects, log), each.test) for each, log in zip(stages, shuffled, strict=True)]
+    tests = [Prepared.of(remembered(each.effects, log), each.test) for each, log in zip(stages, shuffled, strict=True)]
     return [
         {PERMUTED_START: test.scores(UNTRAINED), PERMUTED: test.scores(policy)}
-        for test, policy in zip(told, blind, strict=True)
+        for test, policy in zip(tests, blind, strict=True)
     ]
 
 
-def _rows(found: Earned, decisions: int, seeds: Sequence[int]) -> list[Measurement]:
+def _rows(by_policy: Earned, decisions: int, seeds: Sequence[int]) -> list[Measurement]:
     detail = f"test file, seeds {seeds[0]}-{seeds[-1]}"
-    rules = {name: float(np.mean(found[name])) for name in RULES}
+    rules = {name: float(np.mean(by_policy[name])) for name in RULES}
     best = max(rules, key=lambda name: rules[name])
     rows = [
-        _row(f"{decisions:,}: {name}", found[name], detail, AIMS[decisions] if name == POLICY else None)
-        for name in sorted(found, key=lambda name: float(np.mean(found[name])))
+        _row(f"{decisions:,}: {name}", by_policy[name], detail, AIMS[decisions] if name == POLICY else None)
+        for name in sorted(by_policy, key=lambda name: float(np.mean(by_policy[name])))
     ]
     pairs = {
         f"policy - best fixed rule ({best})": (POLICY, best, True),
@@ -160,17 +160,17 @@ def _rows(found: Earned, decisions: int, seeds: Sequence[int]) -> list[Measureme
         "policy - factory's start: learned": (POLICY, FACTORY, True),
     }
     rows += [
-        _row(f"{decisions:,}: {name}", _differences(found, one, other), f"paired, {detail}", 0.0 if aim else None)
+        _row(f"{decisions:,}: {name}", _differences(by_policy, one, other), f"paired, {detail}", 0.0 if aim else None)
         for name, (one, other, aim) in pairs.items()
     ]
-    if PERMUTED in found:
-        control = _differences(found, PERMUTED, PERMUTED_START)
+    if PERMUTED in by_policy:
+        control = _differences(by_policy, PERMUTED, PERMUTED_START)
         rows.append(_row(f"{decisions:,}: {PERMUTED}, learned", control, f"paired, {detail}", None))
     return rows
 
 
-def _differences(found: Earned, one: str, other: str) -> list[Floats]:
-    return [mine - theirs for mine, theirs in zip(found[one], found[other], strict=True)]
+def _differences(by_policy: Earned, one: str, other: str) -> list[Floats]:
+    return [mine - theirs for mine, theirs in zip(by_policy[one], by_policy[other], strict=True)]
 
 
 def _row(name: str, by_seed: Sequence[Floats], detail: str, aim: float | None) -> Measurement:
@@ -188,7 +188,7 @@ def _row(name: str, by_seed: Sequence[Floats], detail: str, aim: float | None) -
 
 
 def as_log(log: Sequence[Decision]) -> Log:
-    """Returns the log as the fixed rules read it; decisions that served nothing taught them nothing."""
+    """Returns the log in the form of the fixed rules, without decisions that served an empty slate."""
     kept = [(row, decision) for row, decision in enumerate(log) if decision.slate]
     place = np.array([decision.slate[0] for _, decision in kept])
     return Log(

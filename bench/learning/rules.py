@@ -97,11 +97,11 @@ def oracle(world: World) -> Floats:
 
 
 def rewards(world: World, log: Log) -> dict[str, Floats]:
-    """Returns by name what each rule earns on each test query, (test,)."""
-    found = {"none": np.zeros(len(world.test.texts)), "oracle": oracle(world)}
+    """Returns each rule's rewards on the test queries, (test,), by name."""
+    by_rule = {"none": np.zeros(len(world.test.texts)), "oracle": oracle(world)}
     for name, scorer in RULES.items():
-        found[name] = earned(world, scorer(world, world.test, world.test_pools, log))
-    return found
+        by_rule[name] = earned(world, scorer(world, world.test, world.test_pools, log))
+    return by_rule
 
 
 def interval(by_seed: Sequence[Floats], seed: int = 0, level: float = 0.95) -> Interval:

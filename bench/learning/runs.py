@@ -36,33 +36,33 @@ SEEDS = (0, 1, 2)
 CONTROL_SEED = 0
 """The seed whose five folds the controls are measured on."""
 BASE, GAIN = 0.15, 0.7
-"""The chance of success of a slate: BASE + GAIN * mean utility of its places."""
+"""Chance of success of a slate: BASE + GAIN * mean utility of its places."""
 RIDGES = (30.0, 300.0, 3_000.0, STAY)
 LABEL_PLACES = 16
-"""How many of a question's candidates, the search's first, are labels: all would take twice as long."""
+"""Number of a question's first candidates that become labels; all would take twice the time."""
 LABEL_PLAN = Plan(query_ridge=30.0, steps=150)
 OWN = len(features.OWN)
 
 Table = dict[tuple[tau_folds.Mode, int], Scores]
-"""By mode and logged decisions; 0: before any."""
+"""Scores by mode and number of logged decisions; 0: before any."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """A question, as the product sees it with a memory."""
+class SeenQuestion:
+    """A question as the product sees it with a memory."""
 
     question: tau_folds.Question
     scene: Scene
     seen: features.Features
 
     @classmethod
-    def of(cls, domain: tau.Domain, question: tau_folds.Question, memory: Memory | None = None) -> "Asked":
-        """Returns the question as it looks with the memory, or before anything was learned."""
-        met = scene(domain, question)
-        return cls(question, met, (memory or Memory(domain.effects)).features(met))
+    def of(cls, domain: tau.Domain, question: tau_folds.Question, memory: Memory | None = None) -> "SeenQuestion":
+        """Returns the question with the features of the memory, or of an empty one."""
+        candidates = scene(domain, question)
+        return cls(question, candidates, (memory or Memory(domain.effects)).features(candidates))
 
     def reached(self, order_of: Order) -> float:
-        """Returns nDCG@4 of the slate that is served when this orders the candidates."""
+        """Returns nDCG@4 of the slate that this order serves."""
         field = self.scene.field(self.seen)
         slate = choose(field, order(field, order_of(self.question, self.seen)), PLACES)
         return self.question.worth.ndcg(np.array(slate, dtype=np.int64))
@@ -91,7 +91,7 @@ def _with(rows: Sequence[Measurement], made_of: str) -> list[Measurement]:
 
 
 def scene(domain: tau.Domain, question: tau_folds.Question) -> Scene:
-    """Returns the question as the product sees it; every run is its own source, and says what no other says."""
+    """Returns the question as the product sees it; every run is its own source and group."""
     own, runs = question.known[:, :OWN], question.candidates
     alone = np.arange(len(runs), dtype=np.int16)
 
@@ -109,33 +109,33 @@ def scene(domain: tau.Domain, question: tau_folds.Question) -> Scene:
     return Scene(question.run, domain.vectors[question.run], runs, own, cases, question.evidence, alone, alone)
 
 
-def labels(asked: Sequence[Asked]) -> Examples:
+def labels(questions: Sequence[SeenQuestion]) -> Examples:
     """Returns an example for each of the first LABEL_PLACES candidates of each question, its utility as reward."""
-    sizes = _sizes(asked)
-    n, seen = sum(sizes), [inputs_of(each.seen) for each in asked]
+    sizes = _sizes(questions)
+    n, seen = sum(sizes), [inputs_of(each.seen) for each in questions]
     return Examples(
         inputs=np.concatenate([each.case[:LABEL_PLACES] for each in seen])[:, None],
         prior=np.concatenate([each.prior[:LABEL_PLACES] for each in seen])[:, None],
         credit=np.ones((n, 1), np.float32),
         query=np.repeat(np.concatenate([each.query for each in seen]), sizes, axis=0),
-        reward=np.concatenate([each.question.utility[:LABEL_PLACES] for each in asked]).astype(np.float32),
+        reward=np.concatenate([each.question.utility[:LABEL_PLACES] for each in questions]).astype(np.float32),
         weight=np.ones(n, np.float32),
         empty=np.zeros(n, np.bool_),
-        group=np.repeat([each.question.run for each in asked], sizes).astype(np.int64),
+        group=np.repeat([each.question.run for each in questions], sizes).astype(np.int64),
     )
 
 
-def _sizes(asked: Sequence[Asked]) -> list[int]:
-    return [min(LABEL_PLACES, len(each.question.utility)) for each in asked]
+def _sizes(questions: Sequence[SeenQuestion]) -> list[int]:
+    return [min(LABEL_PLACES, len(each.question.utility)) for each in questions]
 
 
 def from_labels(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> Table:
-    """Returns what the policy reaches that saw the utility of the training users' candidates, ridge chosen on them."""
+    """Returns the scores of a policy trained on the training users' utilities, with a ridge chosen on them."""
     table: Table = {(mode, 0): Scores() for mode in tau_folds.Mode}
     for fold in folds:
-        asked = [Asked.of(domain, question) for question in asked_in_training(fold)]
-        rows = labels(asked)
-        learned = _learned(rows, _ridge(asked, rows, fold.seed), fold.seed)
+        questions = [SeenQuestion.of(domain, question) for question in training_questions(fold)]
+        rows = labels(questions)
+        learned = _learned(rows, _ridge(questions, rows, fold.seed), fold.seed)
         arms = _arms(scores.LABELS, learned)
         for mode, user, ndcg in tested(domain, fold, Memory(domain.effects), arms):
             table[mode, 0].add(user, ndcg)
@@ -146,7 +146,7 @@ def _arms(name: str, policy: Policy) -> dict[str, Order]:
     return {scores.DEFAULT: by(None), scores.FACTORY: by(UNTRAINED), name: by(policy), **baselines.FIXED}
 
 
-def asked_in_training(fold: tau_folds.Fold) -> list[tau_folds.Question]:
+def training_questions(fold: tau_folds.Fold) -> list[tau_folds.Question]:
     """Returns the training users' questions, of both modes."""
     return [question for mode in tau_folds.Mode for question in fold.train[mode]]
 
@@ -156,14 +156,14 @@ def _learned(rows: Examples, ridge: float, seed: int) -> Policy:
     return policy
 
 
-def _ridge(asked: Sequence[Asked], rows: Examples, seed: int) -> float:
+def _ridge(questions: Sequence[SeenQuestion], rows: Examples, seed: int) -> float:
     """Returns the ridge that serves held-out training users best, by nDCG, in two halves of them."""
-    users = np.random.default_rng([seed, 3]).permutation(sorted({each.question.user for each in asked}))
-    whose = np.repeat([each.question.user for each in asked], _sizes(asked))
+    users = np.random.default_rng([seed, 3]).permutation(sorted({each.question.user for each in questions}))
+    whose = np.repeat([each.question.user for each in questions], _sizes(questions))
     reached = np.zeros(len(RIDGES))
     for half in (users[::2], users[1::2]):
         mine = rows.take(np.isin(whose, half))
-        others = [each for each in asked if each.question.user not in half and each.question.ideal > 0]
+        others = [each for each in questions if each.question.user not in half and each.question.ideal > 0]
         for place, ridge in enumerate(RIDGES):
             policy = by(_learned(mine, ridge, seed))
             reached[place] += sum(each.reached(policy) for each in others)
@@ -171,9 +171,9 @@ def _ridge(asked: Sequence[Asked], rows: Examples, seed: int) -> float:
 
 
 def from_logs(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> tuple[Table, Table]:
-    """Returns what the policy reaches that saw logged outcomes alone, after FEW and MANY decisions, and the controls.
+    """Returns the scores of a policy trained on FEW and MANY logged outcomes, and those of the controls.
 
-    The controls saw MANY decisions of the folds of CONTROL_SEED.
+    The controls are trained on MANY decisions of the folds of CONTROL_SEED.
     """
     table: Table = {(mode, decisions): Scores() for mode in tau_folds.Mode for decisions in (FEW, MANY)}
     services = [service(domain, fold, MANY) for fold in folds]
@@ -188,7 +188,7 @@ def from_logs(domain: tau.Domain, folds: Sequence[tau_folds.Fold]) -> tuple[Tabl
 
 
 def _controls(domain: tau.Domain, folds: Sequence[tau_folds.Fold], services: Sequence[Service]) -> Table:
-    """Returns what is reached when the rewards are shuffled, and when only the query is seen."""
+    """Returns the scores with shuffled rewards, and with inputs of the query alone."""
     table: Table = {(mode, MANY): Scores() for mode in tau_folds.Mode}
     seeds = range(len(folds))
     shuffled = [
@@ -210,11 +210,11 @@ def _controls(domain: tau.Domain, folds: Sequence[tau_folds.Fold], services: Seq
 def service(domain: tau.Domain, fold: tau_folds.Fold, decisions: int) -> Service:
     """Returns the stream of a fold: the training users' questions, drawn with replacement."""
     rng = np.random.default_rng([fold.seed, fold.number, 4])
-    asked = asked_in_training(fold)
-    rows = rng.integers(0, len(asked), decisions).tolist()
-    met = {row: scene(domain, asked[row]) for row in set(rows)}
-    outcome = _outcome([asked[row] for row in rows], rng.spawn(1)[0])
-    return Service([met[row] for row in rows], outcome, domain.effects, PLACES, rng)
+    questions = training_questions(fold)
+    rows = rng.integers(0, len(questions), decisions).tolist()
+    scenes = {row: scene(domain, questions[row]) for row in set(rows)}
+    outcome = _outcome([questions[row] for row in rows], rng.spawn(1)[0])
+    return Service([scenes[row] for row in rows], outcome, domain.effects, PLACES, rng)
 
 
 def _outcome(drawn: Sequence[tau_folds.Question], rng: np.random.Generator) -> RewardOf:
@@ -230,15 +230,15 @@ def tested(
 ) -> list[tuple[tau_folds.Mode, str, dict[str, float]]]:
     """Returns mode, user, and nDCG@4 by arm and fixed rule of each question of the fold's test users."""
     return [
-        (mode, question.user, _ndcg(Asked.of(domain, question, memory), arms))
+        (mode, question.user, _ndcg(SeenQuestion.of(domain, question, memory), arms))
         for mode, questions in fold.test.items()
         for question in questions
         if question.ideal > 0
     ]
 
 
-def _ndcg(asked: Asked, arms: Mapping[str, Order]) -> dict[str, float]:
-    question = asked.question
+def _ndcg(seen: SeenQuestion, arms: Mapping[str, Order]) -> dict[str, float]:
+    question = seen.question
     best = np.argsort(-question.utility, kind="stable")[:PLACES]
     known = {"none": 0.0, scores.ORACLE: question.worth.ndcg(best), **question.fixed}
-    return known | {name: asked.reached(order_of) for name, order_of in arms.items()}
+    return known | {name: seen.reached(order_of) for name, order_of in arms.items()}

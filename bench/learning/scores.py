@@ -17,7 +17,7 @@ AIMS: Mapping[tuple[str, tau_folds.Mode], float] = {
     ("retail", tau_folds.Mode.WARM): 0.84,
     ("airline", tau_folds.Mode.WARM): 0.50,
 }
-"""What the policy is to reach from full labels; warm, that is the best fixed rule of the first survey of this data."""
+"""Aims of the policy from full labels; warm, the best fixed rule of the first survey of this data."""
 DEFAULT, FACTORY = "untrained default", "factory's start, nothing learned"
 LABELS, LOGGED = "THE POLICY (from labels)", "THE POLICY (from outcomes)"
 ORACLE = "oracle among the candidates"
@@ -28,7 +28,7 @@ FIXED = frozenset({"none", *tau_folds.FIXED, *baselines.FIXED})
 
 @dataclass(slots=True)
 class Scores:
-    """nDCG@4 by arm, and whose query each was; equal lengths."""
+    """nDCG@4 by arm, with the user of each query; equal lengths."""
 
     users: list[str] = field(default_factory=list)
     by_arm: dict[str, list[float]] = field(default_factory=dict)
@@ -54,17 +54,17 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two arms to be compared on the same queries, what to call the difference, and whether that is an aim."""
+    """Two arms to compare on the same queries, with the label and the aim of their difference."""
 
     one: str
     other: str
-    called: str
+    label: str
     aim: float | None = None
     proven: bool = False
 
 
 def label_rows(name: str, mode: tau_folds.Mode, scores: Scores) -> list[Measurement]:
-    """Returns every arm that knows the training users' utilities or nothing, and the policy's differences."""
+    """Returns the rows of every arm, trained on full labels or untrained, and the policy's differences."""
     aims = {LABELS: AIMS[name, mode]} if (name, mode) in AIMS else {}
     return _rows(f"{_cell(name, mode)}, full labels", scores, aims, _pairs(LABELS, scores.best_fixed(), aim=0.0))
 
@@ -78,7 +78,7 @@ def log_rows(name: str, mode: tau_folds.Mode, decisions: int, scores: Scores) ->
 
 
 def control_rows(name: str, mode: tau_folds.Mode, scores: Scores) -> list[Measurement]:
-    """Returns what is learned where nothing can be learned about the cases."""
+    """Returns the rows of the controls, which can learn nothing about the cases."""
     pairs = [
         _Pair(PERMUTED, PERMUTED_START, f"{PERMUTED}, learned"),
         _Pair(QUERY_ONLY, DEFAULT, f"{QUERY_ONLY} - {DEFAULT}"),
@@ -107,8 +107,8 @@ def _rows(what: str, scores: Scores, aims: Mapping[str, float], pairs: Sequence[
 
 def _difference(what: str, scores: Scores, pair: _Pair) -> Measurement:
     values = scores.column(pair.one) - scores.column(pair.other)
-    found = _row(f"{what}: {pair.called}", values, scores, pair.aim)
-    return replace(found, proven=pair.proven, detail=f"paired by user; {found.detail}")
+    row = _row(f"{what}: {pair.label}", values, scores, pair.aim)
+    return replace(row, proven=pair.proven, detail=f"paired by user; {row.detail}")
 
 
 def _row(name: str, values: Floats, scores: Scores, aim: float | None = None) -> Measurement:

@@ -37,25 +37,25 @@ def run(profiles: int = PROFILES) -> list[Measurement]:
 
 def _scoring() -> list[Measurement]:
     rng = np.random.default_rng(0)
-    memory, asked = _service(rng)
-    row = memory.features(asked)
+    memory, scene = _service(rng)
+    row = memory.features(scene)
     policy = Policy("q-1", factory(MEMBERS, 8), 0.5)
     inputs, head = inputs_of(row).case, policy.head
     nothing = evidence.Tools(np.zeros((TOOLS, 1)), np.zeros(1), np.zeros(TOOLS))
     parts: dict[str, Callable[[], object]] = {
         "head alone": lambda: head.case_part(inputs).mean(axis=0),
         SCORE: lambda: score(policy, row),
-        "evidence of similar runs": lambda: evidence.features(asked.cases, asked.cases, nothing),
-        "own record and experience": lambda: memory.features(asked),
+        "evidence of similar runs": lambda: evidence.features(scene.cases, scene.cases, nothing),
+        "own record and experience": lambda: memory.features(scene),
     }
     times = {name: _median_ms(act) for name, act in parts.items()}
     detail = f"median of {ROUNDS}, {CANDIDATES} candidates, {MEMBERS} heads of 8 hidden units, numpy"
-    found = [
+    rows = [
         Measurement(f"speed scoring: {name}", ms, "ms", detail, SCORING_MS if name == SCORE else None)
         for name, ms in times.items()
     ]
     whole = sum(ms for name, ms in times.items() if name != "head alone")
-    return [*found, Measurement("speed scoring: the whole, features and score", whole, "ms", detail, SCORING_MS)]
+    return [*rows, Measurement("speed scoring: the whole, features and score", whole, "ms", detail, SCORING_MS)]
 
 
 def _median_ms(act: Callable[[], object]) -> float:
@@ -72,8 +72,8 @@ def _service(rng: np.random.Generator) -> tuple[Memory, Scene]:
     effects = rng.integers(0, 3, (CANDIDATES, TOOLS)).astype(np.float64)
     memory = Memory(effects)
     for number in range(USES):
-        asked = _scene(number, effects, rng)
-        memory.learn(asked, tuple(rng.permutation(CANDIDATES)[:PLACES].tolist()), float(rng.random() < 0.5))  # noqa: PLR2004
+        scene = _scene(number, effects, rng)
+        memory.learn(scene, tuple(rng.permutation(CANDIDATES)[:PLACES].tolist()), float(rng.random() < 0.5))  # noqa: PLR2004
     return memory, _scene(USES, effects, rng)
 
 
@@ -82,9 +82,9 @@ def _scene(number: int, effects: np.ndarray, rng: np.random.Generator) -> Scene:
     similarity, ranks = rng.random(CANDIDATES), np.arange(1.0, CANDIDATES + 1)
     own = rng.random((CANDIDATES, len(features.OWN))).astype(np.float32)
     cases = evidence.Cases(similarity, ranks, np.ones(CANDIDATES), effects, ranks, ranks)
-    said = rng.random((CANDIDATES, len(evidence.NAMES))).astype(np.float32)
+    peers = rng.random((CANDIDATES, len(evidence.NAMES))).astype(np.float32)
     alone = np.arange(CANDIDATES, dtype=np.int16)
-    return Scene(number, vector / np.linalg.norm(vector), np.arange(CANDIDATES), own, cases, said, alone, alone)
+    return Scene(number, vector / np.linalg.norm(vector), np.arange(CANDIDATES), own, cases, peers, alone, alone)
 
 
 def _training(hidden: int, count: int) -> list[Measurement]:

@@ -25,8 +25,8 @@ _STEM_CHARS = 5
 """Enough to match cancelled with cancel, and few enough to match exchange with exchanging."""
 
 
-class Run(TypedDict):
-    """What is used of a line of runs.jsonl."""
+class _Run(TypedDict):
+    """The used fields of a line of runs.jsonl."""
 
     user: str
     task_id: str
@@ -41,14 +41,14 @@ class _Action(TypedDict):
 
 
 class _Task(TypedDict):
-    """What is used of a line of tasks.jsonl."""
+    """The used fields of a line of tasks.jsonl."""
 
     task_key: str
     gold_actions: list[_Action]
 
 
 RowT = TypeVar("RowT")
-_RUN, _TASK = TypeAdapter(Run), TypeAdapter(_Task)
+_RUN, _TASK = TypeAdapter(_Run), TypeAdapter(_Task)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,7 @@ class Domain:
         effects: (n, t), how often each state-changing tool succeeded in the run.
         gold: (n, t), how often each belongs into the right answer to the run's task.
         steps, errors: (n,), tool calls, and those of them that failed.
-        tool_stems: of each tool, the stems of its name's words.
+        tool_stems: stems of the words of each tool's name.
         tool_vectors: (t, dimension), unit vectors of the tools' names.
     """
 
@@ -88,7 +88,7 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
     Raises:
         FileNotFoundError: the folder has no ``runs.jsonl`` or no ``tasks.jsonl``.
     """
-    runs = runs_of(folder)
+    runs = _rows(folder / "runs.jsonl", _RUN)
     gold = {task["task_key"]: task["gold_actions"] for task in _rows(folder / "tasks.jsonl", _TASK)}
     done = [[step["tool"] for step in run["steps"] if not step_failed(step)] for run in runs]
     right = [[action["name"] for action in gold[run["task_id"]]] for run in runs]
@@ -107,11 +107,6 @@ async def read(folder: Path, embedder: Embedder) -> Domain:
         tool_stems=[stems(tokens(tool)) for tool in tools],
         tool_vectors=await _vectors([tool.replace("_", " ") for tool in tools], embedder),
     )
-
-
-def runs_of(folder: Path) -> list[Run]:
-    """Returns the folder's runs, in the order of the file."""
-    return _rows(folder / "runs.jsonl", _RUN)
 
 
 def changes_state(tool: str) -> bool:
@@ -135,7 +130,7 @@ def _rows(file: Path, row: TypeAdapter[RowT]) -> list[RowT]:
 
 
 async def _vectors(texts: Sequence[str], embedder: Embedder) -> Floats:
-    """Unit vectors, (len(texts), dimension); a blank text, of which a few runs have one, is near to nothing: zeros."""
+    """Returns unit vectors, (len(texts), dimension); zeros for a blank text, which a few runs have."""
     worded = [row for row, text in enumerate(texts) if text.strip()]
     embedded = await embedder.embed([texts[row] for row in worded])
     vectors = np.zeros((len(texts), embedded.shape[1]))

@@ -1,4 +1,4 @@
-"""Benchmark 2, its questions: what reusing each run would be worth to another run's query, in folds by user.
+"""The questions of benchmark 2: the worth of reusing each run for another run's query, in folds by user.
 
 A query is a run's first user message; a candidate is another run, known by its text, tool calls and reward. Its worth
 to the query is its reward times the F1 of its successful state-changing tools with the query's gold ones. Gold and the
@@ -44,7 +44,7 @@ FIXED = (
 
 
 class Mode(Enum):
-    """Whether the bank knows the query's user; the value is how many runs a task the bank keeps."""
+    """Cold: the bank has no run of the query's user; warm: it has. The value is the bank's number of runs a task."""
 
     COLD = 4
     WARM = 5
@@ -55,11 +55,11 @@ class Question:
     """One query with the candidates a policy may choose from, at most POOL, as the search keeps and orders them.
 
     Attributes:
-        run: whose first message is the query.
-        user: whose it is; intervals cluster by it.
+        run: the run with the query as its first message.
+        user: user of the run; intervals cluster by user.
         candidates: (k,), runs of the bank.
         known: (k, len(features.NAMES)), the candidates' own features.
-        evidence: (k, len(evidence.NAMES)), what the similar successes among them say of each.
+        evidence: (k, len(evidence.NAMES)), evidence of the similar successes among them on each.
         worth: the worth of each candidate.
     """
 
@@ -87,7 +87,7 @@ class Question:
 
     @property
     def failed(self) -> Bools:
-        """Which candidates failed, (k,)."""
+        """Returns a mask of the failed candidates, (k,)."""
         return features.column(self.known, "failed") > 0
 
 
@@ -108,7 +108,7 @@ class _Dealt:
     seed: int
     number: int
     bank: Mapping[Mode, Ints]
-    """What a test user's query meets."""
+    """Runs in the bank of a test user's query."""
     train: Mapping[Mode, Ints]
     test: Mapping[Mode, Ints]
     random: Random
@@ -139,7 +139,7 @@ def _dealt(domain: tau.Domain, seeds: Iterable[int]) -> Iterator[_Dealt]:
 
 
 def _kept(domain: tau.Domain, drawn: Ints, runs_a_task: int) -> Ints:
-    """The first so many runs of each task, as drawn; ascending."""
+    """Returns the first runs of each task in the drawn order, ascending."""
     seen: Counter[str] = Counter()
     kept = []
     for run in drawn:
@@ -151,11 +151,11 @@ def _kept(domain: tau.Domain, drawn: Ints, runs_a_task: int) -> Ints:
 
 def _questions(domain: tau.Domain, mode: Mode, queries: Ints, bank: Ints, random: Random) -> list[Question]:
     relevance = bm25.relevance([domain.words[run] for run in queries], [domain.words[run] for run in bank])
-    asked = []
+    questions = []
     for query, row in zip(queries, relevance, strict=True):
         mine = domain.user[bank] == domain.user[query] if mode is Mode.COLD else bank == query
-        asked.append(_question(domain, int(query), bank[~mine], row[~mine], random))
-    return asked
+        questions.append(_question(domain, int(query), bank[~mine], row[~mine], random))
+    return questions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +166,7 @@ class _Bank:
     similarity: Floats
     semantic_rank: Floats
     keyword_rank: Floats
-    """1-based, also for runs that share no word with the query: they come last."""
+    """Ranks, 1-based; runs that share no word with the query come last."""
     matched: Bools
     rrf: Floats
     utility: Floats
@@ -205,7 +205,7 @@ def _worth(utility: Floats, pool: Ints, orders: Mapping[str, Ints]) -> Worth:
 
 
 def _pool(rrf: Floats, proven: Bools) -> Ints:
-    """The candidates that the search keeps, best first: of either kind up to its part, and then the best of all."""
+    """Returns the candidates that the search keeps, best first: each kind up to its part, then the best of all."""
     first = np.argsort(-rrf, kind="stable")
     place = np.where(proven[first], np.cumsum(proven[first]), np.cumsum(~proven[first]))
     part = round(POOL * PROVEN_PART)
@@ -215,7 +215,7 @@ def _pool(rrf: Floats, proven: Bools) -> Ints:
 
 
 def _ranks(values: Floats, random: Random) -> Floats:
-    """1-based, the highest value first; ties at random."""
+    """Returns ranks, 1-based, the highest value first; ties at random."""
     shuffled = random.permutation(len(values))
     ranks = np.empty(len(values))
     ranks[shuffled[np.argsort(-values[shuffled], kind="stable")]] = np.arange(1, len(values) + 1)
@@ -253,13 +253,13 @@ def _cases(domain: tau.Domain, bank: _Bank, rows: Ints) -> evidence.Cases:
 
 
 def _tools(domain: tau.Domain, query: int) -> evidence.Tools:
-    asked = tau.stems(domain.words[query])
-    overlap = np.array([len(stems & asked) / len(stems) for stems in domain.tool_stems])
+    query_stems = tau.stems(domain.words[query])
+    overlap = np.array([len(stems & query_stems) / len(stems) for stems in domain.tool_stems])
     return evidence.Tools(domain.tool_vectors, domain.vectors[query], overlap)
 
 
 def _fixed(domain: tau.Domain, bank: _Bank, random: Random) -> dict[str, Ints]:
-    """The first PLACES of each rule that anyone could write down, over the whole bank."""
+    """Returns the first PLACES of each fixed rule over the whole bank."""
     success = domain.reward[bank.runs] > 0
     scores = (
         random.random(len(bank.runs)),
@@ -274,7 +274,7 @@ def _fixed(domain: tau.Domain, bank: _Bank, random: Random) -> dict[str, Ints]:
 
 
 def _consensus(domain: tau.Domain, bank: _Bank) -> Floats:
-    """The similarity-weighted agreement of each run with the plans of the 40 most similar successes, (m,)."""
+    """Returns each run's similarity-weighted agreement with the plans of the 40 most similar successes, (m,)."""
     won = np.flatnonzero(domain.reward[bank.runs] > 0)
     near = won[np.argsort(bank.semantic_rank[won])][:CONSENSUS_PEERS]
     weight, plans = np.maximum(bank.similarity[near], 0), domain.effects[bank.runs]

@@ -1,4 +1,4 @@
-"""Whole trials: the gate looks every night, until it promotes, ends, or the trial is over."""
+"""Whole trials: the gate looks every night, until it promotes or ends the trial, or the trial is over."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from policy.verdict import GateOutcome, Settings, Verdict
 TRIALS = 500
 PROMOTED_IF_NO_BETTER, PROMOTED_IF_WINNER, SOON = 2.0, 90.0, 1_000
 SETTINGS = Settings(resamples=50)
-"""The verdict reads no resample."""
+"""Settings of the gate; few resamples, because the verdict reads none."""
 NIGHTS = [night for night in SETTINGS.spending.looks() if night >= SETTINGS.min_decisions]
 UPLIFT, HARM = 0.08, -0.10
 NORMAL = NormalDist()
@@ -24,24 +24,24 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a trial ended, and after how many decisions."""
+    """The outcome of a trial, and its number of decisions."""
 
     outcome: GateOutcome
     at: int
 
     @property
     def promoted(self) -> bool:
-        """Whether the candidate was promoted."""
+        """Returns whether the candidate was promoted."""
         return self.outcome == "promote"
 
 
 def run(seed: int, trials: int = TRIALS) -> list[Measurement]:
-    """Returns what became of so many trials of each kind, over their whole life."""
+    """Returns the outcomes of so many trials of each kind, over their whole life."""
     return [*no_better(seed, trials), *harmful(seed, trials), *winners(seed, trials)]
 
 
 def no_better(seed: int, trials: int = TRIALS) -> list[Measurement]:
-    """Returns how often candidates that are no better than the default are ever promoted."""
+    """Returns the share of candidates no better than the default that are ever promoted."""
     even = as_served(uplift=0.0)
     kinds = {
         "equal in value": even,
@@ -52,7 +52,7 @@ def no_better(seed: int, trials: int = TRIALS) -> list[Measurement]:
 
 
 def harmful(seed: int, trials: int = TRIALS) -> list[Measurement]:
-    """Returns how often candidates are ever promoted that promise much and do harm."""
+    """Returns the share of harmful candidates with a good forecast that are ever promoted."""
     plain = as_served(uplift=HARM, claimed=UPLIFT)
     kinds = {f"harmful {HARM:+.2f}": plain, f"harmful {HARM:+.2f}, arm drawn per query": replace(plain, sticky=True)}
     return _never(kinds, seed + 10, trials, 0.0)
@@ -67,7 +67,7 @@ def _never(kinds: Mapping[str, Scenario], seed: int, trials: int, aim: float) ->
 
 
 def winners(seed: int, trials: int = TRIALS) -> list[Measurement]:
-    """Returns how often and how soon winners are promoted, beside one look as it was before."""
+    """Returns the share and time of promotion of winners, beside a gate with one look."""
     name, plain = f"winner {UPLIFT:+.2f}", as_served(uplift=UPLIFT)
     single = once(replace(plain, share=Budget().canary), seed + 20, trials)
     kinds = {
@@ -90,26 +90,26 @@ _BOUND = "one look at the level of a whole trial, by the best unbiased estimator
 
 
 def _possible(scenario: Scenario, seed: int, worlds: int = 50) -> float:
-    """Returns the chance that any gate could have that looked but once, in percent."""
-    asked = NORMAL.inv_cdf(1 - SETTINGS.spending.error)
+    """Returns the best chance that a gate with one look can have, in percent."""
+    bound = NORMAL.inv_cdf(1 - SETTINGS.spending.error)
     at_once = replace(scenario, decisions=SOON)
     errors = [world(at_once, rng).least_error(at_once) for rng in np.random.default_rng(seed).spawn(worlds)]
-    return 100 * float(np.mean([NORMAL.cdf(scenario.uplift / error - asked) for error in errors]))
+    return 100 * float(np.mean([NORMAL.cdf(scenario.uplift / error - bound) for error in errors]))
 
 
 def as_served(*, uplift: float, differ: float = 0.65, permuted: bool = False, claimed: float | None = None) -> Scenario:
-    """Returns a trial as the product runs it: as long as one may be, its lots drawn where the slates differ."""
+    """Returns a trial as the product runs it, at its longest, with lots drawn where the slates differ."""
     share = trial_share(Budget().canary, differ)
     return Scenario(uplift, max(NIGHTS), share, differ, permuted=permuted, claimed=claimed)
 
 
 def lives(scenario: Scenario, seed: int, trials: int) -> list[Ended]:
-    """Returns how independent trials of one scenario ended."""
+    """Returns the outcomes of independent trials of one scenario."""
     return [lived(canary(scenario, rng), seed) for rng in np.random.default_rng(seed).spawn(trials)]
 
 
 def lived(log: Canary, seed: int) -> Ended:
-    """Returns how a trial ended that was looked at every night."""
+    """Returns the outcome of a trial with a look every night."""
     for night in NIGHTS:
         outcome = _verdict(log, night, SETTINGS, seed).outcome
         if outcome != "insufficient evidence":
@@ -118,7 +118,7 @@ def lived(log: Canary, seed: int) -> Ended:
 
 
 def once(scenario: Scenario, seed: int, trials: int) -> list[Ended]:
-    """Returns how trials ended when the first night with enough evidence decided, at a level of 99 %."""
+    """Returns the outcomes of trials that the first night with enough evidence decides, at a level of 99 %."""
     return [_once(canary(scenario, rng), seed) for rng in np.random.default_rng(seed).spawn(trials)]
 
 
@@ -149,7 +149,7 @@ def promoted_row(name: str, ended: Sequence[Ended], aim: float) -> Measurement:
 
 
 def futile_row(name: str, ended: Sequence[Ended]) -> Measurement:
-    """Returns the share of trials that ended because they could not be won, in percent, and how the others ended."""
+    """Returns the share of trials that ended as futile, in percent, with the outcomes of the others."""
     futile = [each.at for each in ended if each.outcome == "futile"]
     others = {each.outcome for each in ended} - {"futile"}
     rest = ", ".join(f"{outcome} {sum(each.outcome == outcome for each in ended)}" for outcome in sorted(others))
@@ -181,7 +181,7 @@ def _winner(name: str, ended: Sequence[Ended], scenario: Scenario, single: Seque
 
 
 def _median(ended: Sequence[Ended]) -> float:
-    """Returns the median time to promotion of those that were promoted."""
+    """Returns the median time to promotion of the promoted candidates."""
     return float(np.median([each.at for each in ended if each.promoted] or np.inf))
 
 

@@ -1,7 +1,7 @@
-"""What reusing a run is worth to a query, by a measure that shares no code with what ranks.
+"""The worth of reusing a run for a query, by a measure that shares no code with the ranking.
 
-Were the measure the feature that it judges, whoever orders by that feature would win by definition. So the plans are
-compared here anew.
+If the measure were the feature that it judges, an order by that feature would win by definition. So this module
+compares plans by itself.
 """
 
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ class Worth:
     """The worth of the candidates to a query.
 
     Attributes:
-        utility: (k,), what each is worth, 0 to 1: never shown to a policy that learns from outcomes.
-        ideal: the best DCG@4 that the whole bank allows; 0: no case of it is of use, whoever orders.
+        utility: (k,), the worth of each, 0 to 1; a policy that learns from outcomes never sees it.
+        ideal: the best DCG@4 that the whole bank allows; 0: no case of it is of use.
         fixed: nDCG@4 of each fixed rule over the whole bank; empty where ideal is 0.
     """
 

@@ -1,1 +1,1 @@
-"""What redaction finds and what it leaves: generated secrets, everyday forms, disguises and harmless look-alikes."""
+"""The benchmark of redaction: generated secrets, everyday forms, disguises and harmless look-alikes."""

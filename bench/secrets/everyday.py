@@ -299,7 +299,7 @@ FORMS = {
         "snmpwalk -v3 -A {s} {h}",
     ),
 }
-"""By family; the holes: u user, h host, s and t passwords, k, l keys, b base64 of user:password, m lines of a key."""
+"""Forms by family; the holes: u user, h host, s and t passwords, k, l keys, b base64 of user:password, m lines of a key."""
 
 
 def _plain_holes(rng: random.Random) -> dict[str, str]:

@@ -318,7 +318,7 @@ FAMILIES: dict[str, Callable[[random.Random], str]] = {
     "records": _records,
     "encoded": _encoded,
 }
-"""By family."""
+"""Texts by family."""
 
 
 def harmless(rng: random.Random, each: int) -> Iterator[tuple[str, str]]:

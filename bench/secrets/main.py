@@ -1,4 +1,4 @@
-"""How much of what is secret redaction takes out, how much else it touches, and how long it takes."""
+"""Recall, precision and speed of redaction."""
 
 import random
 import time
@@ -23,12 +23,12 @@ Item = tuple[str, str, str]
 
 
 def is_gone(secret: str, clean: str) -> bool:
-    """Whether the secret's end, and with it the secret, is no longer in the text."""
+    """Returns whether the secret's end, and with it the secret, is no longer in the text."""
     return secret[-SHORT:] not in clean
 
 
 def is_out_of_disguise(hidden: str, clean: str) -> bool:
-    """Whether the middle of what hid a secret is no longer in the text."""
+    """Returns whether the middle of a disguised secret is no longer in the text."""
     return hidden[len(hidden) // 3 : 2 * len(hidden) // 3] not in clean
 
 
@@ -76,7 +76,7 @@ def _harmless() -> list[Measurement]:
 
 
 def _dense() -> Measurement:
-    """How fast a text is read that holds a secret every few words."""
+    """Returns the speed on a text with a secret every few words."""
     rng = random.Random(SEED)
     text = ""
     while len(text) < DENSE_BYTES:

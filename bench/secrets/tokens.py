@@ -19,7 +19,7 @@ ALPHABETS = {
     "T": string.ascii_uppercase + "234567",
     "Q": "023456789ACDEFGHJKLMNPQRSTUVWXYZ",
 }
-"""What a hole such as ``{A36}`` is filled with: 36 characters of alphabet A."""
+"""Alphabets of holes: ``{A36}`` becomes 36 characters of alphabet A."""
 
 _HOLE = re.compile(r"\{([A-Za-z])(\d+)\}")
 _UUID = "{H8}-{H4}-4{H3}-a{H3}-{H12}"

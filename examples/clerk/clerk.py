@@ -1,8 +1,8 @@
-"""The scripted clerk: knows which tools an errand takes, and tries what to call each with. It is not an LLM.
+"""The scripted clerk: knows the tools of an errand, and tries arguments for each. It is not an LLM.
 
-It begins with what memory says, and goes on with its own list, in an order of its own; what memory says does not work
-it tries last. Of procedures it reads the steps ("Call refund_payment with number=…, reason=…"), and in a step what
-a revision notes: "what worked was …" before the step itself, "… so avoid this call" after everything else. Of cases it
+It begins with calls that memory recommends, and goes on with its own list in a drawn order; calls that memory warns of
+come last. From procedures it reads the steps ("Call refund_payment with number=…, reason=…") and the notes of revisions
+in them: "what worked was …" comes before the step itself, "… so avoid this call" after everything else. From cases it
 reads the plans of the successes.
 """
 
@@ -23,11 +23,11 @@ _AVOID = "avoid this call"
 
 @dataclass
 class Advice:
-    """What memory says of how to call the tools, the best first.
+    """Calls that memory recommends, the best first, and calls that it warns of.
 
     Attributes:
-        good: calls that worked, each with the id of the case or procedure that says so.
-        bad: calls that did not.
+        good: calls that worked, each with the id of its case or procedure.
+        bad: calls that did not work.
     """
 
     good: list[tuple[Form, str]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Clerk:
         self._filed: list[Form] = []
 
     async def run(self, world: Environment) -> AgentRun:
-        """The finished run: the errand done, or the steps or the ideas spent."""
+        """Returns the finished run: the errand done, or no steps or forms left."""
         try:
             for tool in self._tools:
                 if not await self._file(tool, world):
@@ -78,23 +78,23 @@ class Clerk:
         return False
 
     def _tries(self, tool: str) -> Iterator[tuple[Form, str]]:
-        """Yields each form of the tool once, and who says that it works; nobody of the clerk's own."""
+        """Yields each form of the tool once, with the id of its source, empty for the clerk's own."""
         own = [Form(tool, argument) for argument in self._rng.sample(ARGUMENTS, len(ARGUMENTS))]
-        said = {form: source for form, source in reversed(self._advice.good) if form.tool == tool}
-        told = [(form, source) for form, source in reversed(said.items()) if form not in self._advice.bad]
-        rest = sorted((form for form in own if form not in dict(told)), key=self._advice.bad.__contains__)
-        yield from told
+        recommended = {form: source for form, source in reversed(self._advice.good) if form.tool == tool}
+        first = [(form, source) for form, source in reversed(recommended.items()) if form not in self._advice.bad]
+        rest = sorted((form for form in own if form not in dict(first)), key=self._advice.bad.__contains__)
+        yield from first
         yield from ((form, "") for form in rest)
 
 
 def advice(procedures: Iterable[RememberedProcedure]) -> Advice:
-    """Returns what the steps of the procedures say, the best procedure first."""
-    found = Advice()
+    """Returns the advice in the steps of the procedures, the best procedure first."""
+    collected = Advice()
     for procedure in procedures:
         for line in procedure.steps:
             step, *notes = _NOTE.split(line)
             if procedure.kind == "failure_lesson":
-                found.bad.update(_forms(step))
+                collected.bad.update(_forms(step))
                 continue
             works: list[Form] = []
             for note in notes:
@@ -102,12 +102,12 @@ def advice(procedures: Iterable[RememberedProcedure]) -> Advice:
                 if worked:
                     works = [*_forms(after), *works]  # the newest note first
                 elif _AVOID in note:
-                    found.bad.update(_forms(before))
-            found.good += [(form, procedure.procedure_id) for form in (*works, *_forms(step))]
-    return found
+                    collected.bad.update(_forms(before))
+            collected.good += [(form, procedure.procedure_id) for form in (*works, *_forms(step))]
+    return collected
 
 
 def _forms(text: str) -> list[Form]:
-    """Returns the calls that a text names, in their order."""
-    named = [(tool, re.findall(r"\w+", given)) for tool, given in _CALL.findall(text)]
+    """Returns the calls in a text, in their order."""
+    named = [(tool, re.findall(r"\w+", arguments)) for tool, arguments in _CALL.findall(text)]
     return [Form(tool, word) for tool, words in named for word in words if word in ARGUMENTS]

@@ -10,7 +10,7 @@ from examples.clerk.office import JOBS, Errand, Office, errands
 
 
 class ClerksOffice:
-    """Errands of four kinds, under the rules of before and of after."""
+    """Errands of four kinds, under the first rules and the second."""
 
     name = "office"
     families = tuple(JOBS)
@@ -26,24 +26,24 @@ class ClerksOffice:
 
     @asynccontextmanager
     async def environment(self) -> AsyncIterator[Office]:
-        """The office."""
+        """Yields the office."""
         yield Office()
 
     async def tasks(self, environment: Office, family: str, size: Size) -> Tasks:  # noqa: ARG002 (the protocol's)
-        """Errands under the first rules."""
+        """Returns errands under the first rules."""
         return _split(errands(family, size.seed, range(size.practice + size.test), changed=False), size)
 
     async def changed_tasks(self, environment: Office, family: str, size: Size) -> Tasks:  # noqa: ARG002 (as above)
-        """Errands under the second rules."""
+        """Returns errands under the second rules."""
         numbers = range(1_000, 1_000 + size.practice + size.test)
         return _split(errands(family, size.seed, numbers, changed=True), size)
 
     async def demonstrations(self, environment: Office, tasks: Sequence[Errand]) -> Sequence[AgentRun]:  # noqa: ARG002
-        """None."""
+        """Returns no runs: the office has no expert."""
         return ()
 
     async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
-        """The clerk's run."""
+        """Returns the clerk's run."""
         return await Clerk(briefing).run(world)
 
 

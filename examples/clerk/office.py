@@ -1,7 +1,7 @@
-"""An office of forms: each job is three calls of tools in a row, each with the one argument that the rules ask for.
+"""An office of forms: each job is three calls of tools in a row, each with the one argument that the rules require.
 
-What the rules ask for is written down nowhere; a call without it is refused, and the refusal says no more than that.
-From one day on the office has other rules: all but the first call of a job want another argument than before.
+The rules are secret: a call without the required argument is refused, and the refusal does not name it. Later the
+office changes its rules: every call of a job but the first then requires another argument.
 """
 
 import random
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from app.demo.memory import Trace
 
 ARGUMENTS = ("reason", "ticket", "approval", "currency", "channel", "cost_center")
-"""What a call may be made with, beside the number that it is about."""
+"""Possible arguments of a call, beside its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ _NAMES = ("Ada Lind", "Bo Karlsson", "Cleo Marsh", "Dov Stern", "Esi Boateng", "
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """One task; ``wanted`` has the argument that each tool asks for, which the clerk does not see."""
+    """One task; ``wanted`` has the required argument of each tool, which the clerk does not see."""
 
     id: str
     family: str
@@ -73,16 +73,16 @@ class Office:
 
     @property
     def done(self) -> bool:
-        """Whether every call of the errand was taken."""
+        """Returns whether every call of the errand was taken."""
         return self._errand is not None and self._done == len(self._errand.tools)
 
     @property
     def reward(self) -> float:
-        """1 once the errand is done."""
+        """Returns 1 once the errand is done, before that 0."""
         return float(self.done)
 
     async def reset(self, task: Errand) -> Sequence[str]:
-        """Lays out the errand; returns the tools that it takes, in their order."""
+        """Lays out the errand; returns its tools in their order."""
         self._errand, self._done, self.traces = task, 0, []
         return task.tools
 
@@ -91,20 +91,20 @@ class Office:
         assert self._errand is not None  # noqa: S101 - the harness resets first
         next_tool = self._errand.tools[self._done]
         taken = action.tool == next_tool and action.argument == self._errand.wanted[action.tool]
-        given = {"number": self._errand.number, action.argument: "as required"}
-        said, status = ("taken", "ok") if taken else ("refused: a required argument is missing", "error")
-        self.traces.append(Trace(action.tool, given, said, status, 1.0))
+        arguments = {"number": self._errand.number, action.argument: "as required"}
+        answer, status = ("taken", "ok") if taken else ("refused: a required argument is missing", "error")
+        self.traces.append(Trace(action.tool, arguments, answer, status, 1.0))
         self._done += taken
         return taken
 
 
 def errands(family: str, seed: int, numbers: Sequence[int], *, changed: bool) -> list[Errand]:
-    """Returns errands under the rules of before, or of after; the same seed gives the same."""
+    """Returns errands under the first rules, or under the changed ones; the same seed gives the same errands."""
     return [_errand(family, seed, number, rules(family, seed, changed=changed)) for number in numbers]
 
 
 def rules(family: str, seed: int, *, changed: bool) -> dict[str, str]:
-    """Returns the argument that each tool of the job asks for."""
+    """Returns the required argument of each tool of the job."""
     rng = random.Random(f"{seed}:{family}:rules")
     wanted = {}
     for place, tool in enumerate(JOBS[family].tools):

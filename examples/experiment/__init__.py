@@ -1,1 +1,1 @@
-"""The experiment: does memory help an agent in an environment, how much, where not, and at what price?"""
+"""The experiment: the effect of memory on an agent in an environment, and its price."""

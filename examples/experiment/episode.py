@@ -1,4 +1,4 @@
-"""One task in one arm, within a budget of steps and of time; whatever the environment does is given a name."""
+"""One task in one arm, within a budget of steps and of time; each end of a run has a name."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ class EnvironmentFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What one task in one arm came to."""
+    """The result of one task in one arm."""
 
     task_id: str
     family: str
@@ -34,23 +34,23 @@ class Episode:
     reused: Sequence[str]
     """Ids of the cases and procedures that the agent followed."""
     tokens_added: int
-    """Of the injected text."""
+    """Tokens of the injected text."""
     tokens_spent: int
-    """Of what the agent did and saw, each step counted once."""
+    """Tokens of the agent's actions and their answers, each step counted once."""
     retrieve_ms: float | None
     wall_ms: float
-    """Of the question to memory and the run; laying out the task is no part of it."""
+    """Milliseconds of the retrieve and the run, without the layout of the task."""
     error: str = ""
 
     @property
     def success(self) -> bool:
-        """Whether the environment said so."""
+        """Returns whether the run ended in success."""
         return self.ended == "success"
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeOutcome:
-    """An episode, and what may be retained of it; ``run`` is None where there was none, or the environment failed."""
+    """An episode with its run, which may be retained; ``run`` is None if none was made or the environment failed."""
 
     episode: Episode
     task: Task
@@ -59,37 +59,37 @@ class EpisodeOutcome:
 
 
 class BudgetedEnvironment:
-    """An environment that takes no more than ``budget`` steps, and fails with a name."""
+    """An environment that takes at most ``budget`` steps, and fails with a named error."""
 
     def __init__(self, environment: Environment, budget: int) -> None:
         self._environment = environment
         self._budget = budget
-        self._asked = 0
+        self._steps = 0
         self.spent = False
-        """Whether a step was refused."""
+        """Set once a step was refused."""
 
     @property
     def done(self) -> bool:
-        """Whether the task is over."""
+        """Returns whether the task is over."""
         return self._environment.done
 
     @property
     def reward(self) -> float:
-        """What the environment gives."""
+        """Returns the environment's reward."""
         return self._environment.reward
 
     @property
     def traces(self) -> Sequence[Trace]:
-        """The steps so far."""
+        """Returns the steps so far."""
         return self._environment.traces
 
     async def reset(self, task: Own) -> Own:
         """Lays out the task and allows the whole budget again.
 
         Raises:
-            EnvironmentFailed: it raised or hung.
+            EnvironmentFailed: the environment raised or hung.
         """
-        self._asked, self.spent = 0, False
+        self._steps, self.spent = 0, False
         return await self._answer(self._environment.reset(task))
 
     async def step(self, action: Own) -> Own:
@@ -97,13 +97,13 @@ class BudgetedEnvironment:
 
         Raises:
             StepsSpent: the budget is spent, or the task is over.
-            EnvironmentFailed: it raised or hung.
+            EnvironmentFailed: the environment raised or hung.
         """
-        # an environment that keeps no traces must end as well
-        if self.done or max(self._asked, len(self.traces)) >= self._budget:
+        # an environment without traces must end as well
+        if self.done or max(self._steps, len(self.traces)) >= self._budget:
             self.spent = not self.done
             raise StepsSpent
-        self._asked += 1
+        self._steps += 1
         return await self._answer(self._environment.step(action))
 
     async def _answer(self, work: Awaitable[AnswerT]) -> AnswerT:
@@ -121,9 +121,9 @@ class BudgetedEnvironment:
 async def play(
     adapter: Adapter, world: BudgetedEnvironment, task: Task, memory: Memory, alone: Episode | None = None
 ) -> EpisodeOutcome:
-    """Returns what the agent makes of the task with what memory has for it; the environment says whether it succeeded.
+    """Runs the agent on the task with the slate of memory; the environment decides whether it succeeded.
 
-    Where memory has nothing, the run would be the one without memory again: ``alone`` then stands for it.
+    With an empty slate the run would repeat the one without memory: ``alone`` then stands for it.
     """
     slate = await memory.retrieve(task.text)
     if alone is not None and not slate.cases and not slate.procedures:

@@ -1,4 +1,4 @@
-"""What the experiment leaves behind: its numbers as JSON, and a picture."""
+"""The files of the experiment: its numbers as JSON, and a picture."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every arm is run with: one adapter's environment beside one user's memory."""
+"""The harness of every arm: one adapter's environment beside one user's memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from app.demo.world import Adapter, MemoryUnusable, Task
 from examples.experiment.episode import BudgetedEnvironment, Episode, EpisodeOutcome, play
 
 TOKEN_BUDGET = 8000
-"""All of a slate is shown and paid for, however large K is."""
+"""Token budget of a slate, large enough for any K."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestTasks:
-    """The test tasks and, once that is known, what became of each without memory."""
+    """The test tasks and, once known, the episode of each without memory."""
 
     tasks: Sequence[Task]
     alone: Mapping[str, Episode] = field(default_factory=dict)
@@ -34,10 +34,10 @@ class Harness:
         self._client = client
         self._console = console
         self.errors: list[str] = []
-        """What went wrong with memory."""
+        """Errors of memory."""
 
     async def bank(self, name: str, k: int) -> HttpMemory:
-        """Returns the memory of that name; it explores nothing, so that a slate depends on the bank alone.
+        """Returns the memory of that name, without exploration, so that a slate depends only on the bank.
 
         Raises:
             MemoryUnusable: the service cannot be reached, or refuses.
@@ -54,7 +54,7 @@ class Harness:
         return memory
 
     async def pin_procedures(self, memory: HttpMemory) -> None:
-        """Pins every procedure that the memory has: no run revises them from now on.
+        """Pins every procedure of the memory, so that later runs revise none.
 
         Raises:
             MemoryUnusable: the service refuses.
@@ -62,8 +62,8 @@ class Harness:
         try:
             cursor: str | None = ""
             while cursor is not None:
-                asked = {"agent": memory.agent, "limit": "200"} | ({"cursor": cursor} if cursor else {})
-                page = (await self._client.get("/v1/procedures", params=asked)).raise_for_status().json()
+                params = {"agent": memory.agent, "limit": "200"} | ({"cursor": cursor} if cursor else {})
+                page = (await self._client.get("/v1/procedures", params=params)).raise_for_status().json()
                 for each in page["procedures"]:
                     wanted = {"version": each["version"], "pinned": True}
                     if not each["pinned"]:
@@ -73,7 +73,7 @@ class Harness:
             raise MemoryUnusable(f"its procedures cannot be pinned: {error!r}") from error
 
     async def practise(self, name: str, memory: Memory, tasks: Sequence[Task]) -> list[EpisodeOutcome]:
-        """Returns what became of the tasks, in their order; each is retained before the next."""
+        """Returns the outcomes of the tasks, in their order; each is retained before the next."""
         outcomes = []
         for task in self._watch(tasks, name):
             outcomes.append(await play(self.adapter, self._world, task, memory))
@@ -81,7 +81,7 @@ class Harness:
         return outcomes
 
     async def test(self, name: str, memory: Memory, tested: TestTasks) -> list[Episode]:
-        """Returns what became of the tasks with a memory that stays as it is."""
+        """Returns the episodes of the tasks with a memory that retains none of them."""
         return [
             (await play(self.adapter, self._world, task, memory, tested.alone.get(task.id))).episode
             for task in self._watch(tested.tasks, name)

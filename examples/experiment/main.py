@@ -26,17 +26,17 @@ ENVIRONMENTS: dict[str, Callable[[str], Adapter]] = {
     "office": lambda _dsn: ClerksOffice(),
     "scienceworld": lambda _dsn: ScienceWorld(),
 }
-"""By name: what makes the adapter; each is given a database where scratch databases may be made."""
+"""Factories of adapters by name; the argument is the URL of a database beside which scratch databases may be made."""
 
 
 async def experiment(settings: Settings, environment: str, wanted: Mapping[str, Any], out_dir: Path) -> Report:
-    """Runs the experiment under a user of its own, so that every bank begins empty; prints and writes what it found.
+    """Runs the experiment under a new user, so that every bank begins empty; prints and writes the report.
 
     Args:
-        settings: of the service.
+        settings: settings of the service.
         environment: one of ENVIRONMENTS.
-        wanted: the fields of Size that shall differ from the adapter's.
-        out_dir: where the files go.
+        wanted: fields of Size that differ from the adapter's.
+        out_dir: folder for the files.
     """
     console = Console()
     user = f"experiment-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -50,5 +50,5 @@ async def experiment(settings: Settings, environment: str, wanted: Mapping[str, 
     print_report(report, console)
     for kind, path in write_files(report, out_dir).items():
         console.print(f"  {kind}: {path}", markup=False)
-    console.print(f"  casebank purge --user {user} takes away what was remembered", markup=False, highlight=False)
+    console.print(f"  casebank purge --user {user} deletes what was remembered", markup=False, highlight=False)
     return report

@@ -1,4 +1,4 @@
-"""Paired differences between two arms over the same tasks, with their intervals, and where the price is paid back."""
+"""Paired differences between two arms over the same tasks, with their intervals, and the break-even of tokens."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -22,7 +22,7 @@ def paired(without: Sequence[Episode], with_memory: Sequence[Episode]) -> list[P
 def steps_change(pairs: Sequence[Pair], budget: int, seed: int) -> Difference:
     """Returns the steps with memory against without: -0.5 is half as many.
 
-    A failure counts the whole budget, for to fail early saves nothing.
+    A failure counts the whole budget, because failing early saves nothing.
     """
     return _bootstrap(pairs, lambda episode: episode.steps if episode.success else budget, relative, seed)
 
@@ -38,7 +38,7 @@ def _bootstrap(
     compare: Callable[[Numbers, Numbers], Numbers],
     seed: int,
 ) -> Difference:
-    """Resamples tasks; the several pairs of one task, as of several wrong banks, count together as their mean."""
+    """Resamples tasks; several pairs of one task, such as of several wrong banks, count as their mean."""
     by_task: dict[str, list[tuple[float, float]]] = {}
     for before, after in pairs:
         by_task.setdefault(before.task_id, []).append((value(before), value(after)))
@@ -53,7 +53,7 @@ def running_balance(pairs: Sequence[Pair]) -> list[int]:
 
 
 def break_even(balance: Sequence[int]) -> float:
-    """Returns the number of tasks from which on the balance is never below zero again; infinite if that never comes."""
+    """Returns the number of tasks after which the balance stays at zero or above, or infinity."""
     below = [place for place, tokens in enumerate(balance, start=1) if tokens < 0]
     first = below[-1] + 1 if below else 1
     if not balance:

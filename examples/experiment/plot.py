@@ -29,9 +29,9 @@ def _arms(axes: Axes, report: Report) -> None:
         f"K = {report.size.k}": [after for _, after in report.tested],
         "wrong family": [after for _, after in report.wrong_family],
     }
-    found = [summary(episodes) for episodes in arms.values()]
-    axes.bar(list(arms), [100 * (each.success or 0) for each in found], color=[GREY, BLUE, RED], width=0.5)
-    for place, each in enumerate(found):
+    summaries = [summary(episodes) for episodes in arms.values()]
+    axes.bar(list(arms), [100 * (each.success or 0) for each in summaries], color=[GREY, BLUE, RED], width=0.5)
+    for place, each in enumerate(summaries):
         axes.annotate(f"{each.steps or 0:.1f} steps", (place, 3), ha="center", fontsize=9, color="white")
     axes.set_ylim(0, 100)
     axes.set_ylabel("success (%)")
@@ -39,13 +39,13 @@ def _arms(axes: Axes, report: Report) -> None:
 
 
 def _sweep(axes: Axes, report: Report) -> None:
-    found = {str(k): summary(episodes) for k, episodes in report.sweep.items()}
-    axes.plot(list(found), [each.steps or 0 for each in found.values()], "o-", color=BLUE)
+    summaries = {str(k): summary(episodes) for k, episodes in report.sweep.items()}
+    axes.plot(list(summaries), [each.steps or 0 for each in summaries.values()], "o-", color=BLUE)
     axes.set_xlabel("K")
     axes.set_ylabel("steps a task", color=BLUE)
     axes.set_ylim(bottom=0)
     tokens = axes.twinx()
-    tokens.plot(list(found), [each.tokens_added or 0 for each in found.values()], "s:", color=GREY)
+    tokens.plot(list(summaries), [each.tokens_added or 0 for each in summaries.values()], "s:", color=GREY)
     tokens.set_ylabel("tokens added a task", color=GREY)
     tokens.set_ylim(bottom=0)
 

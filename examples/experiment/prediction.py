@@ -1,4 +1,4 @@
-"""What is predicted before the run, what would prove it wrong, and the verdict after."""
+"""Predictions made before the run, with the limits that falsify them, and the verdicts after it."""
 
 from dataclasses import dataclass
 from math import isinf, isnan
@@ -17,10 +17,10 @@ class Prediction:
     predicted: float
     limit: float
     at_least: bool = True
-    """Whether large numbers are the good ones."""
+    """True if large numbers are good."""
 
     def verdict(self, measured: float) -> Verdict:
-        """Returns what the measured number makes of the claim."""
+        """Returns the verdict on the claim by the measured number."""
         if isnan(measured):
             return "not measured"
         if self._reaches(measured, self.predicted):
@@ -32,24 +32,24 @@ class Prediction:
 
     @property
     def text(self) -> str:
-        """The prediction and its limit, for a reader."""
+        """Returns the prediction and its limit, for a reader."""
         beyond = "below" if self.at_least else "above"
         return f"{self.claim}: {self.aim}; falsified {beyond} {self.shown(self.limit)}"
 
     @property
     def aim(self) -> str:
-        """What is predicted."""
+        """Returns the predicted bound, for a reader."""
         return f"{'>=' if self.at_least else '<='} {self.shown(self.predicted)}"
 
     def shown(self, number: float) -> str:
-        """The number in its unit."""
+        """Returns the number with its unit."""
         if isinf(number) or isnan(number):
             return "never" if isinf(number) else "-"
         return {"%": f"{number:+.0%}", "points": f"{number:+.1f}"}.get(self.unit, f"{number:g}")
 
 
 def predictions(practice_tasks: int) -> tuple[Prediction, ...]:
-    """Returns what is claimed of an experiment with that many tasks of practice."""
+    """Returns the predictions for an experiment with that many tasks of practice."""
     return (
         Prediction(
             "steps",

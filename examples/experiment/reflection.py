@@ -1,8 +1,7 @@
-"""Does reflection improve a procedure that fails? The world changes its rules; in one of two banks failed runs revise.
+"""The effect of reflection on procedures that fail: after a change of rules, failed runs revise in one of two banks.
 
-Both banks hold the same practice from before the change and then the runs of the same few tasks after it. They differ
-in one thing: in the one the procedures are pinned, so that a failed run that used one writes no new version. Then both
-stay as they are, and are tested on the same further tasks.
+Both banks hold the same practice from before the change and the runs of the same few tasks after it. In one of them the
+procedures are pinned, so that a failed run writes no new version. Both are then tested on the same further tasks.
 """
 
 import random
@@ -15,21 +14,21 @@ from examples.experiment.episode import Episode, EpisodeOutcome
 from examples.experiment.harness import Harness, TestTasks, fill
 
 LESSONS = 2
-"""Tasks of each family after the change that are kept, before the test: so few that most of the change is still new."""
+"""Tasks of each family that are kept between the change and the test: so few that most of the change is still new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """The test after the change, with procedures kept as they were and with those that failed runs revised."""
+    """The test after the change, with pinned procedures (``kept``) and with procedures that failed runs revised."""
 
     kept: Sequence[Episode] = ()
     revised: Sequence[Episode] = ()
     failed: int = 0
-    """Of the runs after the change that were kept in the bank of the revised ones, before the test."""
+    """Failed runs among those between the change and the test, in the bank with revisions."""
 
 
 async def reflect(harness: Harness, environment: Own, practised: Sequence[EpisodeOutcome], size: Size) -> Reflection:
-    """Returns what became of both banks; nothing where the environment's rules cannot change.
+    """Returns the tests of both banks, or an empty result if the environment's rules cannot change.
 
     Raises:
         MemoryUnusable: the service cannot be reached, or refuses.
@@ -49,7 +48,7 @@ async def reflect(harness: Harness, environment: Own, practised: Sequence[Episod
 
 
 async def _bank(harness: Harness, name: str, practised: Sequence[EpisodeOutcome], k: int) -> HttpMemory:
-    """Returns a bank of the practice from before the change; what those runs had been told is left out."""
+    """Returns a bank of the practice from before the change, without the slates of those runs."""
     memory = await harness.bank(name, k)
     await fill(memory, [EpisodeOutcome(each.episode, each.task, each.run, RetrievedCases()) for each in practised])
     return memory
@@ -58,7 +57,7 @@ async def _bank(harness: Harness, name: str, practised: Sequence[EpisodeOutcome]
 async def _arm(
     harness: Harness, name: str, memory: HttpMemory, lessons: Sequence[Task], tested: TestTasks
 ) -> tuple[list[Episode], int]:
-    """Returns the test of a bank after its lessons, and how many of these failed."""
+    """Returns the test of a bank after its lessons, and the number of failed lessons."""
     failed = 0
     for lesson in lessons:
         if name == "kept":

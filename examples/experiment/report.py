@@ -1,4 +1,4 @@
-"""What the experiment found, in numbers: differences, verdicts, means of every arm, prices."""
+"""The experiment in numbers: differences, verdicts, means of every arm, prices."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ _WITHOUT = ("practice without", "test, K = 0")
 KEPT = "new rules, kept"
 
 Matrix = Mapping[str, Sequence[Episode]]
-"""Of each family's bank: the episodes of all test tasks."""
+"""Episodes of all test tasks, by the family of the bank."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """The means over the episodes of an arm that the environment let happen; None where there are none."""
+    """The means over an arm's episodes in which the environment did not fail; None without any."""
 
     tasks: int
     steps: float | None
@@ -36,13 +36,13 @@ class ArmSummary:
     retrieve_ms: float | None
     wall_ms: float | None
     ended: Mapping[str, int]
-    """How the episodes ended, those in which the environment failed as well."""
+    """Number of episodes by their end, with those in which the environment failed."""
     tokens_net: float | None = None
     """Tokens saved a task against the arm without memory, less those added."""
 
 
 class Cell(TypedDict):
-    """How the test tasks of one family went with the bank of one family."""
+    """Results of one family's test tasks with one family's bank."""
 
     steps_change: float | None
     success_points: float | None
@@ -50,7 +50,7 @@ class Cell(TypedDict):
 
 
 class Price(TypedDict):
-    """What memory costs and saves, a task."""
+    """Cost and savings of memory, a task."""
 
     tokens_added: float | None
     tokens_saved: float | None
@@ -60,30 +60,30 @@ class Price(TypedDict):
 
 @dataclass(frozen=True)
 class Report:
-    """Every episode of an experiment, and what follows from them."""
+    """Every episode of an experiment, and the numbers that follow from them."""
 
     adapter: Adapter
     size: Size
     predictions: Sequence[Prediction]
     practice: tuple[Sequence[Episode], Sequence[Episode]]
-    """Without memory, and with a memory that is filled on the way."""
+    """Practice without memory, and with a memory that is filled on the way."""
     sweep: Mapping[int, Sequence[Episode]]
     """The test with each K, on the bank that practice filled."""
     matrix: Matrix
     experts: Sequence[Episode]
-    """The test on a bank of an expert's runs; empty where the environment brings none."""
+    """The test on a bank of an expert's runs; empty if the environment has none."""
     memory_errors: Sequence[str]
     reflection: Reflection = field(default_factory=Reflection)
-    """After a change of the rules; empty where the environment has none."""
+    """The test after a change of the rules; empty if the environment has no change."""
 
     @cached_property
     def tested(self) -> list[Pair]:
-        """The test without and with memory."""
+        """Returns the test without and with memory."""
         return paired(self.sweep[0], self.sweep[self.size.k])
 
     @cached_property
     def wrong_family(self) -> list[Pair]:
-        """The test without memory, and with the bank of each family but the task's own."""
+        """Returns the test without memory, and with the bank of each family but the task's own."""
         return [
             pair
             for family, episodes in self.matrix.items()
@@ -92,52 +92,52 @@ class Report:
 
     @cached_property
     def balance(self) -> list[int]:
-        """Tokens saved less added after each task of practice."""
+        """Returns tokens saved less added after each task of practice."""
         return running_balance(paired(*self.practice))
 
     @cached_property
     def steps(self) -> Difference:
-        """The change of steps in the test."""
+        """Returns the change of steps in the test."""
         return self.steps_changed(self.tested)
 
     @cached_property
     def success(self) -> Difference:
-        """The points of success won in the test."""
+        """Returns the points of success won in the test."""
         return success_points(self.tested, self.size.seed)
 
     @cached_property
     def wrong_success(self) -> Difference:
-        """The points of success won with memory of a wrong family."""
+        """Returns the points of success won with memory of a wrong family."""
         return success_points(self.wrong_family, self.size.seed)
 
     @cached_property
     def reflected(self) -> list[Pair]:
-        """The test after the change, with procedures as they were and with revised ones."""
+        """Returns the test after the change, with pinned procedures and with revised ones."""
         return paired(self.reflection.kept, self.reflection.revised)
 
     @cached_property
     def reflection_success(self) -> Difference:
-        """The points of success won by revising."""
+        """Returns the points of success won by revising."""
         return success_points(self.reflected, self.size.seed)
 
     @cached_property
     def reflection_steps(self) -> Difference:
-        """The change of steps by revising."""
+        """Returns the change of steps by revising."""
         return self.steps_changed(self.reflected)
 
     def steps_changed(self, pairs: Sequence[Pair]) -> Difference:
-        """The change of steps in these pairs."""
+        """Returns the change of steps in these pairs."""
         return steps_change(pairs, self.adapter.budget, self.size.seed)
 
     @property
     def most_reused(self) -> int:
-        """On how many test tasks that succeeded the most useful case or procedure was followed."""
+        """Returns the number of solved test tasks that followed the most useful case or procedure."""
         uses = Counter(case for _, after in self.tested if after.success for case in set(after.reused))
         return max(uses.values(), default=0)
 
     @property
     def measured(self) -> dict[str, float]:
-        """What was predicted, as it came out."""
+        """Returns the measured numbers by the predictions' keys."""
         return {
             "steps": self.steps.value,
             "success": self.success.value,
@@ -150,13 +150,13 @@ class Report:
 
     @property
     def crashes(self) -> list[Episode]:
-        """The episodes in which the environment failed; their pairs count nowhere."""
+        """Returns the episodes in which the environment failed; their pairs do not count."""
         runs = [*self.practice, *self.sweep.values(), *self.matrix.values(), self.experts]
         runs += [self.reflection.kept, self.reflection.revised]
         return [episode for run in runs for episode in run if episode.error]
 
     def cell(self, bank: str, family: str) -> Cell:
-        """How the test tasks of ``family`` went with the bank of another family, or its own."""
+        """Returns the results of the test tasks of ``family`` with the bank of another family, or its own."""
         pairs = paired(self.sweep[0], [each for each in self.matrix[bank] if each.family == family])
         return {
             "steps_change": _number(self.steps_changed(pairs).value),
@@ -165,7 +165,7 @@ class Report:
         }
 
     def as_dict(self) -> dict[str, object]:
-        """Every number, ready for JSON."""
+        """Returns every number, ready for JSON."""
         families = list(self.matrix)
         return {
             "environment": self.adapter.name,
@@ -196,13 +196,13 @@ class Report:
         }
 
     def summaries(self) -> dict[str, ArmSummary]:
-        """The means of every arm, by its name."""
-        found = {name: summary(episodes) for name, episodes in self.arms()}
-        found["test, wrong family"] = summary([after for _, after in self.wrong_family])
-        return {name: replace(arm, tokens_net=_tokens_net(name, arm, found)) for name, arm in found.items()}
+        """Returns the means of every arm, by its name."""
+        means = {name: summary(episodes) for name, episodes in self.arms()}
+        means["test, wrong family"] = summary([after for _, after in self.wrong_family])
+        return {name: replace(arm, tokens_net=_tokens_net(name, arm, means)) for name, arm in means.items()}
 
     def price(self) -> Price:
-        """What memory costs and saves in the test, a task; and the tokens a step must cost for it to pay."""
+        """Returns the cost and savings of memory in the test, a task, and the tokens of a step at which it pays."""
         added = _mean([after.tokens_added for _, after in self.tested])
         saved = _mean([before.tokens_spent - after.tokens_spent for before, after in self.tested])
         steps = _mean([before.steps - after.steps for before, after in self.tested])
@@ -210,7 +210,7 @@ class Report:
         return {"tokens_added": added, "tokens_saved": saved, "steps_saved": steps, "pays_from_tokens_a_step": paying}
 
     def arms(self) -> list[tuple[str, Sequence[Episode]]]:
-        """The episodes of every arm, by its name."""
+        """Returns the episodes of every arm, by its name."""
         named = {_WITHOUT[0]: self.practice[0], "practice with": self.practice[1]}
         named |= {f"test, K = {k}": episodes for k, episodes in self.sweep.items()}
         if self.experts:
@@ -221,7 +221,7 @@ class Report:
 
 
 def summary(episodes: Sequence[Episode]) -> ArmSummary:
-    """Returns the means over the episodes that the environment let happen, and how all of them ended."""
+    """Returns the means over the episodes in which the environment did not fail, and the ends of all of them."""
     counted = [each for each in episodes if not each.error]
     return ArmSummary(
         tasks=len(counted),
@@ -237,7 +237,7 @@ def summary(episodes: Sequence[Episode]) -> ArmSummary:
 
 
 def _tokens_net(name: str, arm: ArmSummary, arms: Mapping[str, ArmSummary]) -> float | None:
-    """Returns the tokens that an arm with memory saved a task, less those it added; None where one cannot tell."""
+    """Returns the tokens that an arm with memory saved a task, less those it added, or None if unknown."""
     alone = arms[_WITHOUT[name.startswith("test")]]
     if (
         name in _WITHOUT
@@ -255,7 +255,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN, and nothing infinite."""
+    # JSON has neither NaN nor infinity
     return round(value, 4) if isfinite(value) else None
 
 

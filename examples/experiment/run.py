@@ -18,19 +18,19 @@ from examples.experiment.report import Matrix, Report
 async def run_experiment(
     adapter: Adapter, client: httpx.AsyncClient, size: Size, console: Console | None = None
 ) -> Report:
-    """Says what is predicted, runs every arm, and returns the report.
+    """Prints the predictions, runs every arm, and returns the report.
 
-    The agent practises on some tasks without memory, and on the same tasks with a memory that it fills as it goes.
-    That memory then stays as it is while other tasks of the same families are tested: without memory, with it
-    for each K, and with banks that hold the practice of a single family. Where the environment can change its rules,
-    two banks of that practice meet the new ones: in one of them failed runs revise procedures.
+    The agent practises on some tasks without memory, and on the same tasks with a memory that it fills on the way. Then
+    other tasks of the same families are tested, and not retained: without memory, with it for each K, and with banks
+    that hold the practice of a single family. If the environment can change its rules, two banks of that practice meet
+    the new ones: in one of them failed runs revise procedures.
 
     Raises:
         EnvironmentMissing: this machine lacks what the environment needs.
         MemoryUnusable: the service cannot be reached, or refuses.
     """
     predicted = predictions(size.practice * len(adapter.families))
-    _say(adapter, predicted, console)
+    _print_predictions(adapter, predicted, console)
     async with adapter.environment() as environment:
         drawn = [await adapter.tasks(environment, family, size) for family in adapter.families]
         practice = [task for each in drawn for task in each.practice]
@@ -55,7 +55,7 @@ async def run_experiment(
         )
 
 
-def _say(adapter: Adapter, predicted: Iterable[Prediction], console: Console | None) -> None:
+def _print_predictions(adapter: Adapter, predicted: Iterable[Prediction], console: Console | None) -> None:
     if console is not None:
         console.print(f"{adapter.name}: predicted before the run", style="bold")
         for each in predicted:
@@ -63,13 +63,13 @@ def _say(adapter: Adapter, predicted: Iterable[Prediction], console: Console | N
 
 
 async def _sweep(harness: Harness, tested: TestTasks, size: Size) -> dict[int, list[Episode]]:
-    """Returns the test with each K above 0, on the bank as it is."""
+    """Returns the test with each K above 0, on the bank of the practice."""
     sizes = sorted({size.k, *size.ks} - {0})
     return {k: await harness.test(f"test, K = {k}", await harness.bank("all", k), tested) for k in sizes}
 
 
 async def _transfer(harness: Harness, practised: Sequence[EpisodeOutcome], tested: TestTasks, k: int) -> Matrix:
-    """Returns the test with a bank for each family, which holds what was practised of that family without memory."""
+    """Returns the test with a bank for each family, of that family's practice without memory."""
     matrix = {}
     for family in dict.fromkeys(task.family for task in tested.tasks):
         memory = await harness.bank(family, k)
@@ -79,7 +79,7 @@ async def _transfer(harness: Harness, practised: Sequence[EpisodeOutcome], teste
 
 
 async def _expert(harness: Harness, shown: Sequence[AgentRun], tested: TestTasks, k: int) -> list[Episode]:
-    """Returns the test with a bank of an expert's runs; none where there are none."""
+    """Returns the test with a bank of an expert's runs, or no episodes without such runs."""
     if not shown:
         return []
     memory = await harness.bank("expert", k)

@@ -21,7 +21,7 @@ LOOKALIKES = (
     "mixed_case_table",
     "double_quoted_text",
 )
-"""Half of them share an SQLSTATE or all their wordings with another: the wrong memory looks right."""
+"""Families; half of them share an SQLSTATE or all wordings with another, so that a wrong memory looks right."""
 
 
 class DatabaseOperator:
@@ -42,11 +42,11 @@ class DatabaseOperator:
         self._dsn = dsn
 
     def environment(self) -> AbstractAsyncContextManager[Scratch]:
-        """A scratch database, gone after the block."""
+        """Yields a scratch database, deleted after the block."""
         return scratch_database(self._dsn, budget=self.budget)
 
     async def tasks(self, environment: Scratch, family: str, size: Size) -> Tasks:  # noqa: ARG002 (the protocol's)
-        """Variations of the family in the order of the seed, no two with the same words."""
+        """Returns variations of the family in the order of the seed, no two with the same words."""
         drawn: dict[str, Task] = {}
         for variation in count():
             if len(drawn) == size.practice + size.test:
@@ -57,9 +57,9 @@ class DatabaseOperator:
         return Tasks(tasks[: size.practice], tasks[size.practice :])
 
     async def demonstrations(self, environment: Scratch, tasks: Sequence[Task]) -> Sequence[AgentRun]:  # noqa: ARG002
-        """None."""
+        """Returns no runs: the operator has no expert."""
         return ()
 
     async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
-        """The operator's run."""
+        """Returns the operator's run."""
         return await Operator(briefing.task, briefing.slate, world, order_seed=briefing.seed).run()

@@ -23,7 +23,7 @@ except ImportError:  # an extra
     ScienceWorldEnv = None
 
 SIMPLIFICATIONS = "easy"
-"""The environment's own: doors and containers stand open, one can teleport to a room, plants water themselves."""
+"""The environment's own simplifications: open doors and containers, teleports to rooms, plants that need no water."""
 
 
 FAMILIES = (
@@ -32,7 +32,7 @@ FAMILIES = (
     "use-thermometer",
     "test-conductivity",
 )
-"""Short tasks that the explorer can read and now and then solves alone; the first two look alike and are not."""
+"""Short tasks that the explorer can read and sometimes solves alone; the first two look alike but differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Variation:
 
 
 class Info(TypedDict):
-    """What the program says beside its answer; of its keys, those that are used here."""
+    """The used keys of the program's information beside its answer."""
 
     look: str
     valid: list[str]
@@ -63,20 +63,20 @@ class Game(Protocol):
         """Begins the variation again."""
 
     def step(self, inputStr: str) -> tuple[str, float, bool, Info]:  # noqa: N803 - the library's
-        """Answers the text, the reward, whether the task is over, and the rest."""
+        """Returns the text, the reward, whether the task is over, and the rest."""
 
     def get_max_variations(self, taskName: str) -> int:  # noqa: N803 - the library's
-        """How many variations a task has."""
+        """Returns the number of variations of a task."""
 
     def get_task_description(self) -> str:
-        """The words of the task."""
+        """Returns the words of the task."""
 
     def get_gold_action_sequence(self) -> list[str]:
-        """The program's own solution."""
+        """Returns the program's own solution."""
 
 
 class World:
-    """The Java program behind a port; its calls block, and so run in a thread."""
+    """The Java program behind a port; its calls block, so they run in a thread."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -100,7 +100,7 @@ class World:
         return _view(text, info)
 
     async def draw(self, family: str, size: Size) -> Tasks:
-        """Returns variations in the order of the seed; what is practised on is not in the test."""
+        """Returns variations in the order of the seed; practice and test share none."""
         return await asyncio.to_thread(self._draw, family, size)
 
     async def expert(self, task: Variation) -> list[str]:
@@ -151,7 +151,7 @@ class ScienceWorld:
 
     @asynccontextmanager
     async def environment(self) -> AsyncIterator[World]:
-        """The Java program, ended with the block."""
+        """Yields the Java program, ended after the block."""
         if ScienceWorldEnv is None:
             raise EnvironmentMissing("the package scienceworld is not installed: it is an extra of that name")
         if shutil.which("java") is None:
@@ -163,11 +163,11 @@ class ScienceWorld:
             await asyncio.to_thread(game.close)
 
     async def tasks(self, environment: World, family: str, size: Size) -> Tasks:
-        """Variations of the task, other ones to practise on than to be tested with."""
+        """Returns variations of the task, different ones for practice and test."""
         return await environment.draw(family, size)
 
     async def demonstrations(self, environment: World, tasks: Sequence[Variation]) -> Sequence[AgentRun]:
-        """ScienceWorld's own solutions, walks from room to room shortened to their ends."""
+        """Returns ScienceWorld's own solutions, with walks from room to room shortened to their ends."""
         plans = [shortened(await environment.expert(task)) for task in tasks]
         return [
             AgentRun(task.text, tuple(plan), (), success=True, first_try=False)
@@ -175,7 +175,7 @@ class ScienceWorld:
         ]
 
     async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
-        """The explorer's run."""
+        """Returns the explorer's run."""
         return await Explorer(briefing).run(world)
 
 

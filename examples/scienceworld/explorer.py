@@ -1,12 +1,12 @@
 """The scripted explorer of text worlds: it reads simple orders, searches at random, and follows remembered plans.
 
 It is not an LLM. It understands "focus on …", "… the red box", the names of rooms and a thermometer, in the order of
-its task, and knows nothing of the world: not where things are, not what is an animal, not what conducts.
-What the task does not say it looks for, and tries, at random (seeded).
+its task, and knows neither the places of things, nor animals, nor conductors. These it looks for, and tries, at random
+(seeded).
 
-With memory it first tries the plans of the slate, their words replaced where the remembered task's words differ from
-its own, and gives a plan up where what it is about is not here. What a remembered run says ended badly, it does not
-try. After that, or where no plan fits, it goes on exactly as it would have without memory.
+With memory it first tries the plans of the slate, with the words of its own task in place of the remembered task's, and
+gives a plan up if its things are not here. It avoids actions that ended a remembered run badly. After that, or if no
+plan fits, it goes on exactly as without memory.
 """
 
 import random
@@ -23,7 +23,7 @@ _EVERYWHERE = frozenset({"agent", "air", "door"})
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the explorer sees: the text of the answer, the place it is in, what it can do, and the score so far."""
+    """The explorer's view: the text of the answer, its place, the valid actions, and the score so far."""
 
     text: str
     place: str
@@ -50,7 +50,7 @@ class Explorer:
         self._used: list[str] = []
 
     async def run(self, world: Environment) -> AgentRun:
-        """The finished run: over, or the steps spent."""
+        """Returns the finished run: over, or the steps spent."""
         followed = 0
         try:
             await self._follow(world)
@@ -78,10 +78,10 @@ class Explorer:
                 return
 
     async def _followed(self, world: Environment, plan: Sequence[str]) -> bool:
-        """Does the plan as far as it goes; false where what it is about is not here."""
+        """Does the plan to its end or the run's; returns False if its things are not here."""
         for line in plan:
             if world.done or (self._measures and line.endswith(" box")):
-                return True  # which box, the measurement says
+                return True  # the measurement decides on the box
             action = closest(line, self._view.valid)
             if action is None:
                 return False
@@ -90,7 +90,7 @@ class Explorer:
         return True
 
     def _is_idle(self, action: str) -> bool:
-        """Whether the action would go where one is, or do again what was done here."""
+        """Returns whether the action would go to this place, or repeat an action done here."""
         if action.startswith("teleport"):
             return action == f"teleport to {self._view.place}"
         return any(done.action == action and done.place == self._view.place for done in self._taken)
@@ -101,7 +101,7 @@ class Explorer:
         gain = self._view.score - before.score
         self._taken.append(Done(action, before.place, gain))
         if self._view.text.startswith("You focus on"):
-            self._thing, self._carried = content(action), False  # what the task calls "it" from now on
+            self._thing, self._carried = content(action), False  # the task's "it" after this
             del self._targets[:1]
         elif action.startswith("pick up") and self._view.text.startswith("You move"):
             self._carried = True
@@ -109,48 +109,48 @@ class Explorer:
             self._judge(float(measured[1]))
 
     def _judge(self, measured: float) -> None:
-        """Keeps the box that the task asks for at this temperature."""
+        """Keeps the box that the task wants at this temperature."""
         if self._limit is not None:
             self._boxes = self._boxes[:1] if measured > float(self._limit[1]) else self._boxes[1:2]
             self._limit = None
 
     def _next(self) -> str:
-        """The next thing to do by the words of the task, or a try."""
+        """Returns the next action by the words of the task, or a try."""
         if self._view.text.startswith("Ambiguous request"):
             return "0"
         take = [each for each in self._fresh("pick up") if self._is_it(each)]
         if take and not self._carried and (self._targets or self._limit is not None):
-            return self._rng.choice(take)  # what one focuses on first is needed later
+            return self._rng.choice(take)  # the first thing in focus is needed later
         if self._targets:
             return self._towards(self._targets[0])
         use = [each for each in self._fresh("use thermometer") if self._limit is not None and self._is_it(each)]
         return self._rng.choice(use) if use else self._place(take)
 
     def _is_it(self, action: str) -> bool:
-        """Whether the action is about the thing that was focused on."""
+        """Returns whether the action is about the thing in focus."""
         what = content(action.partition(" to ")[0])
         return bool(self._thing) and len(what & self._thing) > MOST * len(self._thing)
 
     def _towards(self, target: set[str]) -> str:
-        """Focus on what the task names; where it names no thing, or it is not here, try or look elsewhere."""
+        """Returns a focus on the thing that the task names, or else a try or a look elsewhere."""
         here = self._fresh("focus on")
         if not target:
             return self._try([action for action in here if self._may_be_it(action)])
-        enough = 0.0 if self._view.place in self._text else MOST * len(target)  # where it must be, any of its words
-        found = [action for action in here if len(target & content(action)) > enough]
-        return self._rng.choice(found) if found else self._elsewhere()
+        enough = 0.0 if self._view.place in self._text else MOST * len(target)  # at its place, any word is enough
+        matches = [action for action in here if len(target & content(action)) > enough]
+        return self._rng.choice(matches) if matches else self._elsewhere()
 
     def _may_be_it(self, action: str) -> bool:
-        """Whether the thing is no room and no box, is not found in every room, and can be where the task wants it."""
+        """Returns whether the thing is no room or box, is not in every room, and fits the place that the task wants."""
         thing = action.removeprefix("focus on ")
         if content(thing) & _EVERYWHERE or thing in self._boxes or f"teleport to {thing}" in self._view.valid:
             return False
-        if not self._boxes:  # then the rooms of the task are where the thing is
+        if not self._boxes:  # then the thing is in the rooms of the task
             return self._view.place in self._text
         return f"pick up {thing}" in self._view.valid
 
     def _place(self, take: Sequence[str]) -> str:
-        """Carry the thing to one of the boxes of the task."""
+        """Returns a move of the thing to one of the task's boxes, or the next action before it."""
         ends = tuple(f" to {box}" for box in self._boxes)
         into = [each for each in self._fresh("move") if each.endswith(ends) and self._is_it(each)]
         if into:
@@ -158,12 +158,12 @@ class Explorer:
         return self._elsewhere() if self._carried or not take else self._rng.choice(take)
 
     def _try(self, tries: Sequence[str]) -> str:
-        """One of the tries, or a look elsewhere, at even chances."""
+        """Returns one of the tries, or a look elsewhere, at even chances."""
         good = [action for action in tries if action not in self._bad]
         return self._rng.choice(good) if good and self._rng.getrandbits(1) else self._elsewhere()
 
     def _elsewhere(self) -> str:
-        """Go to a room: one that the task names before others, one not seen yet before one seen."""
+        """Returns a move to a room: one in the task before others, a new one before a known one."""
         seen = {done.place for done in self._taken}
         rooms = [
             action.removeprefix("teleport to ") for action in self._view.valid if action.startswith("teleport to ")
@@ -174,11 +174,11 @@ class Explorer:
         return f"teleport to {self._rng.choice(named or fresh)}" if fresh else "look around"
 
     def _fresh(self, *verbs: str) -> list[str]:
-        """The valid actions with these verbs that were not taken yet."""
+        """Returns the valid actions with these verbs that were not taken yet."""
         taken = {done.action for done in self._taken}
         return [action for action in self._view.valid if verb_of(action) in verbs and action not in taken]
 
     def _blame(self) -> list[str]:
-        """What ended the run badly, if one thing did."""
+        """Returns the last action as one to avoid, if it lost score."""
         last = self._taken[-1:]
         return [AVOID + done.action for done in last if done.gain < 0]

@@ -1,4 +1,4 @@
-"""Plans in words: what of a run is worth remembering, and a remembered plan in the words of another task."""
+"""Plans in words: the essential actions of a run, and a remembered plan in the words of another task."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from app.demo.memory import RememberedCase
 AVOID = "do not: "
 _VERBS = ("focus on", "pick up", "teleport to", "move", "use thermometer")
 MOST = 0.6
-"""Share of the words of a name from which it is taken for the thing."""
+"""Least share of a name's words by which it stands for the thing."""
 _DULL_WORDS = """
 a an and are around be by can containing done do first focus for from has if in into inventory is it its located move
 next nothing of on one or pick place room task teleport that the them then there thing this to up when which will with
@@ -21,7 +21,7 @@ _DULL = frozenset(_DULL_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One action that was taken, where, and what it was worth."""
+    """One action that was taken, with its place and its gain in score."""
 
     action: str
     place: str
@@ -29,7 +29,7 @@ class Done:
 
 
 def essential(taken: Sequence[Done]) -> list[str]:
-    """Returns the actions that were worth something, those before them on the same things, and the way there."""
+    """Returns the actions that gained score, those before them on the same things, and the way to them."""
     kept: list[Done] = []
     matter: set[str] = set()
     for done in reversed(taken):
@@ -50,10 +50,10 @@ def essential(taken: Sequence[Done]) -> list[str]:
 
 
 def adapt(case: RememberedCase, text: str) -> tuple[int, list[str]] | None:
-    """Returns in how many places the case's task differs from the text, and its plan in the text's words.
+    """Returns the number of differences between the case's task and the text, and its plan in the text's words.
 
-    None where it does not fit: where the first sentences, which say what is wanted, differ in a word that the plan
-    does not name, so that no replacing can make it right.
+    Returns None if the plan does not fit: the first sentences, which name the goal, differ in a word that the plan does
+    not contain, so that no replacement can make it right.
     """
     if case.outcome != "success" or not case.plan:
         return None
@@ -67,7 +67,7 @@ def adapt(case: RememberedCase, text: str) -> tuple[int, list[str]] | None:
 
 
 def _swaps(old: str, new: str) -> dict[str, str]:
-    """Returns what stands in the new text in place of words of the old; single letters are no words."""
+    """Returns the new text's words by the old text's words that they replace; single letters are no words."""
     before, after = (re.findall(r"[\w']{2,}", each.lower()) for each in (old, new))
     codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return {" ".join(before[i:j]): " ".join(after[p:q]) for kind, i, j, p, q in codes if kind != "equal"}
@@ -77,7 +77,7 @@ def _swapped(line: str, swaps: dict[str, str]) -> str:
     if not swaps:
         return line
     pattern = "|".join(rf"\b{re.escape(word)}\b" for word in sorted(swaps, key=len, reverse=True))
-    return re.sub(pattern, lambda found: swaps[found[0]], line)
+    return re.sub(pattern, lambda match: swaps[match[0]], line)
 
 
 def closest(line: str, valid: Sequence[str]) -> str | None:
@@ -90,7 +90,7 @@ def closest(line: str, valid: Sequence[str]) -> str | None:
 
 
 def _likeness(one: str, other: str) -> float:
-    """The share of common words, in what is moved or in where it goes, whichever is less."""
+    """Returns the share of common words, in the moved thing or in its goal, whichever is less."""
     parts = zip(one.partition(" to ")[::2], other.partition(" to ")[::2], strict=True)
     return min(_overlap(content(mine), content(theirs)) for mine, theirs in parts)
 
@@ -100,15 +100,15 @@ def _overlap(one: set[str], other: set[str]) -> float:
 
 
 def verb_of(action: str) -> str | None:
-    """Returns which of its verbs the action begins with."""
+    """Returns the verb that the action begins with."""
     return next((verb for verb in _VERBS if action.startswith(verb)), None)
 
 
 def named(target: str) -> set[str]:
-    """Returns the words of the thing that is to be focused on; none where it is described, not named."""
+    """Returns the words of the thing to focus on; an empty set if it is described and not named."""
     return set() if " with " in target else content(target)
 
 
 def content(text: str) -> set[str]:
-    """Returns the words that say what the text is about."""
+    """Returns the content words of the text."""
     return {word for word in re.findall(r"[a-z]+", text.lower()) if word not in _DULL}

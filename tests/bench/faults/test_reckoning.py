@@ -1,4 +1,4 @@
-"""The reckoning: nothing to find in a bank that is as it was acknowledged, and every fault found in one that is not."""
+"""The reckoning: no fault in a bank that matches its acknowledgements, and every fault in one that does not."""
 
 from collections.abc import AsyncIterator
 
@@ -48,7 +48,7 @@ async def ledger(alice: User) -> Ledger:
 
 
 async def faults(bank: asyncpg.Connection, ledger: Ledger) -> set[str]:
-    return {fault.name for fault in await reckon(bank, ledger) if fault.found}
+    return {fault.name for fault in await reckon(bank, ledger) if fault.cases}
 
 
 async def test_a_bank_that_is_as_it_was_acknowledged_has_no_fault(bank: asyncpg.Connection, ledger: Ledger):
@@ -61,7 +61,7 @@ async def test_a_bank_that_is_as_it_was_acknowledged_has_no_fault(bank: asyncpg.
         ("DELETE FROM cases WHERE idempotency_key = 'key-0'", "acknowledged retains lost"),
         (
             "UPDATE cases SET idempotency_key = 'nobody knows' WHERE idempotency_key = 'key-0'",
-            "cases that nobody was told of, or two for one retain",
+            "cases without an acknowledgement, or two for one retain",
         ),
         ("UPDATE cases SET status = 'dead' WHERE idempotency_key = 'key-1'", "cases stuck or dead"),
         ("UPDATE cases SET occurrences = 5 WHERE idempotency_key = 'key-0'", "repeats counted wrongly"),

@@ -1,4 +1,4 @@
-"""Whose a slate's outcome is, in a world of known truth: an agent follows one case, and credit goes after it or not."""
+"""Credit for a slate's outcome, in a world of known truth: an agent follows one case, and credit follows it or not."""
 
 import numpy as np
 import pytest
@@ -28,18 +28,18 @@ def test_an_agent_that_can_tell_follows_what_helps_and_its_outcome_is_that_cases
     assert len({works[now, :4].any() for now, _ in slates(stream)}) == 2
 
 
-def test_credit_goes_to_all_that_say_what_the_agent_did_or_to_what_it_says_it_used_or_to_all_alike(stream: Stream):
+def test_credit_goes_to_the_cases_of_the_runs_plan_or_to_the_case_it_names_or_to_all_alike(stream: Stream):
     for now, slate in slates(stream):
         answers = stream.stage.world.bank.answers[stream.stage.stream[now].case[:4]]
         place = stream.followed(now, slate)
         assert stream.shares(Credit.ALIKE, now, slate) == pytest.approx(np.full(4, 1 / 4))
-        assert stream.shares(Credit.USED, now, slate) == pytest.approx(np.eye(4)[place])
-        did = stream.shares(Credit.DID, now, slate)
-        assert did.sum() == pytest.approx(1)
+        assert stream.shares(Credit.NAMED, now, slate) == pytest.approx(np.eye(4)[place])
+        by_plan = stream.shares(Credit.PLAN, now, slate)
+        assert by_plan.sum() == pytest.approx(1)
         if not (same := answers == answers[place]).all():
-            assert did[same].min() > 0.2
-            assert did[~same].max() < 0.011
-    assert stream.shares(Credit.DID, 0, ()).shape == (0,)
+            assert by_plan[same].min() > 0.2
+            assert by_plan[~same].max() < 0.011
+    assert stream.shares(Credit.PLAN, 0, ()).shape == (0,)
 
 
 def test_the_table_holds_each_credit_of_each_agent_against_credit_for_all_alike(corpus: banking.Corpus):
@@ -47,6 +47,6 @@ def test_the_table_holds_each_credit_of_each_agent_against_credit_for_all_alike(
     for agent in Agent:
         name = f"credit, agent follows {agent.value}"
         assert all(f"{name}, {each.value}: first answer right" in rows for each in Credit)
-        gained = rows[f"{name}: first answer right, {Credit.DID.value} - {Credit.ALIKE.value}"]
-        apart = [rows[f"{name}, {each.value}: first answer right"].value for each in (Credit.DID, Credit.ALIKE)]
+        gained = rows[f"{name}: first answer right, {Credit.PLAN.value} - {Credit.ALIKE.value}"]
+        apart = [rows[f"{name}, {each.value}: first answer right"].value for each in (Credit.PLAN, Credit.ALIKE)]
         assert gained.value == pytest.approx(apart[0] - apart[1])
