@@ -7,42 +7,44 @@ import pytest
 
 from bench.faults.ledger import Acknowledged, Ledger, Reward
 from bench.faults.reckoning import reckon
-from tests.service import User
+from tests.service import Service
 
 
 @pytest.fixture
 async def bank(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of the owner, to a bank that is emptied afterwards."""
+    """A connection of the owner in a transaction that is rolled back: each damage is seen by its own test only."""
     connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    transaction = connection.transaction()
+    await transaction.start()
     yield connection
-    await connection.execute("TRUNCATE cases, decisions, audit CASCADE")
+    await transaction.rollback()
     await connection.close()
 
 
-@pytest.fixture
-async def ledger(alice: User) -> Ledger:
-    """What a backend was told that retained three runs, the last two after a retrieve, and rewarded these.
+@pytest.fixture(scope="module")
+async def ledger(service: Service) -> Ledger:
+    """The acknowledgements of three retained runs, the last two after a retrieve, and of rewards for these.
 
-    One of them at once, as a rule before the worker passes on what the run earned, the other after it.
+    One reward comes at once, as a rule before the worker passes on the run's own, the other after it.
     """
-    ledger = Ledger()
+    alice, ledger = await service.user(), Ledger()
     for number in range(3):
-        found = await alice.retrieve("feed the cat") if number else None
+        retrieved = await alice.retrieve("feed the cat") if number else None
         body = {
             "agent": "operator",
             "task": f"feed cat number {number}",
             "outcome": "success",
             "plan": [f"try {number}"],
         }
-        if found is not None:
-            body |= {"retrieval_id": found["retrieval_id"]}
+        if retrieved is not None:
+            body |= {"retrieval_id": retrieved["retrieval_id"]}
         answer = (await alice.http.post("/v1/retain", json=body, headers={"Idempotency-Key": f"key-{number}"})).json()
         ledger.retains[f"key-{number}"] = Acknowledged(answer["case_id"], answer["retrieval_id"])
         if number == 2:
             await alice.settle()
-        if found is not None:
-            await alice.feedback(retrieval_id=found["retrieval_id"], reward=0.25)
-            ledger.rewards[found["retrieval_id"]] = Reward(0.25, sent=1)
+        if retrieved is not None:
+            await alice.feedback(retrieval_id=retrieved["retrieval_id"], reward=0.25)
+            ledger.rewards[retrieved["retrieval_id"]] = Reward(0.25, sent=1)
         await alice.settle()
     return ledger
 
@@ -51,12 +53,12 @@ async def faults(bank: asyncpg.Connection, ledger: Ledger) -> set[str]:
     return {fault.name for fault in await reckon(bank, ledger) if fault.cases}
 
 
-async def test_a_bank_that_is_as_it_was_acknowledged_has_no_fault(bank: asyncpg.Connection, ledger: Ledger):
+async def test_a_bank_that_matches_its_acknowledgements_has_no_fault(ledger: Ledger, bank: asyncpg.Connection):
     assert await faults(bank, ledger) == set()
 
 
 @pytest.mark.parametrize(
-    ("damage", "found"),
+    ("damage", "fault"),
     [
         ("DELETE FROM cases WHERE idempotency_key = 'key-0'", "acknowledged retains lost"),
         (
@@ -72,6 +74,6 @@ async def test_a_bank_that_is_as_it_was_acknowledged_has_no_fault(bank: asyncpg.
         ("UPDATE cases SET reuse_count = reuse_count + 1", "reuse records that the log does not bear out"),
     ],
 )
-async def test_every_kind_of_damage_is_found(bank: asyncpg.Connection, ledger: Ledger, damage: str, found: str):
+async def test_every_kind_of_damage_is_found(ledger: Ledger, bank: asyncpg.Connection, damage: str, fault: str):
     await bank.execute(damage)
-    assert found in await faults(bank, ledger)
+    assert fault in await faults(bank, ledger)
