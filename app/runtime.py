@@ -37,8 +37,9 @@ from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
-from writer.worker.summarist import Summarist
-from writer.worker.worker import Pace, Worker
+from writer.queue.queue import Pace
+from writer.queue.summarist import Summarist
+from writer.queue.worker import Worker
 
 if TYPE_CHECKING:
     from app.providers.llm import OpenAIModel

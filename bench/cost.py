@@ -28,9 +28,9 @@ from retrieval.tables.metadata import USER_TABLES
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
-from writer.worker.worker import Worker
 
 LAST = Path(__file__).with_name("cost.json")
 """The figures of the last release, by name."""

@@ -23,9 +23,9 @@ from retrieval.retrieve import Reader
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
+from writer.queue.worker import Worker
 from writer.sessions.append import append_turns
 from writer.sessions.prepare import MOST_AT_ONCE, TurnsTold, prepare_turns
-from writer.worker.worker import Worker
 
 AGENT = "companion"
 AIMS = {

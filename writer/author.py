@@ -1,4 +1,4 @@
-"""Who writes, and for whom."""
+"""The author of a change: a user, or a service for a user."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,12 +7,12 @@ from retrieval.tables.kinds import RewardSource
 from writer.errors import SourceNotAllowed
 
 OF_SERVICES: frozenset[str] = frozenset({"judge", "metric"})
-"""The sources of rewards that only a service may claim: whoever holds a user's own token speaks for that user alone."""
+"""Reward sources that only a service may claim: the holder of a user's own token speaks for that user alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who writes for whom: the user whose memory it is, who acts, since when they may, and whether as a service."""
+    """The owner of the memory, the actor that writes, the time of its permission, and whether it is a service."""
 
     user_sub: str
     actor: str
@@ -20,7 +20,7 @@ class Author:
     is_service: bool = False
 
     def claim(self, source: RewardSource | None) -> None:
-        """Lets through a reward of a source that the author may speak for.
+        """Checks that the author may claim this reward source.
 
         Raises:
             SourceNotAllowed: only a service may.

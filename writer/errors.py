@@ -1,7 +1,7 @@
-"""What can go wrong when writing to the case bank; nothing here knows of HTTP.
+"""The errors of writing to the case bank, without any knowledge of HTTP.
 
 CasebankError
-├── ErasureNotConfirmed   who wants to begin again for an erased user speaks of another erasure than the last
+├── ErasureNotConfirmed   the erasure that the caller confirms is not the user's last
 ├── IdempotencyConflict   the key came before, with another body
 ├── KnowledgeExists       an edited entry of knowledge would be the same as another one
 ├── NotTheOwner           the login of an operator's command does not own the tables

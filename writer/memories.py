@@ -1,4 +1,4 @@
-"""What is told becomes findable: its words at once, by an index, and its vector once the worker has made it."""
+"""Makes turns, facts and knowledge findable: by words at once, and by vector once the worker has made it."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,18 +13,18 @@ from retrieval.sessions.messages import Turn
 from retrieval.tables.memories import memories
 
 MAX_CHARS = 8_192
-"""Of a text that are searched, as of what is embedded."""
+"""Most characters of a text that are indexed and embedded."""
 
 
 def text_of_turn(message: Mapping[str, Any]) -> str:
-    """Returns what is searched of a turn: who said it, and what was said and called; empty where nothing was."""
+    """Returns a turn's text for the search: speaker, content and calls; empty for a turn without content."""
     turn = Turn(0, datetime.now(UTC), message)
     said = turn.text.strip()
     return searched(f"{message.get('name') or turn.role}: {said}") if said else ""
 
 
 def searched(text: str) -> str:
-    """Returns as much of a text as is searched."""
+    """Returns the part of a text that is searched."""
     return text[:MAX_CHARS]
 
 

@@ -1,4 +1,4 @@
-"""One walk over nested JSON, for whoever looks at the values in it."""
+"""Walks over nested JSON."""
 
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -7,13 +7,12 @@ from itertools import chain, islice
 def parts(value: object, *, keys: bool = False, widest: int | None = None) -> Iterator[object]:
     """Yields the value and every value inside it, in order, each object or list before what it holds.
 
-    Without recursion, for JSON from outside may be nested deeper than Python goes; lazily, so that whoever has seen
-    enough can stop.
+    Without recursion, for JSON from outside may be nested deeper than Python goes; lazily, so that the caller can stop.
 
     Args:
         value: anything JSON.
         keys: whether to yield each key of an object, before its value.
-        widest: of one object or list, how many entries are looked at; None: all.
+        widest: most entries of one object or list that are visited; None: all.
     """
     pending = [value]
     while pending:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from app.admission.errors import BacklogFull, QueueFull
 from retrieval.database.database import Database
-from writer.worker import queue
+from writer.queue import statements
 
 PER_USER, IN_ALL = "user-pending", "all-pending"
 NAMED_FROM = 0.1
@@ -88,7 +88,7 @@ class Backlog:
             return
         taken = self._taken.copy()
         async with self.database.as_worker() as connection:
-            statement = queue.backlog(self.bounds.per_user, max(1, round(NAMED_FROM * self.bounds.per_user)))
+            statement = statements.backlog(self.bounds.per_user, max(1, round(NAMED_FROM * self.bounds.per_user)))
             row = (await connection.execute(statement)).one()
         now = self.clock()
         if self._looked_at and self._waited + taken.total():

@@ -13,11 +13,11 @@ from app.terminal.run_to_end import run_to_end as run
 from retrieval.tables.cases import cases
 from retrieval.tables.memories import memories
 from retrieval.tables.sessions import sessions
+from writer.queue import statements
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
 from writer.upkeep.reseal import reseal_all
-from writer.worker import queue
 
 out = Console()
 
@@ -73,7 +73,7 @@ def requeue(
     async def work() -> tuple[int, int]:
         async with parts() as runtime, runtime.database.as_worker() as connection:
             queues = (cases, sessions, memories)
-            dead = [(await connection.execute(queue.requeue_dead(user, of))).all() for of in queues]
+            dead = [(await connection.execute(statements.requeue_dead(user, of))).all() for of in queues]
         return len(dead[0]), len(dead[1])
 
     of_cases, of_sessions = run(work())

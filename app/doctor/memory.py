@@ -15,7 +15,7 @@ from retrieval.errors import CasebankError
 from retrieval.tables.profiles import profiles
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import in_use
-from writer.worker.queue import depth
+from writer.queue.statements import depth
 
 WAIT = timedelta(minutes=10)
 SILENCE = 4 * timedelta(seconds=SIGN_EVERY_S)

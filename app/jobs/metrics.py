@@ -12,7 +12,7 @@ from app.jobs.records import JobRecord, all_records
 from retrieval.database.database import Database
 from retrieval.tables.metadata import metadata
 from retrieval.telemetry import log
-from writer.worker.queue import depth
+from writer.queue.statements import depth
 
 QUEUE = Gauge("casebank_queue_cases", "Cases that are not in the bank yet", ["status"])
 OLDEST = Gauge("casebank_queue_oldest_seconds", "How long the case that waits longest has waited; 0: none waits")

@@ -24,11 +24,11 @@ from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
 from writer.sessions.append import append_turns
 from writer.sessions.prepare import TurnsTold, prepare_turns
-from writer.worker.worker import Worker
 
 AGENT = "operator"
 VERBS = ["restart", "repair", "measure", "paint", "replace", "document", "order", "clean", "insure", "translate"]

@@ -27,9 +27,10 @@ from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import seal
 from writer.profiles import Profile
+from writer.queue.queue import Pace
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
-from writer.worker.worker import Pace, Worker
 
 AGENT = "agent"
 DIMENSION = 16

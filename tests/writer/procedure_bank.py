@@ -15,9 +15,9 @@ from retrieval.search.candidates import Search
 from retrieval.tables.audit import audit
 from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
-from writer.worker.worker import Worker
 
 EMBEDDER = WordLlamaEmbedder()
 

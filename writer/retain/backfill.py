@@ -33,7 +33,7 @@ CONCURRENCY = 8
 
 @dataclass(slots=True)
 class Backfilled:
-    """What became of the lines read; blank ones do not count."""
+    """Numbers of lines by their fate; blank lines do not count."""
 
     read: int = 0
     retained: int = 0
@@ -68,7 +68,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Bank:
-    """Where the runs go."""
+    """The database, the author and the agent for whom runs are retained."""
 
     database: Database
     keyring: Keyring
@@ -199,7 +199,7 @@ def parse(text: bytes, agent: str) -> OldRun:
 
 
 class _Times(BaseModel):
-    """When a run of the past was."""
+    """The time in a line, checked."""
 
     created_at: Annotated[Moment, AfterValidator(_past)] | None
 

@@ -1,9 +1,9 @@
-"""The reward that a run suggests by itself: a guess by rule, which whatever anybody says later outweighs."""
+"""Guesses a run's reward by rule; any reward given later outweighs the guess."""
 
 from retrieval.tables.kinds import RunOutcome
 
 UNRESOLVED_DISCOUNT = 0.5
-"""What the reward is multiplied by when some tool's last call failed."""
+"""Factor of the reward when some tool's last call failed."""
 
 _OUTCOME_REWARD: dict[RunOutcome, float | None] = {
     "success": 1.0,

@@ -1,4 +1,4 @@
-"""The plan of a run that brought none, read off its calls."""
+"""Builds a plan from a run's calls, for a run without one."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a run refers to must be the user's own: the run that it is a part of, its retrieval, and the cases it used."""
+"""Checks that a run refers to the user's own: the run that it is a part of, its retrieval, and the cases it used."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,7 +18,7 @@ _FAULTS = {
     "retrieval_id": "retrieval_id names a retrieval of another agent",
     "used_case_ids": "used_case_ids names a case that there is not, and that the retrieval did not show",
 }
-"""What is said of each reference that is wrong; somebody else's case is one that there is not."""
+"""Error messages by the wrong reference; another user's case is called missing."""
 
 
 async def wrong_reference(

@@ -33,10 +33,10 @@ from writer.retain.under_way import UnderWay, lock_run, take_back
 from writer.run import AgentKey, Strict, TaskText, ToolTrace
 
 MOST_STEPS = 10_000
-"""Of one run: as many as a retain may have tool traces."""
+"""Most steps of a run: the most tool traces of a retain."""
 MOST_AT_ONCE = 200
 MOST_BYTES = 16 << 20
-"""Of all steps of one run as JSON, so that its case can be unsealed."""
+"""Most bytes of all steps of a run as JSON, so that its case can be unsealed."""
 
 
 class Step(ToolTrace):
@@ -48,7 +48,7 @@ class Step(ToolTrace):
 
 
 class StepsTaken(Strict):
-    """What an agent did since it was last heard of. The first call for an id begins the run."""
+    """New steps of a run. The first call for an id begins the run."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -96,7 +96,7 @@ class PreparedStep:
     size: int
     found: Sequence[Finding]
     redacted: bool
-    """Whether secrets were taken out of its output."""
+    """True: secrets were removed from the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class PreparedSteps:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What an append is answered with: the run as it is now."""
+    """The run after an append."""
 
     status: RunStatus
     step_count: int

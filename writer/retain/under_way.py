@@ -33,7 +33,7 @@ class UnderWay(Protocol):
 
     Attributes:
         known_retrieval_id: the retrieval that it began with, if the log has it.
-        tool_kinds: what its profile says of tools, by their names.
+        tool_kinds: the kinds of tools that its profile declares, by tool.
     """
 
     id: UUID

@@ -116,7 +116,7 @@ class FinishedCase(FollowingRun, Protocol):
 
     @property
     def reward_source(self) -> RewardSource | None:
-        """Who gave the reward."""
+        """Source of the reward; None: it has none."""
 
 
 async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: FinishedCase) -> None:

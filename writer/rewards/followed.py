@@ -1,4 +1,4 @@
-"""What a run used and followed of the slate that it was shown, and whether it is the run that speaks for that slate.
+"""Logs which cases of its slate a run used and followed, and decides which run's use counts for the slate.
 
 Several runs may begin with one retrieval: tries of one task, or its parts. The slate has one reward, and its cases
 share it by what one run made of them: the one whose reward counts.
@@ -26,15 +26,15 @@ class FollowingRun(RunRecord, Protocol):
 
     @property
     def retrieval_id(self) -> UUID | None:
-        """None: it was shown nothing."""
+        """The retrieval that the run began with; None: it was shown no case."""
 
     @property
     def used_case_ids(self) -> Sequence[UUID] | None:
-        """What of the slate it used; None: the backend did not say."""
+        """Cases of the slate that it used; None: the backend did not say."""
 
     @property
     def used_procedure_ids(self) -> Sequence[UUID] | None:
-        """The same of the procedures."""
+        """Procedures that it used; None: the backend did not say."""
 
 
 async def speaks_for_slate(
@@ -79,7 +79,7 @@ async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_
 
 
 def agreed_with(run: RunRecord, shown: Sequence[RunRecord], beside: Collection[str] = ()) -> list[float]:
-    """Returns how well the run's plan agrees with each that was shown, 0 to 1: the F1 of ``policy.evidence.agreement``.
+    """Returns the agreement of the run's plan with each shown one, 0 to 1: the F1 of ``policy.evidence.agreement``.
 
     Plans are compared by the tools that changed something, or, where all used one tool, by the steps of their plans.
     Beside: the tools of all the candidates, so that plans are compared as they were when the slate was chosen.

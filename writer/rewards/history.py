@@ -1,4 +1,4 @@
-"""The rewards that one case or one retrieval was given, and which of them counts."""
+"""Keeps the rewards of a case or a retrieval, and finds the one that counts."""
 
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -29,7 +29,7 @@ class Given:
     case_id: UUID | None = None
     decision_id: UUID | None = None
     of_run: bool = False
-    """Of a retrieval's: whether one of its runs was judged, and not all that begin with it."""
+    """True: a reward of a retrieval judges one of its runs, and not all that began with it."""
 
 
 def effective_reward(user_sub: str, *, case_id: UUID | None, decision_id: UUID | None) -> Select[float, str]:

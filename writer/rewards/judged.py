@@ -1,4 +1,4 @@
-"""What came of the cases that were shown, in the metrics: each place once, when its decision is first rewarded."""
+"""Counts the shown cases by use and reward in the metrics: each place once, when its decision is first rewarded."""
 
 from collections.abc import Sequence
 from itertools import product

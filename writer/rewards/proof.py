@@ -1,4 +1,4 @@
-"""What proves a case: that somebody other than the run itself said, afterwards, that it went as it claims.
+"""Decides which cases are proven: a later call of another than the run confirmed the run's own claim.
 
 A run's own word is worth nothing here, whoever wrote it down: neither its outcome, nor a reward that came with it, nor
 the same run sent once more, nor another run's guess about itself. All of these cost a forger one request that he may
@@ -29,7 +29,7 @@ from writer.rewards.uses import uses
 EARNED = 0.5
 """Trusted reward that the uses of a case must have earned: one use that went well, be it shared with another case."""
 HALF = 0.5
-"""From which reward on a run went well rather than badly."""
+"""Lowest reward of a run that went well."""
 WITH_THE_RUN = "retain"
 """The actor under which the history of a case begins with the reward that it was retained with."""
 

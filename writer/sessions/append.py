@@ -25,16 +25,16 @@ from writer.sessions.lock import Locked, lock_session
 from writer.sessions.prepare import PreparedTurn, PreparedTurns
 
 MOST_TURNS = 10_000
-"""Of one session: as many as a retain may have."""
+"""Most turns of a session: the most turns of a retain."""
 MOST_BYTES = 16 << 20
-"""Of all turns of one session as JSON, so that a case can hold them."""
+"""Most bytes of all turns of a session as JSON, so that a case can hold them."""
 AHEAD = timedelta(minutes=5)
-"""What a backend's clock may be ahead of the database's."""
+"""Longest time by which a backend's clock may be ahead of the database's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What an append is answered with: the numbers of its first and last turn, and how many the session has."""
+    """An append: the numbers of its first and last turn, and the number of turns in the session."""
 
     first: int
     last: int

@@ -27,7 +27,7 @@ class TurnTold(Turn):
 
 
 class TurnsTold(Strict):
-    """What was said since the session was last heard of, in its order. The first call for a name begins the session."""
+    """New turns of a session, in their order. The first call for a name begins the session."""
 
     model_config = ConfigDict(
         extra="forbid",

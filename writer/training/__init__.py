@@ -1,1 +1,1 @@
-"""From the log of decisions to a candidate, a verdict, and what serves."""
+"""Training: turns the log of decisions into a candidate, a verdict, and the policy that serves."""

@@ -30,7 +30,7 @@ HELD_OUT = 0.2
 COMPARED = 200
 """The latest decisions, on which a candidate's slates are compared with those that are served."""
 LEAST_DIFFERENT = 0.1
-"""On fewer of them a candidate has next to nothing to win, and its trial would cost more."""
+"""Least share of them with another slate: on fewer a candidate has too little to win for the cost of a trial."""
 CURVE = (0.25, 0.5, 1.0)
 """Shares of the earlier decisions at which the learning curve is measured."""
 
@@ -52,7 +52,7 @@ class Learner:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How candidates are trained: by whom, of how much, and from which seed."""
+    """The settings of a training: the function that fits, the data it needs, and the seed."""
 
     fit: Fit
     demand: Demand

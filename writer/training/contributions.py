@@ -30,7 +30,7 @@ _HALF = ("inputs", "prior", "credit", "query")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contribution:
-    """What one profile gave; ``created_at`` tells it from one of the same name after an erasure."""
+    """The examples that one profile gave; ``created_at`` tells it from one of the same name after an erasure."""
 
     user_sub: str
     agent_key: str
@@ -40,7 +40,7 @@ class Contribution:
 
     @property
     def key(self) -> tuple[str, str, datetime]:
-        """Names it."""
+        """Returns the key that names it."""
         return self.user_sub, self.agent_key, self.created_at
 
 

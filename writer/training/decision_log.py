@@ -52,12 +52,12 @@ class LoggedDecision:
 
     @cached_property
     def inputs(self) -> Inputs:
-        """What the network takes of the candidates; computed once, however many policies are held against the log."""
+        """The network's inputs for the candidates; computed once for all policies that are compared on the log."""
         return inputs_of(self.features)
 
     @property
     def rewarded(self) -> bool:
-        """Whether the reward is known."""
+        """True: the reward is known."""
         return bool(np.isfinite(self.reward))
 
 

@@ -1,4 +1,4 @@
-"""What trains heads, and what there must be to train on."""
+"""The function that trains heads, and the data that it needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Fit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a profile must have before a candidate is trained.
+    """The log that a profile needs before a candidate is trained.
 
     Attributes:
         decisions: rewarded ones, of this version of the features.
-        fresh: of them, how many since the last training.
+        fresh: number of them since the last training.
         half: decisions at which the learned part has half of its weight: the n0 of n / (n + n0).
         members: heads of the ensemble.
         hidden: units of the network; 0 is logistic regression.

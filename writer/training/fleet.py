@@ -41,18 +41,18 @@ from writer.training.training_data import differing, logged, target
 from writer.training.trial import ENDS, contest_of, fallen, policy_in
 
 COMPARED_OF_ONE = 10
-"""Of the decisions on which a candidate's slates are compared with those that are served, at most of one profile."""
+"""Most decisions of one profile among those on which a candidate's slates are compared with the served ones."""
 REST = timedelta(days=7)
 """Between the end of one trial and the beginning of the next: until then users' decisions are new ones."""
 TRIES = 3
-"""How often a training begins anew because a contributor was erased meanwhile."""
+"""Most trainings in a row that begin anew because a contributor was erased meanwhile."""
 LEAVING = GateSettings(min_decisions=100, min_effective=40.0, min_groups=20.0)
-"""What a profile's own log must hold before it can leave its fleet's policy."""
+"""The log that a profile needs before it can leave its fleet's policy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Witness:
-    """What the log of one profile says of its fleet's policies.
+    """The evidence in one profile's log on its fleet's policies.
 
     Attributes:
         at: (n,), when the decisions of the trial were taken, in seconds.
@@ -73,10 +73,10 @@ class Fleets:
     """The live policies of every fleet, and what a night's look at the profiles says of them."""
 
     live: Mapping[str, Mapping[str, PolicyRow]] = field(default_factory=dict)
-    """By agent and status."""
+    """Live policies by agent and status."""
     witnesses: dict[str, list[Witness]] = field(default_factory=dict)
     latest: dict[str, list[LoggedDecision]] = field(default_factory=dict)
-    """By agent, COMPARED of the latest decisions of those that receive."""
+    """The latest COMPARED decisions of the receiving profiles, by agent."""
 
     def of(self, agent_key: str) -> Mapping[str, PolicyRow]:
         """Returns the live policies of the agent's fleet, by status."""
@@ -232,7 +232,7 @@ async def train(
 
     Args:
         database: where contributions are.
-        fleet: who takes part.
+        fleet: the profiles that take part.
         recipe: as much as FEWEST_USERS profiles must have for heads of their own makes a shared one.
         found: the fleets after this night's look, whose trials may begin; None: no trial begins, what was emptied is
             trained again.

@@ -22,7 +22,7 @@ LIVE = ("candidate", "serving")
 
 @dataclass(frozen=True, slots=True)
 class NewPolicy:
-    """What is written of a new policy."""
+    """The columns of a new policy."""
 
     status: str
     feature_version: int

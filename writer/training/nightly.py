@@ -51,9 +51,9 @@ async def learn(  # noqa: PLR0913 - each is a choice of who trains
         database: where the logs are.
         fit: trains many heads at once.
         only: this profile alone; None: every profile.
-        demand: what a profile must have before a candidate is trained.
+        demand: the log that a profile needs before a candidate is trained.
         seed: the same seed and logs give the same weights.
-        fleet: who takes part in a fleet.
+        fleet: the profiles that take part in a fleet.
 
     Raises:
         DatabaseUnavailable: what was stored so far stays.
@@ -122,7 +122,7 @@ class _Night:
             return TrainingResult(profile.user_sub, profile.agent_key, "erased")
 
     async def _judge(self, profile: Profile) -> TrainingResult | None:
-        """Does so.
+        """Returns the result of one profile, which is not erased.
 
         Long computations run between two transactions, so that an erasure need not wait for them.
         """

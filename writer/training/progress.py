@@ -1,4 +1,4 @@
-"""How far a trial is, by the verdict that was stored of it last night."""
+"""Measures a trial's progress, by the verdict that was stored last night."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Progress:
     Attributes:
         decisions: rewarded ones since it began.
         more: those that it still takes if all stays as it is; 0: it is won; None: it is not to be won.
-        chance: that it is ever promoted; None: nobody can say yet.
+        chance: probability of a promotion; None: not known yet.
         courses: each look at each difference.
     """
 

@@ -1,4 +1,4 @@
-"""What a training says of one profile."""
+"""The result of a training for one profile."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class CurvePoint(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What became of one profile.
+    """The outcome of one night's training for one profile.
 
     Attributes:
         decisions: rewarded ones that there were to learn from.

@@ -1,4 +1,4 @@
-"""What profiles share: heads trained on numeric features of users who contribute, each with a capped weight.
+"""Shared priors: heads trained on numeric features of users who contribute, each with a capped weight.
 
 Each level is where the next begins (partial pooling; Gelman & Hill 2007, chapter 12): one head of all agents' users,
 one of each agent's, and then each profile's own. The first two belong to no user. Their rows of one training have one
@@ -25,7 +25,7 @@ from writer.training.contributions import Contribution
 from writer.training.lifecycle import LIVE
 
 FEWEST_USERS = 5
-"""With fewer users a shared head would be close to one user's own."""
+"""Fewest users of a shared head: with fewer it would be close to one user's own."""
 CAP = 0.2
 """The largest share of the whole that one user's examples have."""
 MOST = 10_000
@@ -37,7 +37,7 @@ _LOCK, _LOCK_SHARED = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """Where heads begin: a prior's weights and its version, or the factory's and None."""
+    """The weights that heads begin with: a prior's and its version, or the factory's and None."""
 
     head: Head
     version: int | None = None
@@ -45,13 +45,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Starts:
-    """Where the heads of profiles begin that receive: at their agent's head, else at that of all agents."""
+    """The starts of receiving profiles: their agent's head, else the head of all agents."""
 
     everybody: Start
     agents: Mapping[str, Start] = field(default_factory=dict)
 
     def of(self, agent_key: str) -> Start:
-        """Returns where heads of this agent's profiles begin."""
+        """Returns the start of this agent's profiles."""
         return self.agents.get(agent_key, self.everybody)
 
 
@@ -134,7 +134,7 @@ async def store(
         connection: the worker's, which holds the ``lock``.
         trained: by agent; SHARED: of all agents.
         users: all who contributed to any of it.
-        lives: of those that serve, or are on trial: the columns that say so. The others serve nobody by themselves.
+        lives: columns of the heads that serve or are on trial, by agent; the others serve no profile by themselves.
     """
     version = int((await connection.execute(select(newest_version()))).scalar_one()) + 1
     await end_emptied(connection)  # after that: whoever still has its weights in memory must see another version

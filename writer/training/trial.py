@@ -25,7 +25,7 @@ ENDS: Mapping[GateOutcome, str] = {
     "futile": "rejected",
     "roll back": "rolled_back",
 }
-"""What becomes of a candidate by its verdict; without enough evidence its trial goes on."""
+"""A candidate's new status by its verdict; without enough evidence its trial goes on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ def transitions_of(
 
     Args:
         live: the profile's own.
-        log: of the profile.
+        log: the profile's decisions.
         fleet: the policies of its fleet that it follows, by status: what a candidate of its own is held against.
     """
     transitions: list[Transition] = []

@@ -27,7 +27,7 @@ from writer.run import FinishedRun
 from writer.upkeep.expiry import BATCH
 
 ACTOR = "upkeep"
-"""Who ends it, in the audit and as the source of its case."""
+"""Actor in the audit, and source of the case."""
 
 
 async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedelta) -> int:

@@ -1,4 +1,4 @@
-"""Which rows of a profile have had their time: merged, unused for too long, or pruned and logged long ago."""
+"""Selects the rows of a profile to be removed: merged, unused for too long, or pruned and logged long ago."""
 
 from datetime import datetime
 from uuid import UUID

@@ -14,19 +14,19 @@ from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 LARGE_VECTORS = 20_000
-"""From so many vectors on, the index serves a profile; below half of it, no more."""
+"""Fewest vectors of a profile that the index begins to serve; below half of it, it stops."""
 BATCH = 200
 """Most vectors that one statement moves; an insertion into the index takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSize:
-    """What decides whether the index serves a profile.
+    """The numbers that decide whether the index serves a profile.
 
     Attributes:
         approximate: whether it does now.
-        vectors: of ready cases in the profile's space.
-        dimension: of those; None without any.
+        vectors: number of ready cases' vectors in the profile's space.
+        dimension: dimension of those vectors; None without any.
         indexable: whether the database has an index to search.
     """
 

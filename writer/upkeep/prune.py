@@ -34,15 +34,15 @@ from writer.upkeep.expiry import (
 from writer.upkeep.retention import crowded_out, too_many_procedures
 
 KEPT = timedelta(days=30)
-"""How long a pruned case can still be brought back."""
+"""Time for which a pruned case can still be brought back."""
 DECISIONS_KEPT = timedelta(days=180)
 PROCEDURES_KEPT = 1_000
-"""Of one profile: each retrieve compares its query with all of their triggers."""
+"""Most procedures of a profile: each retrieve compares its query with all of their triggers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many cases left the bank, how many of those that had left before are gone for good, and what else went."""
+    """Numbers of rows: cases that left the bank, cases that left before and are deleted now, and other deleted rows."""
 
     soft: int = 0
     hard: int = 0
@@ -69,11 +69,11 @@ Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """What to pick, at most BATCH at a time, what to do with it, and the reason that the audit gives.
+    """The rows to pick, at most BATCH at a time, the statement to run on them, and the reason that the audit gives.
 
     Attributes:
-        action: what the audit calls it.
-        before: what is done first in the same transaction: what becomes of the cases' procedures.
+        action: the audit's name for it.
+        before: steps that come first in the same transaction, for the cases' procedures.
     """
 
     pick: Select[UUID]

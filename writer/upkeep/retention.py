@@ -1,4 +1,4 @@
-"""What cases and procedures are worth to a profile, and which of them are too many for it."""
+"""Ranks a profile's cases and procedures by worth, and selects those over its limits."""
 
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from retrieval.tables.profiles import profiles
 from writer.upkeep.expiry import BATCH, LAST_USED
 
 STALEST = 0.25
-"""What the case that was used longest ago weighs beside the freshest one."""
+"""Weight of the case that was used longest ago; the freshest one has 1."""
 
 
 def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:

@@ -992,7 +992,7 @@ export interface components {
         };
         /**
          * TurnsTold
-         * @description What was said since the session was last heard of, in its order. The first call for a name begins the session.
+         * @description New turns of a session, in their order. The first call for a name begins the session.
          * @example {
          *       "agent": "db-operator",
          *       "turns": [

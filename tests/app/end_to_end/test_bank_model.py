@@ -27,12 +27,12 @@ from retrieval.tables.metadata import USER_TABLES
 from tests.conftest import new_database
 from writer.author import Author
 from writer.privacy.keys import Keyring
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.edit import delete_case, set_tags
 from writer.rights.erase import erase
 from writer.run import FinishedRun
-from writer.worker.worker import Worker
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from sqlalchemy import delete, update
 from retrieval.sections.context import count_tokens
 from retrieval.tables.memories import memories
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
+from writer.queue.memories import unlocked
 from writer.rights.erase import erase
 from writer.rights.export import export
-from writer.worker.memory_embedder import unlocked
 
 PIANO = "The piano in the hall needs tuning before the concert."
 

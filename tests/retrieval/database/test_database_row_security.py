@@ -43,12 +43,12 @@ from tests.conftest import new_database
 from tests.policies import stored
 from writer.author import Author
 from writer.privacy.keys import Keyring
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
 from writer.run import FinishedRun
 from writer.training import lifecycle
-from writer.worker.worker import Worker
 
 A, B, GONE = "alice", "bob", "carol"
 SERVICE_TABLES = {

@@ -29,9 +29,9 @@ from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
-from writer.worker.worker import Worker
 
 AGENT = "operator"
 EMBEDDER = WordLlamaEmbedder()

@@ -26,12 +26,12 @@ from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
 from writer.privacy.keys import Keyring
 from writer.profiles import Profile
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
 from writer.upkeep.hnsw import index_profile
 from writer.upkeep.prune import mark_pruned
 from writer.upkeep.reembed import reembed
-from writer.worker.worker import Worker
 
 VERBS = ["restart", "repair", "measure", "paint", "replace", "document", "order", "clean", "insure", "translate"]
 THINGS = ["web server", "wooden bridge", "tax return", "kitchen sink", "old guitar", "night train", "rose", "passport"]

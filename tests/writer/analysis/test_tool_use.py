@@ -14,10 +14,10 @@ from retrieval.tables.cases import case_tools
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
 from writer.analysis.tool_use import FORM_CHARS, MOST_FAILURES, MOST_FORMS, MOST_MS, MOST_TOOLS, ToolUse, tools_used
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rights.edit import delete_case
 from writer.run import FinishedRun
-from writer.worker.worker import Worker
 
 SYNTAX = 'syntax error at or near ";"'
 

@@ -18,9 +18,9 @@ from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
 from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun, ProcedureData
-from writer.worker.worker import Worker
 
 FORGETFUL = "ALTER TABLE users ADD COLUMN last_name;"
 NEXT = "Add an age column to the profiles table"

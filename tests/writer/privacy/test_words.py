@@ -19,6 +19,7 @@ from tests.writer.conftest import AGENT, Bank, drain
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words, WordSeals
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rights.erase import erase
 from writer.rights.export import export
@@ -26,7 +27,6 @@ from writer.run import FinishedRun
 from writer.training.decision_log import read
 from writer.upkeep.reembed import reembed
 from writer.upkeep.reseal import reseal_all
-from writer.worker.worker import Worker
 
 TASK, PLAN, ASKED = "string the old harp", ["loosen Quendel pegs", "wind gut"], "how do I string a harp"
 

@@ -11,9 +11,9 @@ from sqlalchemy import func, select
 from retrieval.tables.cases import cases
 from tests.paths import DATA
 from tests.writer.conftest import AGENT, Bank
+from writer.queue.statements import depth
 from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse
 from writer.rights.export import export
-from writer.worker.queue import depth
 
 
 @pytest.fixture(params=["retail", "airline"])

@@ -37,13 +37,14 @@ from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.memories import remember_fact
 from writer.profiles import each_profile
+from writer.queue.queue import Pace
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.elsewhere import NAMES
 from writer.rights.erase import erase
 from writer.run import FinishedRun
 from writer.upkeep.prune import prune_all
-from writer.worker.worker import Pace, Worker
 
 
 def run(number: int = 0) -> FinishedRun:

@@ -8,12 +8,12 @@ import pytest
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.tables.metadata import USER_TABLES
 from tests.writer.conftest import AGENT, Bank
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
 from writer.rights.export import PAGE_OF_CASES, export
 from writer.run import FinishedRun
-from writer.worker.worker import Worker
 
 
 async def exported(bank: Bank, user: str) -> list[dict[str, Any]]:

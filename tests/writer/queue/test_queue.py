@@ -20,8 +20,8 @@ from tests.writer.conftest import (
     states,
     wake_all,
 )
-from writer.worker import queue
-from writer.worker.worker import Pace
+from writer.queue import statements
+from writer.queue.queue import Pace
 
 
 async def test_a_case_is_nobody_elses_during_its_lease(
@@ -67,9 +67,9 @@ async def test_a_case_that_keeps_failing_is_dead_and_a_requeue_brings_it_back(
     server.fault = None
     assert await worker.run_once() == 0
     async with bank.database.as_worker() as connection:
-        requeued = (await connection.execute(queue.requeue_dead(f"{user}-b"))).all()
+        requeued = (await connection.execute(statements.requeue_dead(f"{user}-b"))).all()
         assert requeued == []
-        requeued = (await connection.execute(queue.requeue_dead(user))).all()
+        requeued = (await connection.execute(statements.requeue_dead(user))).all()
     assert [row.id for row in requeued] == [row.id]
     await drain(worker)
     (row,) = await states(bank, user)
@@ -98,7 +98,7 @@ async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many(
     await keep(bank, user)
     for _ in range(PACE.max_attempts):  # a worker that claims and is never heard of again
         async with bank.database.as_worker() as connection:
-            claimed = await connection.execute(queue.claim(uuids.uuid7(), timedelta(0), 16))
+            claimed = await connection.execute(statements.claim(uuids.uuid7(), timedelta(0), 16))
             assert len(claimed.all()) == 1
     assert await worker_on(server).run_once() == 0
     (row,) = await states(bank, user)
@@ -112,7 +112,7 @@ async def waiting(bank: Bank, user: str, cases_of_theirs: int) -> None:
 async def claimed(bank: Bank, batch: int, after: str = "") -> list[str]:
     """Whose cases a worker gets, one entry for each."""
     async with bank.database.as_worker() as connection:
-        rows = await connection.execute(queue.claim(uuids.uuid7(), timedelta(minutes=1), batch, after))
+        rows = await connection.execute(statements.claim(uuids.uuid7(), timedelta(minutes=1), batch, after))
         return [row.user_sub for row in rows]
 
 

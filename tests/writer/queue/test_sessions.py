@@ -12,9 +12,9 @@ from retrieval.tables.facts import facts
 from retrieval.tables.sessions import sessions, turns
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain
+from writer.queue import statements
 from writer.sessions.append import append_turns
 from writer.sessions.prepare import TurnsTold, prepare_turns
-from writer.worker import queue
 
 
 async def say(bank: Bank, user: str, name: str, *said: str) -> None:
@@ -85,7 +85,7 @@ async def test_a_session_that_cannot_be_read_is_given_up_and_stops_no_other(
     assert states["broken"].last_error == "SealBroken"
     assert len(await told(bank, user)) == 1
     async with bank.database.as_worker() as connection:
-        assert len((await connection.execute(queue.requeue_dead(user, sessions))).all()) == 1
+        assert len((await connection.execute(statements.requeue_dead(user, sessions))).all()) == 1
     assert (await sessions_of(bank, user))["broken"].status == "pending"
 
 
@@ -94,10 +94,10 @@ async def test_a_worker_that_comes_too_late_stores_nothing(
 ):
     await say(bank, user, "chat", "I live in York.")
     worker = worker_on(server)
-    (held,) = [each for each in await worker._sessions.claims.take(16) if each.user_sub == user]  # noqa: SLF001 - half of it
+    (held,) = [each for each in await worker.sessions.queue.take(16) if each.user_sub == user]
     await owner.execute("UPDATE sessions SET available_at = now() WHERE user_sub = $1", user)
     await drain(worker_on(server))
-    assert await worker._sessions._read(held) == "LeaseLost"  # noqa: SLF001 - the other half
+    assert await worker.sessions.queue.attempt([held], worker.sessions.read(held)) == "LeaseLost"
     assert await told(bank, user) == [(1, 1)]
     count = select(func.count()).select_from(facts).where(facts.c.user_sub == user)
     assert (await bank.read(user, count))[0][0] == 1

@@ -5,9 +5,9 @@ from uuid import UUID
 from sqlalchemy import Select, Update, and_, func, select, update
 
 from retrieval.tables.cases import case_embeddings, cases
+from writer.queue.case import ClaimedCase
 from writer.rewards.repeats import one_more
 from writer.vectors import cosine_distance
-from writer.worker.claimed import ClaimedCase
 
 SAME_TASK = 0.98
 """Cosine similarity of the tasks from which two runs with equal plans are one case."""

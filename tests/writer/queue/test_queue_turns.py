@@ -1,15 +1,15 @@
 """Whoever takes rows off a queue gets all that are due, users taking turns."""
 
-from datetime import timedelta
+import random
 
 import asyncpg
 import pytest
 
 from retrieval.tables.sessions import sessions
-from tests.writer.conftest import AGENT, Bank
+from tests.writer.conftest import AGENT, PACE, Bank
+from writer.queue.queue import Queue
 from writer.sessions.append import append_turns
 from writer.sessions.prepare import TurnsTold, prepare_turns
-from writer.worker.claims import Claims
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +27,8 @@ async def test_after_the_last_user_the_first_ones_begin_again_at_once(bank: Bank
     for each in users:
         for number in range(3):
             await say(bank, each, f"chat {number}")
-    claims = Claims(bank.database, sessions, timedelta(seconds=60), 3)
-    batches = [[held.user_sub for held in await claims.take(4)] for _ in range(4)]
+    queue = Queue(bank.database, sessions, PACE, random.Random(0), "sessions.read_failed")
+    batches = [[held.user_sub for held in await queue.take(4)] for _ in range(4)]
     assert list(map(len, batches)) == [4, 4, 1, 0]
     assert sorted(each for batch in batches for each in batch) == sorted(users * 3)
     assert set(batches[0]) == set(users)

@@ -37,14 +37,14 @@ from writer.run import Strict
 from writer.sessions.lock import turns_after
 
 LEAST_TOKENS = 1_000
-"""Of the turns that no summary tells of: with fewer it is too early for another one."""
+"""Fewest tokens of turns outside all summaries for which another summary is made."""
 MOST_TOKENS = 6_000
-"""Of the turns that one summary adds; the rest waits for the next."""
+"""Most tokens of turns that one summary adds; the rest waits for the next."""
 MOST_TURNS = 200
 TURN_CHARS = 2_000
 MOST_LINES = 40
 VERBATIM: tuple[ItemKind, ...] = ("command", "value")
-"""What must stand in the turn as the model tells it."""
+"""Kinds of lines whose text must occur in the turn word for word."""
 
 
 class Line(Strict):
@@ -63,7 +63,7 @@ class SessionSummary(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a model reads of a session.
+    """The part of a session that a model reads.
 
     Attributes:
         before: the lines of the newest summary, as they are stored.

@@ -10,16 +10,16 @@ from retrieval.sealed import CaseWords
 from retrieval.tables.cases import cases
 from tests.writer.conftest import AGENT, Bank, keep, states
 from writer.errors import LeaseLost
-from writer.worker import queue
-from writer.worker.claimed import ClaimedCase, Work, claimed, close
-from writer.worker.queue import Claim
+from writer.queue import statements
+from writer.queue.case import ClaimedCase, Work, claimed, close
+from writer.queue.lease import Lease
 
 
-async def claim(bank: Bank, lease: timedelta = timedelta(minutes=1)) -> list[Claim]:
+async def claim(bank: Bank, lease: timedelta = timedelta(minutes=1)) -> list[Lease]:
     token = uuids.uuid7()
     async with bank.database.as_worker() as connection:
-        rows = (await connection.execute(queue.claim(token, lease, 16))).all()
-    return [Claim(row.user_sub, row.id, row.agent_key, row.attempts, token, row.claimed_at) for row in rows]
+        rows = (await connection.execute(statements.claim(token, lease, 16))).all()
+    return [Lease(row.user_sub, row.id, row.agent_key, row.attempts, token, row.claimed_at) for row in rows]
 
 
 async def read(bank: Bank, user: str, token: UUID, *case_ids: UUID) -> list[ClaimedCase]:

@@ -23,9 +23,9 @@ from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners
 from writer.procedures.rules.analyst import RuleAnalyst
 from writer.profiles import Profile
+from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
-from writer.worker.worker import Worker
 
 Meanwhile = Callable[[StoredRun], Awaitable[None]]
 

@@ -1,4 +1,4 @@
-"""What retain counted by the statuses of the calls alone, put right once their outputs were looked at.
+"""Corrects the counts that retain made by the calls' statuses alone, once their outputs were read.
 
 Retain answers before anybody has read an output, so a call that answered "Error: order not found" with the status "ok"
 is a success in the case's row until the worker finalises it.
@@ -17,21 +17,21 @@ from retrieval.tables.kinds import RewardSource, is_trusted
 from writer.analysis.recount import Recount
 from writer.audit import Change, note
 from writer.errors import LeaseLost
+from writer.queue.case import ClaimedCase
+from writer.queue.lease import Lease, is_held
 from writer.retain.heuristic import heuristic_reward
 from writer.rewards.history import Given, add_reward
-from writer.worker.claimed import ClaimedCase
-from writer.worker.queue import Claim
 
 
 class Counters(TypedDict, total=False):
-    """What of a case's row is corrected."""
+    """The corrected columns of a case."""
 
     error_count: int
     effects: list[str]
     reward: float
 
 
-async def corrected(connection: AsyncConnection, held: Claim, case: ClaimedCase, counts: Recount | None) -> ClaimedCase:
+async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase, counts: Recount | None) -> ClaimedCase:
     """Puts right what retain counted wrongly, notes it in the audit, and returns the case as it now stands.
 
     Its reward is the one that counts now: feedback may have come since the case was claimed. Only the reward that
@@ -51,7 +51,7 @@ async def corrected(connection: AsyncConnection, held: Claim, case: ClaimedCase,
     if "reward" in wrong and await connection.scalar(_has_feedback(held)):
         del wrong["reward"]
     if wrong:
-        row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.case_id)
+        row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
         await connection.execute(row.values(wrong))
         await note(connection, _correction(held, case, wrong))
     return replace(case, **wrong)
@@ -103,33 +103,24 @@ def _wrong(case: ClaimedCase, counts: Recount) -> Counters:
     return wrong
 
 
-def _current(held: Claim) -> Select[float | None, str | None]:
+def _current(held: Lease) -> Select[float | None, str | None]:
     """Returns the statement that locks the case, if it is still this worker's, for its reward as it is now."""
-    return (
-        select(cases.c.reward, cases.c.reward_source)
-        .where(
-            cases.c.user_sub == held.user_sub,
-            cases.c.id == held.case_id,
-            cases.c.lease_token == held.lease_token,
-            cases.c.status == "pending",
-        )
-        .with_for_update()
-    )
+    return select(cases.c.reward, cases.c.reward_source).where(is_held(cases, held)).with_for_update()
 
 
-def _has_feedback(held: Claim) -> Select[bool]:
+def _has_feedback(held: Lease) -> Select[bool]:
     """Returns the statement for whether anybody ever gave the case a reward; run it under the case's lock."""
-    given = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.case_id)
+    given = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.row_id)
     return select(given)
 
 
-def _correction(held: Claim, before: ClaimedCase, after: Counters) -> Change:
+def _correction(held: Lease, before: ClaimedCase, after: Counters) -> Change:
     was = {"error_count": before.error_count, "effects": before.effects, "reward": before.reward}
     return Change(
         user_sub=held.user_sub,
         agent_key=held.agent_key,
         actor="worker",
         action="correct_case",
-        subject_id=held.case_id,
+        subject_id=held.row_id,
         payload={name: {"from": was[name], "to": value} for name, value in after.items()},
     )

@@ -6,9 +6,7 @@ Every statement here runs as the worker role, which sees who waits and nothing o
 """
 
 import random
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
@@ -32,44 +30,12 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from retrieval.tables.cases import cases
+from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
-"""Of a delay: an outage may fail a thousand attempts, and 2 to that power is no float."""
+"""Most doublings of a delay: an outage may fail a thousand attempts, and 2 to that power is no float."""
 WORKERS_APART = 4
 """Batches that are looked at for one, so that workers which claim at the same moment find something each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A case that is this worker's until the lease ends."""
-
-    user_sub: str
-    case_id: UUID
-    agent_key: str
-    attempts: int
-    lease_token: UUID
-    claimed_at: datetime
-
-    @property
-    def row_id(self) -> UUID:
-        """Returns the id of the row in the queue."""
-        return self.case_id
-
-
-class Held(Protocol):
-    """A row that is this worker's until the lease ends."""
-
-    @property
-    def user_sub(self) -> str:
-        """Whose it is."""
-
-    @property
-    def row_id(self) -> UUID:
-        """Its id."""
-
-    @property
-    def lease_token(self) -> UUID:
-        """What it was leased under."""
 
 
 def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "", queue: Table = cases) -> Update:
@@ -137,18 +103,9 @@ def give_up_on_expired(max_attempts: int, queue: Table = cases) -> Update:
     )
 
 
-def renew(held: Claim, lease: timedelta) -> Update:
-    """Returns the statement that begins the lease again; it changes no row where another worker has the case."""
-    return (
-        update(cases)
-        .where(
-            cases.c.user_sub == held.user_sub,
-            cases.c.id == held.case_id,
-            cases.c.lease_token == held.lease_token,
-            cases.c.status == "pending",
-        )
-        .values(available_at=func.now() + lease)
-    )
+def renew(held: Lease, lease: timedelta, queue: Table = cases) -> Update:
+    """Returns the statement that begins the lease again; it changes no row where another worker has it."""
+    return update(queue).where(is_held(queue, held)).values(available_at=func.now() + lease)
 
 
 def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random) -> timedelta:
@@ -158,25 +115,11 @@ def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random)
     return timedelta(seconds=delay_s * (0.5 + 0.5 * rng.random()))
 
 
-def hand_back(held: Held, error: str, delay: timedelta, *, dead: bool, queue: Table = cases) -> Update:
+def hand_back(held: Lease, error: str, delay: timedelta, *, dead: bool, queue: Table = cases) -> Update:
     """Returns the statement that ends a failed attempt: to be tried again after the delay, or dead."""
-    return (
-        update(queue)
-        .where(
-            and_(
-                queue.c.user_sub == held.user_sub,
-                queue.c.id == held.row_id,
-                queue.c.lease_token == held.lease_token,
-                queue.c.status == "pending",
-            ),
-        )
-        .values(
-            status="dead" if dead else "pending",
-            available_at=func.now() + delay,
-            lease_token=None,
-            last_error=error,
-        )
-    )
+    status = "dead" if dead else "pending"
+    ended = {"status": status, "available_at": func.now() + delay, "lease_token": None, "last_error": error}
+    return update(queue).where(is_held(queue, held)).values(ended)
 
 
 def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:

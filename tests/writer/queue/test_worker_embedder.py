@@ -25,9 +25,9 @@ from tests.writer.conftest import (
     states,
     wake_all,
 )
+from writer.queue.queue import Pace
 from writer.retain.retain import retain
 from writer.run import FinishedRun, ProcedureData
-from writer.worker.worker import Pace
 
 WRONG_ANSWERS = (
     Fault.WRONG_DIMENSION,

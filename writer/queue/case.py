@@ -24,7 +24,7 @@ from writer.errors import LeaseLost
 from writer.facts.extract import Told
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Lessons, UsedVersion
-from writer.worker.queue import Claim
+from writer.queue.lease import Lease, is_held
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ClaimedCase:
     Attributes:
         words: sealed: task and plan; None: they stand in their columns, else ``plan`` has a token for each step.
         payload: sealed: tool traces, turns, prompt snapshot, and the procedure that the run brought.
-        source: who retained it.
+        source: the actor that retained it.
         analyst, abstraction, least_success: the profile's.
     """
 
@@ -67,17 +67,17 @@ class ClaimedCase:
 class Work:
     """A claimed case as it was read, and what it teaches: empty until the teachers have seen it."""
 
-    held: Claim
+    held: Lease
     case: ClaimedCase
     said: CaseWords = field(default_factory=lambda: CaseWords("", []))
     """Task and plan; empty until the case is opened."""
     facts: Sequence[Told] = ()
-    """That the user told in its turns; those of a session are read there."""
+    """Facts in the user's turns; empty for a run of a session, whose turns are read with the session."""
     used: Sequence[UsedVersion] = ()
     taught: Lessons = field(default_factory=Lessons)
     tools: Sequence[ToolUse] = ()
     counts: Recount | None = None
-    """None: the run has no calls."""
+    """Counts by the calls' outputs; None: the run has no calls."""
     errors: Sequence[str] = ()
     """See ``error_signatures``."""
     vector: Vector | None = None
@@ -126,7 +126,7 @@ async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase)
     return [each for each in found if shown.get(each.id, each.version) == each.version]
 
 
-async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> None:
+async def close(connection: AsyncConnection, held: Lease, kept: UUID | None) -> None:
     """Takes the case off the queue.
 
     Raises:
@@ -134,12 +134,7 @@ async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> 
     """
     done = (
         update(cases)
-        .where(
-            cases.c.user_sub == held.user_sub,
-            cases.c.id == held.case_id,
-            cases.c.lease_token == held.lease_token,
-            cases.c.status == "pending",
-        )
+        .where(is_held(cases, held))
         .values(
             status="ready" if kept is None else "merged",
             merged_into=kept,
@@ -152,18 +147,18 @@ async def close(connection: AsyncConnection, held: Claim, kept: UUID | None) -> 
         raise LeaseLost("the lease ran out, or the case is gone")
 
 
-async def remember_errors(connection: AsyncConnection, held: Claim, errors: Sequence[str]) -> None:
+async def remember_errors(connection: AsyncConnection, held: Lease, errors: Sequence[str]) -> None:
     """Lets the case be found by its errors; the index alone gets to know them, as ERRORS."""
     if not errors:
         return
     words = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), "\n".join(errors))
     labelled = func.setweight(words, literal_column(f"'{ERRORS}'"))
-    row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.case_id)
+    row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
     await connection.execute(row.values(search_vector=cases.c.search_vector.concat(labelled)))
 
 
-async def remember_tools(connection: AsyncConnection, held: Claim, uses: Sequence[ToolUse]) -> None:
+async def remember_tools(connection: AsyncConnection, held: Lease, uses: Sequence[ToolUse]) -> None:
     """Stores what the tools did in a case, in one statement; a merged run was a run, and has rows of its own."""
     if uses:
-        case = {"user_sub": held.user_sub, "case_id": held.case_id, "agent_key": held.agent_key}
+        case = {"user_sub": held.user_sub, "case_id": held.row_id, "agent_key": held.agent_key}
         await connection.execute(insert(case_tools).values([{**case, **asdict(use)} for use in uses]))

@@ -20,9 +20,9 @@ from tests.writer.conftest import (
     keep,
     states,
 )
+from writer.queue.case import ClaimedCase
+from writer.queue.dedupe import count_again
 from writer.rewards.feedback import Feedback, give_feedback
-from writer.worker.claimed import ClaimedCase
-from writer.worker.dedupe import count_again
 
 
 def repeat(reward: float | None, source: RewardSource | None) -> ClaimedCase:

@@ -1,0 +1,35 @@
+"""A lease: a row of a queue that one worker holds for a time, and the test that it still does."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Table, and_
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A row of a queue that is this worker's until the lease ends.
+
+    Attributes:
+        attempts: number of times that the row was leased, with this one.
+        lease_token: a value that no other lease has; whatever the worker stores is checked against it.
+        claimed_at: the database's time; an erasure of the user since then keeps the worker out.
+    """
+
+    user_sub: str
+    row_id: UUID
+    agent_key: str
+    attempts: int
+    lease_token: UUID
+    claimed_at: datetime
+
+
+def is_held(queue: Table, lease: Lease) -> ColumnElement[bool]:
+    """Returns the condition for the row of a lease that still holds."""
+    return and_(
+        queue.c.user_sub == lease.user_sub,
+        queue.c.id == lease.row_id,
+        queue.c.lease_token == lease.lease_token,
+        queue.c.status == "pending",
+    )

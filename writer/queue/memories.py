@@ -1,0 +1,112 @@
+"""Handles memories without a vector: opens their texts and embeds them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from uuid import UUID
+
+from sqlalchemy import Select, Update, and_, func, select, update
+
+from retrieval.database.rows import Rows
+from retrieval.errors import EmbedderMisbehaved, EmbedderRefused
+from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.recall.knowledge import text_of
+from retrieval.tables.facts import facts
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import memories
+from retrieval.tables.sessions import turns
+from writer.memories import searched, text_of_turn
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
+from writer.queue.lease import Lease
+from writer.queue.queue import Queue
+from writer.vectors import stored
+
+
+@dataclass(slots=True)
+class MemoryHandler:
+    """Embeds memories, those of one user together."""
+
+    queue: Queue
+    embedder: Embedder
+    keyring: Keyring
+
+    async def handle(self, leases: Sequence[Lease]) -> None:
+        """Gives the memories their vectors.
+
+        Raises:
+            DatabaseUnavailable: some of them have none yet.
+        """
+        by_user = sorted(leases, key=lambda lease: lease.user_sub)
+        for _, group in groupby(by_user, key=lambda lease: lease.user_sub):
+            mine = list(group)
+            await self.queue.attempt(mine, self._embed(mine))
+
+    async def _embed(self, leases: Sequence[Lease]) -> str:
+        """Embeds memories of one user together, and each by itself where the embedder refuses them."""
+        user_sub, since, token = leases[0].user_sub, leases[0].claimed_at, leases[0].lease_token
+        database = self.queue.database
+        async with database.as_user(user_sub, since) as connection:
+            key = await self.keyring.find(connection, user_sub)
+            rows = (await connection.execute(sources(user_sub, [each.row_id for each in leases]))).all()
+        if key is None:
+            return "gone"
+        words, texts = Words(user_sub, key), dict[UUID, str]()
+        for row in rows:
+            if row.kind == "turn":
+                texts[row.id] = text_of_turn(words.open_turn(row.session_id, row.turn_number, row.payload))
+            elif row.kind == "fact":
+                texts[row.id] = searched(words.open_fact(row.fact_id, row.words)["text"])
+            else:
+                texts[row.id] = searched(text_of(words.open_knowledge(row.knowledge_id, row.entry_words)))
+        try:
+            vectors = await embed_each(self.embedder, list(texts.values()))  # may take a while: in no transaction
+        except (EmbedderRefused, EmbedderMisbehaved):
+            if len(leases) == 1:
+                raise
+            for each in leases:  # the fault may be one text's, and must not be the others'
+                await self.queue.attempt([each], self._embed([each]))
+            return "one by one"
+        async with database.as_user(user_sub, since) as connection:
+            free = set(await connection.scalars(unlocked(user_sub, list(texts), token)))
+            for memory_id, vector in zip(texts, vectors, strict=True):
+                if memory_id in free:
+                    await connection.execute(finish(user_sub, memory_id, token, self.embedder.model, vector))
+        return "ready"
+
+
+def unlocked(user_sub: str, memory_ids: Sequence[UUID], lease_token: UUID) -> Select[UUID]:
+    """Returns the statement that locks those of the memories that are still held and that nobody else has locked.
+
+    The others are about to go with their session or fact: whoever waited for one while holding another could be waited
+    for in turn. One that stays after all comes back when its lease ends.
+    """
+    mine = memories.c.user_sub == user_sub, memories.c.id.in_(memory_ids), memories.c.lease_token == lease_token
+    return select(memories.c.id).where(*mine).order_by(memories.c.id).with_for_update(skip_locked=True)
+
+
+def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
+    """Returns the statement for what the memories are of, sealed."""
+    turn = and_(
+        turns.c.user_sub == memories.c.user_sub,
+        turns.c.session_id == memories.c.session_id,
+        turns.c.number == memories.c.turn_number,
+    )
+    fact = and_(facts.c.user_sub == memories.c.user_sub, facts.c.id == memories.c.fact_id)
+    entry = and_(knowledge.c.user_sub == memories.c.user_sub, knowledge.c.id == memories.c.knowledge_id)
+    columns = [memories.c[name] for name in ("id", "kind", "session_id", "turn_number", "fact_id", "knowledge_id")]
+    return (
+        select(*columns, turns.c.payload, facts.c.words, knowledge.c.words.label("entry_words"))
+        .select_from(memories.outerjoin(turns, turn).outerjoin(facts, fact).outerjoin(knowledge, entry))
+        .where(memories.c.user_sub == user_sub, memories.c.id.in_(memory_ids))
+        .order_by(memories.c.id)
+    )
+
+
+def finish(user_sub: str, memory_id: UUID, lease_token: UUID, model: str, vector: Vector | None) -> Update:
+    """Returns the statement that takes a memory off the queue with its vector, if it has one, while the lease holds."""
+    row = update(memories).where(
+        memories.c.user_sub == user_sub, memories.c.id == memory_id, memories.c.lease_token == lease_token
+    )
+    made = {} if vector is None else {"model": model, "embedding": stored(vector.tolist())}
+    return row.values(status="ready", attempts=0, lease_token=None, last_error=None, available_at=func.now(), **made)

@@ -1,0 +1,145 @@
+"""Takes rows off the queue in one table, users taking turns, and hands back those whose work failed."""
+
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from sqlalchemy import Table
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.database.database import Database
+from retrieval.errors import DatabaseUnavailable, EmbedderUnavailable, UserErased
+from retrieval.telemetry import log
+from writer.errors import LeaseLost
+from writer.privacy.master_keys import MasterKeyMismatch
+from writer.queue import statements
+from writer.queue.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Batch size, lease and delays of a worker.
+
+    Attributes:
+        batch: most cases, and most sessions, that are taken at a time.
+        backoff_s: delay after the first failure; doubles with each further one, half of it by chance.
+        backoff_max_s: longest delay.
+    """
+
+    batch: int = 16
+    poll_s: float = 0.2
+    lease: timedelta = timedelta(seconds=60)
+    max_attempts: int = 8
+    backoff_s: float = 1.0
+    backoff_max_s: float = 300.0
+
+
+@dataclass(slots=True)
+class Queue:
+    """The queue in one table, from which one worker leases rows.
+
+    Attributes:
+        table: the table whose pending rows are the queue.
+        failed_event: the log's event for rows that were handed back.
+    """
+
+    database: Database
+    table: Table
+    pace: Pace
+    rng: random.Random
+    failed_event: str
+    _last_served: str = field(default="", init=False)
+    """User served last; the next batch goes to the users after that one."""
+    _abandoned: list[Lease] = field(default_factory=list, init=False)
+    """Leases that a broken connection left behind; they need not wait for their end."""
+
+    async def serve(self, batch: int, handle: Callable[[Sequence[Lease]], Awaitable[None]]) -> int:
+        """Leases up to ``batch`` rows and has them handled; returns their number, whatever became of them.
+
+        Raises:
+            DatabaseUnavailable: the rows come back when this worker claims again, or their lease ends.
+        """
+        leases = await self.take(batch)
+        if leases:
+            try:
+                await handle(leases)
+            except DatabaseUnavailable:
+                self._abandoned += leases
+                raise
+        return len(leases)
+
+    async def take(self, batch: int) -> list[Lease]:
+        """Leases up to ``batch`` rows: fewer only where no more are due, of any user.
+
+        Raises:
+            DatabaseUnavailable: rows that were leased come back when their lease ends.
+        """
+        token = uuids.uuid7()
+        async with self.database.as_worker() as connection:
+            for lease in self._abandoned:  # rows that this worker finished after all have no lease
+                await connection.execute(
+                    statements.hand_back(lease, "the work broke off", timedelta(), dead=False, queue=self.table)
+                )
+            expired = statements.give_up_on_expired(self.pace.max_attempts, self.table)
+            given_up = (await connection.execute(expired)).rowcount
+            after, leases = self._last_served, await self._lease(connection, token, batch)
+            if len(leases) < batch and after:
+                self._last_served = ""  # the users after the last one had their turn: the first ones begin again
+                leases += await self._lease(connection, token, batch - len(leases))
+        self._abandoned.clear()
+        if given_up:
+            log.warning("work.given_up", **{self.table.name: given_up})
+        return leases
+
+    async def _lease(self, connection: AsyncConnection, token: UUID, most: int) -> list[Lease]:
+        claim = statements.claim(token, self.pace.lease, most, self._last_served, self.table)
+        rows = await connection.execute(claim)
+        leases = [Lease(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
+        self._last_served = max((each.user_sub for each in leases), default=self._last_served)
+        return leases
+
+    async def attempt(self, leases: Sequence[Lease], step: Awaitable[str | None]) -> str | None:
+        """Awaits a step of the work on these rows, and hands them back where it fails.
+
+        Returns the way in which the work ended; None: it goes on.
+
+        Raises:
+            DatabaseUnavailable: nobody can say whether the step was taken.
+        """
+        try:
+            return await step
+        except (UserErased, LeaseLost) as gone:
+            return type(gone).__name__
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad row must not stop those behind it
+            await self.hand_back(leases, error)
+            return "failed"
+
+    async def hand_back(self, leases: Sequence[Lease], error: Exception) -> None:
+        """Queues the rows again after a delay, or gives up on those whose attempts are used up."""
+        pace = self.pace
+        # an outage, however long, is no fault of the row, and nor is a key that this process was not given
+        no_fault = isinstance(error, EmbedderUnavailable | MasterKeyMismatch)
+        name = type(error).__name__  # alone: a message could quote what the user wrote
+        dead = [lease.attempts >= pace.max_attempts and not no_fault for lease in leases]
+        async with self.database.as_worker() as connection:
+            for lease, ends in zip(leases, dead, strict=True):
+                delay = statements.backoff(lease.attempts, pace.backoff_s, pace.backoff_max_s, self.rng)
+                await connection.execute(statements.hand_back(lease, name, delay, dead=ends, queue=self.table))
+        attempts = max(lease.attempts for lease in leases)
+        log.warning(self.failed_event, error=name, rows=len(leases), attempts=attempts, dead=any(dead))
+
+    async def renew(self, lease: Lease) -> None:
+        """Lets the lease begin again, for a language model may take most of one.
+
+        Raises:
+            LeaseLost: those before it in the batch took too long, and a model need not be asked twice.
+        """
+        async with self.database.as_worker() as connection:
+            renewed = await connection.execute(statements.renew(lease, self.pace.lease, self.table))
+        if renewed.rowcount != 1:
+            raise LeaseLost("the lease ran out, or the row is gone")

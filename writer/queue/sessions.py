@@ -1,0 +1,117 @@
+"""Handles sessions with new turns: stores the facts in them, and has them summarised."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from prometheus_client import Counter
+from sqlalchemy import Update, case, func, select, update
+
+from retrieval.database.rows import Rows
+from retrieval.errors import DatabaseUnavailable, UserErased
+from retrieval.sessions.messages import Turn
+from retrieval.tables.sessions import sessions
+from retrieval.telemetry import log
+from writer.errors import LeaseLost
+from writer.facts.extract import Told, extract
+from writer.facts.store import Provenance, tell
+from writer.privacy.keys import Keyring
+from writer.privacy.words import Words
+from writer.profiles import Profile, lock_profile
+from writer.queue.lease import Lease, is_held
+from writer.queue.queue import Queue
+from writer.queue.summarist import Summarist
+from writer.sessions.lock import turns_after
+
+READ = Counter("casebank_sessions_read_total", "Sessions that were read for facts, by how that ended", ["how"])
+MOST_TURNS = 200
+"""Most turns of a session that are read at a time; the rest waits for another turn in the queue."""
+
+
+@dataclass(slots=True)
+class SessionHandler:
+    """Reads sessions for facts and has them summarised.
+
+    Attributes:
+        summarist: summarises sessions by a language model; None: the service has none.
+    """
+
+    queue: Queue
+    keyring: Keyring
+    summarist: Summarist | None = None
+
+    async def handle(self, leases: Sequence[Lease]) -> None:
+        """Reads the sessions, and then, for a model may be slow, has them summarised.
+
+        Raises:
+            DatabaseUnavailable: some of them were not read, or not to their end.
+        """
+        ended = [await self.queue.attempt([lease], self.read(lease)) for lease in leases]
+        for how in ended:
+            READ.labels(how).inc()
+        for lease, how in zip(leases, ended, strict=True):
+            if how != "ready" or self.summarist is None:
+                continue
+            try:
+                await self.summarist.summarise(Profile(lease.user_sub, lease.agent_key, lease.claimed_at), lease.row_id)
+            except (UserErased, DatabaseUnavailable) as error:
+                log.info("sessions.not_summarised", error=type(error).__name__)
+            except Exception as error:  # noqa: BLE001 - one bad session must not stop those behind it
+                log.warning("sessions.summary_failed", error=type(error).__name__)
+
+    async def read(self, lease: Lease) -> str:
+        """Stores the facts in the session's new turns, and takes it off the queue, in one transaction.
+
+        Raises:
+            LeaseLost: another worker has the session, or it is gone.
+        """
+        async with self.queue.database.as_user(lease.user_sub, lease.claimed_at) as connection:
+            key = await self.keyring.find(connection, lease.user_sub)
+            read = await connection.scalar(read_so_far(lease))
+            if key is None or read is None:
+                raise LeaseLost("the lease ran out, or the session is gone")
+            words = Words(lease.user_sub, key)
+            rows = (await connection.execute(turns_after(lease.user_sub, lease.row_id, read).limit(MOST_TURNS))).all()
+            turns = [Turn(r.number, r.said_at, words.open_turn(lease.row_id, r.number, r.payload)) for r in rows]
+            facts = await asyncio.to_thread(facts_in, turns)
+            if facts:
+                await lock_profile(connection, lease.user_sub, lease.agent_key)
+            for turn, fact in facts:
+                source = Provenance(
+                    lease.agent_key, "worker", "turn", turn.said_at, session_id=lease.row_id, turn_number=turn.number
+                )
+                await tell(connection, words, fact, source)
+            if (await connection.execute(close(lease, turns[-1].number if turns else read))).rowcount != 1:
+                raise LeaseLost("the lease ran out, or the session is gone")
+        return "ready"
+
+
+def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, Told]]:
+    """Returns what the user's own turns tell, in their order; nothing of what the assistant or a tool says."""
+    return [(turn, told) for turn in turns if turn.is_the_users for told in extract(turn.said, turn.said_at.date())]
+
+
+def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[Told]:
+    """Returns what the user's own turns in a run tell."""
+    turns = [Turn(number, said_at, message) for number, message in enumerate(messages, start=1)]
+    return [told for _, told in facts_in(turns)]
+
+
+def read_so_far(held: Lease) -> Rows:
+    """Returns the statement for the number of the last turn that was read; no row where the lease is lost."""
+    return select(sessions.c.read_turns).where(is_held(sessions, held))
+
+
+def close(held: Lease, last: int) -> Update:
+    """Returns the statement that takes the session off the queue, unless more was said since."""
+    done = update(sessions).where(is_held(sessions, held))
+    return done.values(
+        status=case((sessions.c.turn_count > last, "pending"), else_="ready"),
+        read_turns=last,
+        attempts=0,
+        lease_token=None,
+        last_error=None,
+        available_at=func.now(),
+    )
