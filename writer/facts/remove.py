@@ -10,7 +10,7 @@ from retrieval.errors import NotFound
 from retrieval.tables.facts import facts
 from writer.audit import Change, note
 from writer.author import Author
-from writer.privacy.told import forget_told
+from writer.privacy.contexts import forget_contexts
 
 
 async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID) -> None:
@@ -37,5 +37,5 @@ async def delete_facts(connection: AsyncConnection, author: Author, *which: Colu
         owner = author.user_sub, row.agent_key
         await note(connection, Change.of(owner, author.actor, "delete_fact", row.id))
     for agent_key, first in {row.agent_key: row.id for row in reversed(rows)}.items():
-        await forget_told(connection, author.user_sub, agent_key, since=first)
+        await forget_contexts(connection, author.user_sub, agent_key, since=first)
     return [row.id for row in rows]

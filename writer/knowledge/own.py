@@ -19,8 +19,8 @@ from writer.author import Author
 from writer.errors import KnowledgeExists
 from writer.knowledge.entry import KnowledgeWritten
 from writer.memories import remember_knowledge
+from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
-from writer.privacy.told import forget_told
 from writer.privacy.words import Words
 from writer.profiles import lock_profile
 
@@ -101,7 +101,7 @@ async def delete_knowledge(
     of_agent = await connection.scalar(gone.returning(knowledge.c.agent_key))
     if of_agent is None:
         raise NotFound("no such knowledge")
-    await forget_told(connection, author.user_sub, of_agent, since=entry_id)
+    await forget_contexts(connection, author.user_sub, of_agent, since=entry_id)
     await note(connection, Change.of((author.user_sub, of_agent), author.actor, "delete_knowledge", entry_id))
 
 

@@ -17,8 +17,8 @@ from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_case
+from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
-from writer.privacy.told import forget_told
 from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.retain.prepare import search_text
@@ -61,7 +61,7 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
     await forget_sources(connection, author.user_sub, [case_id])
     gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)
     agent_key = await _found(connection, gone)
-    await forget_told(connection, author.user_sub, agent_key, since=case_id)
+    await forget_contexts(connection, author.user_sub, agent_key, since=case_id)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_case", case_id))
 
 

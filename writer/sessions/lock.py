@@ -16,7 +16,7 @@ from retrieval.tables.sessions import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
-from writer.privacy.told import forget_told
+from writer.privacy.contexts import forget_contexts
 from writer.privacy.words import Words
 
 
@@ -92,5 +92,5 @@ async def delete_session(connection: AsyncConnection, author: Author, name: str)
     await connection.execute(
         delete(sessions).where(sessions.c.user_sub == author.user_sub, sessions.c.id == session.id)
     )
-    await forget_told(connection, author.user_sub, session.agent_key, since=session.id)
+    await forget_contexts(connection, author.user_sub, session.agent_key, since=session.id)
     await note(connection, Change.of((author.user_sub, session.agent_key), author.actor, "delete_session", session.id))
