@@ -1,1 +1,1 @@
-"""Facts: what a user told of themselves, kept with when it held; a newer one closes the older, and neither is lost."""
+"""Facts about a user, each with the time for which it holds; a newer value closes the older one, and both are kept."""

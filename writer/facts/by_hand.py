@@ -1,4 +1,4 @@
-"""A fact that somebody writes down: checked, redacted, and told like any other."""
+"""Facts written by a person or a tool: validated, redacted, and stored like extracted ones."""
 
 from datetime import date
 from typing import Annotated, Self
@@ -12,8 +12,8 @@ from retrieval.database.database import Database
 from retrieval.tables.kinds import FactCategory, FactKind, Speaker
 from retrieval.tables.profiles import profiles
 from writer.author import Author
-from writer.facts.extract import Told, category_of, unit_of
-from writer.facts.store import Provenance, tell
+from writer.facts.extract import FactDraft, category_of, unit_of
+from writer.facts.store import Provenance, store_fact
 from writer.facts.times import Days
 from writer.moment import Moment
 from writer.privacy.keys import Keyring
@@ -33,7 +33,7 @@ _Word = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignor
 
 
 class FactWritten(Strict):
-    """What is known of the user, by hand."""
+    """A fact about the user, written by hand."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -55,20 +55,20 @@ class FactWritten(Strict):
     agent: AgentKey
     kind: FactKind
     text: _Text = Field(description="the fact in words")  # type: ignore[valid-type]
-    subject: _Word = Field(default="user", description="whom or what it is about")  # type: ignore[valid-type]
-    attribute: _Word | None = Field(default=None, description="what of it; of a goal the metric")  # type: ignore[valid-type]
+    subject: _Word = Field(default="user", description="the person or thing that the fact is about")  # type: ignore[valid-type]
+    attribute: _Word | None = Field(default=None, description="the attribute of the subject; the metric of a goal")  # type: ignore[valid-type]
     value: _Word | None = Field(  # type: ignore[valid-type]
         default=None,
-        description="with an attribute: of one kind, subject and attribute one value holds at a time; a newer one closes "
-        "the older",
+        description="the value of the attribute; one value of a kind, subject and attribute holds at a time, and a newer "
+        "one closes the older",
     )
     unit: _Word | None = None  # type: ignore[valid-type]
-    category: FactCategory | None = Field(default=None, description="unset: by the words of the text")
-    about_from: date | None = Field(default=None, description="first day that it speaks of")
-    about_to: date | None = Field(default=None, description="last day; unset: the first")
+    category: FactCategory | None = Field(default=None, description="the category; if unset, by the words of the text")
+    about_from: date | None = Field(default=None, description="first day of the event")
+    about_to: date | None = Field(default=None, description="last day of the event; if unset, the first")
     said_by: Speaker = "user"
-    valid_from: Moment | None = Field(default=None, description="since when it holds; unset: now")
-    valid_to: Moment | None = Field(default=None, description="until when; unset: it holds")
+    valid_from: Moment | None = Field(default=None, description="time since which the fact holds; if unset, now")
+    valid_to: Moment | None = Field(default=None, description="time until which the fact holds; if unset, open")
 
     @model_validator(mode="after")
     def _times_rise(self) -> Self:
@@ -78,10 +78,10 @@ class FactWritten(Strict):
             raise ValueError("about_to must come with an earlier about_from")
         return self
 
-    def told(self) -> Told:
-        """Returns the fact as a turn would tell it."""
+    def draft(self) -> FactDraft:
+        """Returns the fact in the form in which extracted facts are stored."""
         about = None if self.about_from is None else Days(self.about_from, self.about_to or self.about_from)
-        return Told(
+        return FactDraft(
             self.kind,
             self.text,
             self.subject,
@@ -95,12 +95,12 @@ class FactWritten(Strict):
 
 
 async def write_fact(database: Database, keyring: Keyring, written: FactWritten, author: Author) -> UUID:
-    """Stores the fact and returns its id, or that of the one that says the same and held then.
+    """Stores the fact and returns its id, or the id of an equal fact that held at that time.
 
     Raises:
         SecretInName: the agent's name looks like a secret.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: nothing was stored, or nobody can say whether it was; to repeat it counts it once more.
+        DatabaseUnavailable: the fact may or may not be stored; a repetition may count it once more.
     """
     agent_key = nameable(written.agent)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
@@ -110,4 +110,4 @@ async def write_fact(database: Database, keyring: Keyring, written: FactWritten,
         await lock_profile(connection, author.user_sub, agent_key)
         valid_from = written.valid_from or (await connection.execute(select(func.now()))).scalar_one()
         source = Provenance(agent_key, author.actor, "hand", valid_from, written.valid_to, written.said_by)
-        return await tell(connection, words, written.told(), source)
+        return await store_fact(connection, words, written.draft(), source)

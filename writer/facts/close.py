@@ -1,4 +1,4 @@
-"""Ends a fact: it holds no more from now on, and stays readable as what held before."""
+"""End of a fact: it no longer holds from now on, and stays readable as a former fact."""
 
 from uuid import UUID
 
@@ -13,10 +13,10 @@ from writer.author import Author
 
 
 async def close_fact(connection: AsyncConnection, author: Author, agent_key: str, fact_id: UUID) -> None:
-    """Ends a fact of the agent that holds; it may be told again, and then holds from then on.
+    """Ends a fact that holds; if it is stored again later, it holds from then on.
 
     Raises:
-        NotFound: the user has no such fact there, or it holds no more.
+        NotFound: the agent has no such fact of the user, or it no longer holds.
     """
     mine = facts.c.user_sub == author.user_sub, facts.c.agent_key == agent_key, facts.c.id == fact_id
     ended = update(facts).where(*mine, *holds()).values(valid_to=func.now()).returning(facts.c.id)

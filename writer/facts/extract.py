@@ -1,7 +1,7 @@
-"""What a user's turn tells of the user, by rule: goals, preferences, names, roles and places, and dated events.
+"""Extraction of facts about the user from the user's turns, by rule: goals, preferences, names, places, dated events.
 
-Better to miss one than to invent one: a rule takes the first person alone, and an object that stands by itself. What is
-stored is the sentence as it was said, beside what could be read off it.
+The rules prefer a missed fact to an invented one: they match the first person only, and objects that are clear without
+context. The sentence is stored verbatim beside the extracted values.
 """
 
 import re
@@ -45,17 +45,17 @@ from writer.facts.times import Days, days_of
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A fact as somebody told it.
+class FactDraft:
+    """A fact before it is stored.
 
     Attributes:
-        text: as it was said.
-        subject: whom or what it is about; ``user``: who said it.
-        attribute: what of it; of a goal the metric.
-        value: without its unit.
-        unit: of the value; empty: none.
-        about: the days that it speaks of.
-        single: whether there can be one value at a time, so that a newer one contradicts it.
+        text: the sentence, verbatim.
+        subject: the person or thing that the fact is about; ``user`` is the user.
+        attribute: the attribute of the subject; the metric of a goal.
+        value: the value, without its unit.
+        unit: the unit of the value; empty without one.
+        about: the days of an event; None without a date.
+        single: whether only one value holds at a time, so that a newer value closes this one.
     """
 
     kind: FactKind
@@ -69,112 +69,101 @@ class Told:
     single: bool = False
 
 
-def extract(text: str, said_on: date) -> list[Told]:
-    """Returns what a user's turn tells of them, in its order; no sentence tells more than one thing.
+def extract(text: str, day: date) -> list[FactDraft]:
+    """Returns the facts in a user's turn, in its order, at most one for each sentence.
 
     Args:
-        text: of the turn.
-        said_on: from which its "yesterday" is reckoned.
+        text: the text of the turn.
+        day: the day of the turn, to which words such as "yesterday" refer.
     """
-    found = []
-    for sentence in statements(text.replace("\u2019", "'")):
-        told = next(_told(sentence, said_on), None)
-        if told is not None:
-            found.append(told)
-    return found
+    drafts = (next(_drafts(sentence, day), None) for sentence in statements(text.replace("\u2019", "'")))
+    return [draft for draft in drafts if draft is not None]
 
 
 def category_of(sentence: str) -> FactCategory:
-    """Returns what a sentence is about, by its words."""
+    """Returns the category of a sentence by its words."""
     return next((name for name, words in CATEGORY.items() if words.search(sentence)), "other")
 
 
-def _told(sentence: str, said_on: date) -> Iterator[Told]:
+def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
+    """Yields the facts in a sentence, the most certain form first."""
     category = category_of(sentence)
     for rule in ABOUT_ME:
-        if found := rule.form.search(sentence):
-            yield Told(
-                "fact", sentence, "user", rule.attribute, _clean(found["value"]), "", category, single=rule.single
-            )
-    if found := KIN_NAMED.search(sentence):
-        who = found["who"].lower()
-        yield Told("fact", sentence, f"user's {who}", "name", found["value"], "", "people", single=who in ONE_OF)
+        if match := rule.form.search(sentence):
+            value = _clean(match["value"])
+            yield FactDraft("fact", sentence, "user", rule.attribute, value, "", category, single=rule.single)
+    if match := KIN_NAMED.search(sentence):
+        who = match["who"].lower()
+        yield FactDraft("fact", sentence, f"user's {who}", "name", match["value"], "", "people", single=who in ONE_OF)
     yield from _activity(sentence, category)
     yield from _preference(sentence, category)
-    yield from _event(sentence, category, days_of(sentence, said_on), said_on)
+    days = days_of(sentence, day)
+    form = LATELY if days is None else AHEAD if days.first > day else EVENT
+    matches = (form.search(clause) for clause in (sentence, *CLAUSE.split(sentence)[1:]))
+    event = next((match for match in matches if match), None)
+    if event and not POINTS_FIRST.search(event["what"]) and not THERE.search(sentence):
+        yield FactDraft("event", sentence, "user", event["verb"].lower(), _clean(event["what"]), "", category, days)
     yield from _goal(sentence, category)
 
 
-def _activity(sentence: str, category: FactCategory) -> Iterator[Told]:
-    if found := ONGOING.search(sentence):
-        value = _clean(found["value"] or found["long"] or "")
+def _activity(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
+    if match := ONGOING.search(sentence):
+        value = _clean(match["value"] or match["long"] or "")
         if _stands_alone(value):
-            yield Told(
-                "fact", sentence, "user", f"has been {(found['verb'] or found['now']).lower()}", value, "", category
-            )
-    if (found := HABIT.search(sentence)) and _stands_alone(found["value"]):
-        yield Told("fact", sentence, "user", found["often"].lower(), _clean(found["value"]), "", category)
-    if found := HAS.search(sentence):
-        yield Told("fact", sentence, "user", "has", _clean(found["value"]), "", category)
-    if found := BEEN.search(sentence):
-        yield Told("fact", sentence, "user", "has been to", _clean(found["value"]), "", "travel")
-    if found := DOES.search(sentence):
-        value = _clean(found["value"])
+            verb = (match["verb"] or match["now"]).lower()
+            yield FactDraft("fact", sentence, "user", f"has been {verb}", value, "", category)
+    if (match := HABIT.search(sentence)) and _stands_alone(match["value"]):
+        yield FactDraft("fact", sentence, "user", match["often"].lower(), _clean(match["value"]), "", category)
+    if match := HAS.search(sentence):
+        yield FactDraft("fact", sentence, "user", "has", _clean(match["value"]), "", category)
+    if match := BEEN.search(sentence):
+        yield FactDraft("fact", sentence, "user", "has been to", _clean(match["value"]), "", "travel")
+    if match := DOES.search(sentence):
+        value = _clean(match["value"])
         if _stands_alone(value):
-            yield Told("fact", sentence, "user", (found["now"] or found["ing"]).lower(), value, "", category)
+            yield FactDraft("fact", sentence, "user", (match["now"] or match["ing"]).lower(), value, "", category)
 
 
-def _event(sentence: str, category: FactCategory, days: Days | None, said_on: date) -> Iterator[Told]:
-    rule = LATELY if days is None else AHEAD if days.first > said_on else EVENT
-    clauses = (sentence, *CLAUSE.split(sentence)[1:])
-    found = next((found for clause in clauses if (found := rule.search(clause))), None)
-    if found and not POINTS_FIRST.search(found["what"]) and not THERE.search(sentence):
-        yield Told("event", sentence, "user", found["verb"].lower(), _clean(found["what"]), "", category, days)
+def _preference(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
+    tastes: list[tuple[str, str, str, bool]] = []  # subject, attribute, value, single
+    if match := FAVOURITE.search(sentence):
+        tastes.append(("user", f"favourite {match['what'].lower()}", match["value"], True))
+    if match := LIKES.search(sentence):
+        how = f"{match['how'].lower()}s" if match["how"] else f"has always {match['since'].lower()}"
+        tastes.append(("user", how, match["value"], False))
+    if match := THEIRS.search(sentence):
+        how = match["how"].lower().removesuffix("s") + "s"
+        tastes.append((f"user's {match['who'].lower()}", how, match["value"], False))
+    if match := FAVOURITE_LAST.search(sentence):
+        tastes.append(("user", f"favourite{(match['what'] or '').lower()}", match["value"], False))
+    if match := FOND.search(sentence):
+        tastes.append(("user", "is fond of", match["value"], False))
+    for subject, attribute, value, single in tastes:
+        if _stands_alone(_clean(value)):
+            yield FactDraft("preference", sentence, subject, attribute, _clean(value), "", category, single=single)
 
 
-def _preference(sentence: str, category: FactCategory) -> Iterator[Told]:
-    for subject, attribute, value, single in _tastes(sentence):
-        if _stands_alone(value):
-            yield Told("preference", sentence, subject, attribute, value, "", category, single=single)
-
-
-def _tastes(sentence: str) -> Iterator[tuple[str, str, str, bool]]:
-    """Yields whose taste it is, what they do with what, and whether there is one such thing at a time."""
-    if found := FAVOURITE.search(sentence):
-        yield "user", f"favourite {found['what'].lower()}", _clean(found["value"]), True
-    if found := LIKES.search(sentence):
-        how = f"{found['how'].lower()}s" if found["how"] else f"has always {found['since'].lower()}"
-        yield "user", how, _clean(found["value"]), False
-    if found := THEIRS.search(sentence):
-        how = found["how"].lower().removesuffix("s") + "s"
-        yield f"user's {found['who'].lower()}", how, _clean(found["value"]), False
-    if found := FAVOURITE_LAST.search(sentence):
-        yield "user", f"favourite{(found['what'] or '').lower()}", _clean(found["value"]), False
-    if found := FOND.search(sentence):
-        yield "user", "is fond of", _clean(found["value"]), False
-
-
-def _goal(sentence: str, category: FactCategory) -> Iterator[Told]:
-    found = GOAL.search(sentence)
-    if not found or NO_GOAL.search(found["what"]) or POINTS.search(found["what"]) or ALL.search(found["what"]):
+def _goal(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
+    match = GOAL.search(sentence)
+    if not match or NO_GOAL.search(match["what"]) or POINTS.search(match["what"]) or ALL.search(match["what"]):
         return
-    what = _clean(found["what"])
+    what = _clean(match["what"])
     amount = AMOUNT.search(what)
     if amount is None:
-        yield Told("goal", sentence, "user", _metric(what), what, "", category)
+        yield FactDraft("goal", sentence, "user", _metric(what), what, "", category)
         return
     value = amount["value"].replace(",", "") + ("000" if amount["k"] else "")
     unit = unit_of(amount["unit"] or amount["pre"] or "")
-    yield Told("goal", sentence, "user", _metric(what), value, unit, category, single=True)
+    yield FactDraft("goal", sentence, "user", _metric(what), value, unit, category, single=True)
 
 
 def unit_of(word: str) -> str:
-    """Returns the one way in which a unit is written, so that 500 € and 500 euros are the same goal."""
+    """Returns the standard form of a unit, so that 500 € and 500 euros are the same goal; else the word itself."""
     return next((unit for unit, words in UNITS.items() if word.lower() in words), word.lower())
 
 
 def _metric(what: str) -> str:
-    """Returns what a goal is measured by: its words without the amount, up to the first that begins another thought."""
+    """Returns the metric of a goal: its words without the amount, up to the beginning of another thought."""
     words = AMOUNT.sub(" ", what)
     head = re.split(
         r"[,.;!]| (?:(?:by|so|and|because|before|until|this|next|every|per)\b|a (?=day|week|month|year)) ?",
@@ -185,7 +174,7 @@ def _metric(what: str) -> str:
 
 
 def _stands_alone(value: str) -> bool:
-    """Returns whether a value needs nothing that was said before, and was not cut in the middle."""
+    """Returns whether a value is clear without context and not cut in the middle."""
     return not (VAGUE.search(value) or POINTS.search(value) or CUT.search(value))
 
 

@@ -1,6 +1,6 @@
-"""The forms of sentences that tell something of the user: each group ``value`` is what they tell.
+"""Patterns of sentences that state a fact about the user; their group ``value`` is the value of the fact.
 
-They take the first person alone, from the beginning of a sentence; what follows a conjunction is another thought.
+They match the first person only, from the beginning of a sentence up to a conjunction, which begins another thought.
 """
 
 import re
@@ -32,7 +32,13 @@ _STOP = r"(?=$|[.,;!)]|\s+(?:and|but|so|because|since|as|with|when|while|which|w
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A form of sentence, and what it says: its group ``value`` is the value."""
+    """A pattern of a sentence.
+
+    Attributes:
+        attribute: the attribute of the user that it states.
+        form: the pattern; its group ``value`` is the value.
+        single: whether only one value of the attribute holds at a time.
+    """
 
     attribute: str
     form: re.Pattern[str]

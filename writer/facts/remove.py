@@ -1,4 +1,4 @@
-"""Deletes facts on a user's wish: what a deleted one had closed holds again until whatever closed that one."""
+"""Deletion of facts; a fact that the deleted one had closed holds again, for as long as the deleted one did."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -14,7 +14,7 @@ from writer.privacy.contexts import forget_contexts
 
 
 async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID) -> None:
-    """Deletes one fact.
+    """Deletes one fact of the user.
 
     Raises:
         NotFound: the user has no such fact.
@@ -24,13 +24,13 @@ async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID
 
 
 async def delete_facts(connection: AsyncConnection, author: Author, *which: ColumnElement[bool]) -> Sequence[UUID]:
-    """Deletes the user's facts of which that is so, one by one, and returns their ids."""
-    wanted = select(facts.c.id, facts.c.agent_key).where(facts.c.user_sub == author.user_sub, *which)
-    rows = (await connection.execute(wanted.order_by(facts.c.id).with_for_update())).all()
+    """Deletes the user's facts that match the conditions, one by one, and returns their ids."""
+    query = select(facts.c.id, facts.c.agent_key).where(facts.c.user_sub == author.user_sub, *which)
+    rows = (await connection.execute(query.order_by(facts.c.id).with_for_update())).all()
     for row in rows:
         mine = facts.c.user_sub == author.user_sub
-        gone = select(facts.c.valid_to, facts.c.superseded_by).where(mine, facts.c.id == row.id)
-        end = (await connection.execute(gone)).one()
+        own_end = select(facts.c.valid_to, facts.c.superseded_by).where(mine, facts.c.id == row.id)
+        end = (await connection.execute(own_end)).one()
         closed = update(facts).where(mine, facts.c.superseded_by == row.id)
         await connection.execute(closed.values(valid_to=end.valid_to, superseded_by=end.superseded_by))
         await connection.execute(delete(facts).where(mine, facts.c.id == row.id))

@@ -1,10 +1,10 @@
-"""Which sentences of a turn state something: no questions, hypotheticals, quotations, negations or sarcasm."""
+"""Selection of the statements in a turn: no questions, hypotheticals, quotations, negations or sarcasm."""
 
 import re
 from collections.abc import Iterator
 
 LONGEST = 300
-"""Characters of a sentence that is looked at: in a longer one a rule sees less than what is said."""
+"""Longest sentence that is read; in a longer one a rule would miss the context."""
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _QUOTED = re.compile(r"^\s*>.*$|[\"“][^\"”\n]*[\"”]|(?<!\w)'[^'\n]{3,}'(?!\w)", re.MULTILINE)
@@ -33,7 +33,7 @@ _CORRECTION = re.compile(r"^(?:no|nope|actually|sorry|correction|wait)\b[,.!:;]*
 
 
 def statements(text: str) -> Iterator[str]:
-    """Yields the sentences of a text that state something in its writer's own words, as they were written."""
+    """Yields the sentences of a text that are statements in the writer's own words, verbatim."""
     own = _QUOTED.sub(" … ", _CODE.sub(" … ", text))
     for part in _END.split(own):
         sentence = part.strip()
@@ -42,8 +42,8 @@ def statements(text: str) -> Iterator[str]:
 
 
 def is_stated(sentence: str) -> bool:
-    """Returns whether a sentence says outright that something is so."""
+    """Returns whether a sentence is a direct statement."""
     if len(sentence) > LONGEST or "?" in sentence or "…" in sentence:
         return False
-    plain = _CORRECTION.sub("", sentence)  # "no, I moved to Leeds" denies what was said before
+    plain = _CORRECTION.sub("", sentence)  # the "no" of "no, I moved to Leeds" negates an earlier sentence
     return not any(rule.search(plain) for rule in (_NOT_SAID, _DENIED, _IRONY, _REPORTED))

@@ -1,6 +1,6 @@
-"""Stores what was told: the same again counts, and a newer value closes the older one and is pointed to by it.
+"""Storage of facts: a repeated fact is counted, and a newer value closes the older one, which then points to it.
 
-Nothing is overwritten: of two values of one slot each holds from when it was told until the next one was.
+Values are never overwritten: each value of a slot holds from its own time until the time of the next one.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,19 @@ from retrieval.database.rows import Rows
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactOrigin, Speaker
 from writer.audit import Change, note
-from writer.facts.extract import Told
+from writer.facts.extract import FactDraft
 from writer.memories import remember_fact
 from writer.privacy.words import Words
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a fact comes from, and from when on it holds.
+    """Source of a fact, and the time for which it holds.
 
     Attributes:
-        actor: who wrote it, for the audit.
-        valid_from: of a turn, when it was said.
+        actor: the author, for the audit.
+        valid_from: beginning of the fact; for a fact from a turn, the time of the turn.
+        valid_to: end of the fact; None while it holds.
     """
 
     agent_key: str
@@ -41,30 +42,39 @@ class Provenance:
     case_id: UUID | None = None
 
 
-async def tell(connection: AsyncConnection, words: Words, told: Told, source: Provenance) -> UUID:
-    """Stores a fact, or counts it on the one that says the same and still held then; returns its id.
+async def store_fact(connection: AsyncConnection, words: Words, draft: FactDraft, source: Provenance) -> UUID:
+    """Stores a fact, or counts it on an equal fact that held at that time; returns the id.
 
-    Whoever calls holds the profile's lock, so that of two that contradict each other one sees the other.
+    The caller must hold the profile's lock, so that of two contradicting facts the second sees the first.
     """
     mine = facts.c.user_sub == words.user_sub, facts.c.agent_key == source.agent_key
-    said = words.hash_of_fact(told.kind, told.subject, told.attribute, told.value or told.text, told.unit, _about(told))
-    slot = words.hash_of_fact(told.kind, told.subject, told.attribute) if told.single else None
+    days = "" if draft.about is None else f"{draft.about.first}/{draft.about.last}"
+    parts = draft.kind, draft.subject, draft.attribute
+    said = words.hash_of_fact(*parts, draft.value or draft.text, draft.unit, days)
+    slot = words.hash_of_fact(*parts) if draft.single else None
     known: UUID | None = await connection.scalar(held_then(mine, said, source.valid_from))
     if known is not None:
-        await connection.execute(_count_again(words.user_sub, known, source.valid_from))
+        earlier = update(facts).where(facts.c.user_sub == words.user_sub, facts.c.id == known)
+        await connection.execute(
+            earlier.values(
+                told=facts.c.told + 1,
+                last_told_at=func.greatest(facts.c.last_told_at, source.valid_from),
+                valid_from=func.least(facts.c.valid_from, source.valid_from),
+            )
+        )
         return known
     fact_id = uuids.uuid7()
     row = {
         "user_sub": words.user_sub,
         "id": fact_id,
         "agent_key": source.agent_key,
-        "kind": told.kind,
-        "category": told.category,
+        "kind": draft.kind,
+        "category": draft.category,
         "key_id": words.key_id,
         "slot": slot,
         "said": said,
-        "about_from": None if told.about is None else told.about.first,
-        "about_to": None if told.about is None else told.about.last,
+        "about_from": None if draft.about is None else draft.about.first,
+        "about_to": None if draft.about is None else draft.about.last,
         "origin": source.origin,
         "said_by": source.said_by,
         "session_id": source.session_id,
@@ -74,25 +84,21 @@ async def tell(connection: AsyncConnection, words: Words, told: Told, source: Pr
         "valid_from": source.valid_from,
         "valid_to": source.valid_to,
     }
-    said_words = {name: getattr(told, name) for name in ("text", "subject", "attribute", "value", "unit")}
+    texts = {name: getattr(draft, name) for name in ("text", "subject", "attribute", "value", "unit")}
     later = None if slot is None else (await connection.execute(next_of(mine, slot, source.valid_from))).first()
     if later is not None and (source.valid_to is None or source.valid_to > later.valid_from):
         row |= {"valid_to": later.valid_from, "superseded_by": later.id}
-    await connection.execute(insert(facts).values({**row, "words": words.seal_fact(fact_id, said_words)}))
-    await remember_fact(connection, words.user_sub, source.agent_key, fact_id, told.text)
+    await connection.execute(insert(facts).values({**row, "words": words.seal_fact(fact_id, texts)}))
+    await remember_fact(connection, words.user_sub, source.agent_key, fact_id, draft.text)
     if slot is not None:
         await connection.execute(_close_earlier(mine, slot, fact_id, source.valid_from))
     owner = words.user_sub, source.agent_key
-    await note(connection, Change.of(owner, source.actor, "insert_fact", fact_id, kind=told.kind))
+    await note(connection, Change.of(owner, source.actor, "insert_fact", fact_id, kind=draft.kind))
     return fact_id
 
 
-def _about(told: Told) -> str:
-    return "" if told.about is None else f"{told.about.first}/{told.about.last}"
-
-
 def held_then(mine: Sequence[ColumnElement[bool]], said: bytes, at: datetime) -> Rows:
-    """Returns the statement for the fact that says this and held at that time; without a slot, at that time or later."""
+    """Returns the statement for the fact with this hash that held at that time; without a slot, also at a later time."""
     return (
         select(facts.c.id)
         .where(*mine, facts.c.said == said, func.coalesce(facts.c.valid_to > at, True))
@@ -103,18 +109,9 @@ def held_then(mine: Sequence[ColumnElement[bool]], said: bytes, at: datetime) ->
 
 
 def next_of(mine: Sequence[ColumnElement[bool]], slot: bytes, at: datetime) -> Rows:
-    """Returns the statement for the first value of the slot that began to hold after that time."""
+    """Returns the statement for the first value of the slot that begins to hold after that time."""
     later = select(facts.c.id, facts.c.valid_from).where(*mine, facts.c.slot == slot, facts.c.valid_from > at)
     return later.order_by(facts.c.valid_from, facts.c.id).limit(1)
-
-
-def _count_again(user_sub: str, fact_id: UUID, at: datetime) -> Update:
-    row = update(facts).where(facts.c.user_sub == user_sub, facts.c.id == fact_id)
-    return row.values(
-        told=facts.c.told + 1,
-        last_told_at=func.greatest(facts.c.last_told_at, at),
-        valid_from=func.least(facts.c.valid_from, at),
-    )
 
 
 def _close_earlier(mine: Sequence[ColumnElement[bool]], slot: bytes, newer: UUID, at: datetime) -> Update:

@@ -1,4 +1,4 @@
-"""The day or days that a sentence speaks of, from when it was said; only what can be read off a calendar."""
+"""Days that a sentence names, relative to the day of the turn, as far as a calendar tells them."""
 
 import re
 from calendar import monthrange
@@ -34,76 +34,76 @@ _WHEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """From the first to the last day, both included."""
+    """A range of days, from the first to the last, both included."""
 
     first: date
     last: date
 
 
-def days_of(sentence: str, said_on: date) -> Days | None:
-    """Returns the days that a sentence names; None: none, or more than one time."""
-    found = list(_WHEN.finditer(sentence))
-    if len(found) != 1:
+def days_of(sentence: str, today: date) -> Days | None:
+    """Returns the days that a sentence names, or None if it names no time or several."""
+    times = list(_WHEN.finditer(sentence))
+    if len(times) != 1:
         return None
-    parts = {name: text.lower() for name, text in found[0].groupdict().items() if text}
+    parts = {name: text.lower() for name, text in times[0].groupdict().items() if text}
     try:
-        return next(read(parts, said_on) for key, read in _READERS.items() if key in parts)
+        return next(read(parts, today) for key, read in _READERS.items() if key in parts)
     except (ValueError, OverflowError):  # the 31st of June
         return None
 
 
-def _named_day(parts: Mapping[str, str], said_on: date) -> Days:
+def _named_day(parts: Mapping[str, str], today: date) -> Days:
     shift = {"yesterday": -1, "last night": -1, "tomorrow": 1}.get(parts["day"], 0)
-    return _one(said_on + timedelta(days=shift))
+    return _one(today + timedelta(days=shift))
 
 
-def _span(parts: Mapping[str, str], said_on: date) -> Days:
+def _span(parts: Mapping[str, str], today: date) -> Days:
     forward, unit = parts["span"] == "next", parts["unit"]
     day = next((number for number, full in enumerate(DAYS) if full.startswith(unit)), None)
     if day is not None:
         if parts["span"] == "this":
-            return _one(said_on + timedelta(days=(day - said_on.weekday()) % 7))
-        back = (said_on.weekday() - day) % 7 or 7
-        return _one(said_on + timedelta(days=7 - back % 7 if forward else -back))
+            return _one(today + timedelta(days=(day - today.weekday()) % 7))
+        back = (today.weekday() - day) % 7 or 7
+        return _one(today + timedelta(days=7 - back % 7 if forward else -back))
     this = parts["span"] == "this"
     by = 0 if this else 1 if forward else -1
-    monday = said_on - timedelta(days=said_on.weekday()) + timedelta(weeks=by)
+    monday = today - timedelta(days=today.weekday()) + timedelta(weeks=by)
     if unit == "week":
         return Days(monday, monday + timedelta(days=6))
     if unit == "weekend":
         return Days(monday + timedelta(days=5), monday + timedelta(days=6))
-    return _moved(said_on, unit, by)
+    return _moved(today, unit, by)
 
 
-def _ago(parts: Mapping[str, str], said_on: date) -> Days:
+def _ago(parts: Mapping[str, str], today: date) -> Days:
     count = int(NUMBERS.get(parts["count"]) or parts["count"])
     if parts["ago"] == "day":
-        return _one(said_on - timedelta(days=count))
+        return _one(today - timedelta(days=count))
     if parts["ago"] == "weekend":
-        return _span({"span": "this", "unit": "weekend"}, said_on - timedelta(weeks=count))
+        return _span({"span": "this", "unit": "weekend"}, today - timedelta(weeks=count))
     if parts["ago"] == "week":
-        day = said_on - timedelta(weeks=count)
+        day = today - timedelta(weeks=count)
         monday = day - timedelta(days=day.weekday())
         return Days(monday, monday + timedelta(days=6))
-    return _moved(said_on, parts["ago"], -count)
+    return _moved(today, parts["ago"], -count)
 
 
-def _few(parts: Mapping[str, str], said_on: date) -> Days:
-    """Returns two to five of them ago: as near as the words come."""
+def _few(parts: Mapping[str, str], today: date) -> Days:
+    """Returns the range from five to two units ago, because "a few" is no exact number."""
     days = {"day": 1, "week": 7, "month": 30, "year": 365}[parts["few_of"]]
-    return Days(said_on - timedelta(days=5 * days), said_on - timedelta(days=2 * days))
+    return Days(today - timedelta(days=5 * days), today - timedelta(days=2 * days))
 
 
-def _other_day(_parts: Mapping[str, str], said_on: date) -> Days:
-    return Days(said_on - timedelta(days=7), said_on - timedelta(days=2))
+def _other_day(_parts: Mapping[str, str], today: date) -> Days:
+    return Days(today - timedelta(days=7), today - timedelta(days=2))
 
 
-def _whole_month(parts: Mapping[str, str], said_on: date) -> Days:
-    """Returns a month; without its year the one that is nearest to when it was said."""
+def _whole_month(parts: Mapping[str, str], today: date) -> Days:
+    """Returns a month; without a year, the month nearest to the day of the turn."""
     month, year = _number_of(parts["month3"]), parts.get("year3")
-    years = [int(year)] if year else [said_on.year + shift for shift in (-1, 0, 1)]
+    years = [int(year)] if year else [today.year + shift for shift in (-1, 0, 1)]
     firsts = [date(each, month, 1) for each in years]
-    first = min(firsts, key=lambda each: abs(each - said_on.replace(day=1)))
+    first = min(firsts, key=lambda each: abs(each - today.replace(day=1)))
     return Days(first, first.replace(day=monthrange(first.year, month)[1]))
 
 
@@ -111,29 +111,29 @@ def _number_of(month: str) -> int:
     return next(number for number, full in enumerate(MONTHS, start=1) if full.startswith(month[:3]))
 
 
-def _moved(said_on: date, unit: str, by: int) -> Days:
-    """Returns the whole month or year that lies so many after the present one."""
+def _moved(today: date, unit: str, by: int) -> Days:
+    """Returns the whole month or year that lies `by` units after the current one."""
     if unit == "year":
-        return Days(date(said_on.year + by, 1, 1), date(said_on.year + by, 12, 31))
-    year, month = divmod(said_on.year * 12 + said_on.month - 1 + by, 12)
+        return Days(date(today.year + by, 1, 1), date(today.year + by, 12, 31))
+    year, month = divmod(today.year * 12 + today.month - 1 + by, 12)
     return Days(date(year, month + 1, 1), date(year, month + 1, monthrange(year, month + 1)[1]))
 
 
-def _in_month(parts: Mapping[str, str], said_on: date) -> Days:
-    """Returns a day of a month; without its year the one that is nearest to when it was said."""
+def _in_month(parts: Mapping[str, str], today: date) -> Days:
+    """Returns a day of a month; without a year, the one nearest to the day of the turn."""
     month = _number_of(parts.get("month") or parts["month2"])
     day, year = int(parts.get("dom") or parts["dom2"]), parts.get("year") or parts.get("year2")
     if year:
         return _one(date(int(year), month, day))
-    years = [date(said_on.year + shift, month, day) for shift in (-1, 0, 1)]
-    return _one(min(years, key=lambda each: abs(each - said_on)))
+    years = [date(today.year + shift, month, day) for shift in (-1, 0, 1)]
+    return _one(min(years, key=lambda each: abs(each - today)))
 
 
-def _iso(parts: Mapping[str, str], _said_on: date) -> Days:
+def _iso(parts: Mapping[str, str], _today: date) -> Days:
     return _one(date.fromisoformat(parts["iso"]))
 
 
-def _whole_year(parts: Mapping[str, str], _said_on: date) -> Days:
+def _whole_year(parts: Mapping[str, str], _today: date) -> Days:
     return Days(date(int(parts["only"]), 1, 1), date(int(parts["only"]), 12, 31))
 
 

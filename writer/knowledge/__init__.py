@@ -1,1 +1,1 @@
-"""Knowledge of a domain: a user's own, and what an operator writes for all users of an agent."""
+"""Knowledge of a domain: entries of one user, and entries that an operator shares with all users of an agent."""

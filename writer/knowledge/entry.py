@@ -1,4 +1,4 @@
-"""An entry of knowledge as it is written: checked and redacted."""
+"""An entry of knowledge before it is stored: validated and redacted."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ EntryTitle = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: 
 
 
 def hash_of_titled(words: Words, category: str, entry_type: str, title: str) -> bytes:
-    """Returns what stands for a user's entry with that title, whatever its text is."""
+    """Returns the keyed hash by which a user's entry with this title is found, whatever its text is."""
     return words.hash_of_knowledge(category, entry_type, *_by_title(title))
 
 
@@ -33,7 +33,7 @@ def _by_title(title: str) -> tuple[str, str]:
 
 
 class KnowledgeWritten(Strict):
-    """An entry of knowledge, by hand."""
+    """An entry of knowledge, written by hand."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -51,35 +51,36 @@ class KnowledgeWritten(Strict):
     )
 
     agent: AgentKey
-    category: _Name = Field(description="what it is about")  # type: ignore[valid-type]
-    type: _Name = Field(default="fact", description="what kind of entry it is: a rule, a term, …")  # type: ignore[valid-type]
+    category: _Name = Field(description="the topic of the entry")  # type: ignore[valid-type]
+    type: _Name = Field(default="fact", description="the kind of entry: a rule, a term, …")  # type: ignore[valid-type]
     title: EntryTitle | None = Field(  # type: ignore[valid-type]
         default=None,
-        description="an entry of the same category, type and title is updated; without one, of the same text",
+        description="the title; an entry of the same category, type and title is updated, and without a title, one of "
+        "the same text",
     )
     text: _Text  # type: ignore[valid-type]
 
     @property
-    def said(self) -> dict[str, str]:
-        """What it says."""
+    def texts(self) -> dict[str, str]:
+        """Returns the title, empty without one, and the text."""
         return {"title": self.title or "", "text": self.text}
 
-    def said_hash(self, words: Words) -> bytes:
-        """Returns what stands for a user's entry, whatever its text is if it has a title; it tells nobody a word."""
-        return words.hash_of_knowledge(*self._known_by())
+    def keyed_hash(self, words: Words) -> bytes:
+        """Returns the keyed hash by which a user's entry is found again; it reveals no word."""
+        return words.hash_of_knowledge(*self._identity())
 
     def shared_hash(self) -> bytes:
-        """Returns what stands for a shared entry, which is no secret."""
-        return hashlib.sha256(json.dumps([folded(part) for part in self._known_by()]).encode()).digest()
+        """Returns the plain hash by which a shared entry is found again; shared entries are no secret."""
+        return hashlib.sha256(json.dumps([folded(part) for part in self._identity()]).encode()).digest()
 
-    def _known_by(self) -> tuple[str, ...]:
+    def _identity(self) -> tuple[str, ...]:
         return self.category, self.type, *(_by_title(self.title) if self.title else ("text", self.text))
 
     def check_names(self) -> str:
         """Returns the agent's name.
 
         Raises:
-            SecretInName: it, the category or the type looks like a secret.
+            SecretInName: the name, the category or the type looks like a secret.
         """
         nameable(self.category, "a category's")
         nameable(self.type, "a type's")
@@ -87,8 +88,8 @@ class KnowledgeWritten(Strict):
 
 
 def reason_of(error: Exception) -> str:
-    """Returns what is wrong with what should be an entry, without what stands there."""
+    """Returns the reason why an entry is invalid, without quoting the entry."""
     if not isinstance(error, ValidationError):
         return str(error)
-    wrong = error.errors(include_input=False, include_url=False, include_context=False)
-    return ", ".join(f"{each['loc'][0] if each['loc'] else 'it'}: {each['msg']}" for each in wrong)
+    errors = error.errors(include_input=False, include_url=False, include_context=False)
+    return ", ".join(f"{each['loc'][0] if each['loc'] else 'it'}: {each['msg']}" for each in errors)

@@ -1,4 +1,4 @@
-"""Reads entries of knowledge from a file: JSON lines, or Markdown, whose headings become categories and titles."""
+"""Import of knowledge from a file of JSON lines or Markdown; headings become categories and titles."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,39 +11,39 @@ from markdown_it import MarkdownIt
 from writer.errors import SecretInName
 from writer.knowledge.entry import KnowledgeWritten, reason_of
 
-Found = Iterator[tuple[int, Mapping[str, object]]]
-"""Lines, 1-based, each with the fields of the entry that begins there."""
+Entries = Iterator[tuple[int, Mapping[str, object]]]
+"""Pairs of a line number, 1-based, and the fields of the entry that begins there."""
 
 
 class LinesRefused(ValueError):
-    """Some lines hold no entry; the text names each with its number and the reason, and quotes none."""
+    """Some lines hold no valid entry; the message has the number and the reason of each, without quoting it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What an entry has that says nothing else; the agent is the same for all."""
+    """Default values of an entry's fields; the agent is the same for all entries."""
 
     agent: str
     category: str | None = None
     type: str | None = None
 
     def of(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """Returns the fields of an entry.
+        """Returns the fields of an entry with defaults for missing ones.
 
         Raises:
-            ValueError: it names another agent.
+            ValueError: the entry names another agent.
         """
         if fields.get("agent", self.agent) != self.agent:
             raise ValueError("is of another agent")
-        given = {"agent": self.agent, "category": self.category, "type": self.type}
-        return {name: value for name, value in given.items() if value is not None} | dict(fields)
+        defaults = {"agent": self.agent, "category": self.category, "type": self.type}
+        return {name: value for name, value in defaults.items() if value is not None} | dict(fields)
 
 
 def read_entries(path: Path, defaults: Defaults) -> list[KnowledgeWritten]:
     """Returns the entries of the file in their order, redacted.
 
     Raises:
-        LinesRefused: some are none; the others are not returned, either.
+        LinesRefused: some lines are no valid entry; the valid ones are not returned either.
     """
     read = _FORMATS.get(path.suffix.lower())
     if read is None:
@@ -64,7 +64,7 @@ def read_entries(path: Path, defaults: Defaults) -> list[KnowledgeWritten]:
     return entries
 
 
-def _of_json_lines(text: str) -> Found:
+def _of_json_lines(text: str) -> Entries:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -75,33 +75,33 @@ def _of_json_lines(text: str) -> Found:
         yield number, fields if isinstance(fields, dict) else {"it is no JSON object": None}
 
 
-def _of_markdown(text: str) -> Found:
-    """Yields an entry for each heading with a text below it: the first level is its category, a lower one its title."""
+def _of_markdown(text: str) -> Entries:
+    """Yields an entry for each heading with a text below it: level 1 is the category, a lower level the title."""
     lines = text.splitlines()
     category: str | None = None
     title: str | None = None
     for level, heading, start, end in _sections(text, len(lines)):
-        said = "\n".join(lines[start:end]).strip()
+        body = "\n".join(lines[start:end]).strip()
         if level == 1:
             category, title = heading, None
         elif level:
             title = heading
-        if said:
-            named = {"category": category, "title": title}
-            yield max(start, 1), {name: value for name, value in named.items() if value} | {"text": said}
+        if body:
+            names = {"category": category, "title": title}
+            yield max(start, 1), {name: value for name, value in names.items() if value} | {"text": body}
 
 
 def _sections(text: str, length: int) -> Iterator[tuple[int, str, int, int]]:
     """Yields level (0: before any heading), heading, and the lines below it (0-based, end excluded)."""
     tokens = MarkdownIt("commonmark").parse(text)
-    found: list[tuple[int, str, int, int]] = [(0, "", 0, 0)]
+    headings: list[tuple[int, str, int, int]] = [(0, "", 0, 0)]
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.map is not None and token.level == 0:
-            found.append((int(token.tag[1:]), inline.content, token.map[0], token.map[1]))
-    ends = [start for _, _, start, _ in found[1:]] + [length]
-    for (level, heading, _, below), end in zip(found, ends, strict=True):
+            headings.append((int(token.tag[1:]), inline.content, token.map[0], token.map[1]))
+    ends = [start for _, _, start, _ in headings[1:]] + [length]
+    for (level, heading, _, below), end in zip(headings, ends, strict=True):
         yield level, heading, below, end
 
 
-_FORMATS: Mapping[str, Callable[[str], Found]] = {".jsonl": _of_json_lines, ".md": _of_markdown}
-"""By the end of the file's name."""
+_FORMATS: Mapping[str, Callable[[str], Entries]] = {".jsonl": _of_json_lines, ".md": _of_markdown}
+"""Readers of the formats, by the suffix of the file's name."""

@@ -1,4 +1,4 @@
-"""Knowledge that a user keeps for an agent, sealed; the same entry again is updated, not doubled."""
+"""Knowledge of one user for an agent, encrypted; writing the same entry again updates it."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -28,14 +28,14 @@ from writer.profiles import lock_profile
 async def write_knowledge(
     database: Database, keyring: Keyring, agent_key: str, entries: Sequence[KnowledgeWritten], author: Author
 ) -> list[UUID]:
-    """Stores the agent's entries, all or none; updates each that has category, type and title of one that is there.
+    """Stores the entries in one transaction and returns their ids; an entry with a known identity is updated.
 
-    Returns their ids, in their order.
+    The identity is category, type and title, or without a title the text.
 
     Raises:
         SecretInName: a name looks like a secret.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: nothing was stored, or nobody can say whether it was; to repeat it does no harm.
+        DatabaseUnavailable: the entries may or may not be stored; a repetition does no harm.
     """
     for each in entries:
         each.check_names()
@@ -49,15 +49,15 @@ async def write_knowledge(
 
 async def _write(connection: AsyncConnection, words: Words, written: KnowledgeWritten, author: Author) -> UUID:
     profile = {"user_sub": author.user_sub, "agent_key": written.agent}
-    known = (await connection.execute(same_entry(author.user_sub, written.agent, written.said_hash(words)))).first()
+    known = (await connection.execute(same_entry(author.user_sub, written.agent, written.keyed_hash(words)))).first()
     if known is not None:
-        if words.open_knowledge(known.id, known.words) != written.said:
+        if words.open_knowledge(known.id, known.words) != written.texts:
             await _change(connection, words, known.id, written, author)
         return UUID(str(known.id))
     entry_id = uuids.uuid7()
     row = {**profile, "id": entry_id, **_columns(words, entry_id, written)}
     await connection.execute(insert(knowledge).values(row))
-    await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.said))
+    await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.texts))
     await note(connection, Change.of((author.user_sub, written.agent), author.actor, "insert_knowledge", entry_id))
     return entry_id
 
@@ -65,11 +65,11 @@ async def _write(connection: AsyncConnection, words: Words, written: KnowledgeWr
 async def edit_knowledge(
     database: Database, keyring: Keyring, entry_id: UUID, written: KnowledgeWritten, author: Author
 ) -> None:
-    """Puts this in the entry's place.
+    """Replaces an entry by a new version of it.
 
     Raises:
-        NotFound: the user has no such entry of that agent.
-        KnowledgeExists: another entry has that category, type and title.
+        NotFound: the agent has no such entry of the user.
+        KnowledgeExists: another entry has this category, type and title.
         SecretInName: a name looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: as for `write_knowledge`.
@@ -81,7 +81,7 @@ async def edit_knowledge(
         mine = knowledge.c.user_sub == author.user_sub, knowledge.c.agent_key == agent_key
         if await connection.scalar(select(knowledge.c.id).where(*mine, knowledge.c.id == entry_id)) is None:
             raise NotFound("no such knowledge")
-        same = (await connection.execute(same_entry(author.user_sub, agent_key, written.said_hash(words)))).first()
+        same = (await connection.execute(same_entry(author.user_sub, agent_key, written.keyed_hash(words)))).first()
         if same is not None and same.id != entry_id:
             raise KnowledgeExists("another entry has this category, type and title")
         await _change(connection, words, entry_id, written, author)
@@ -90,15 +90,15 @@ async def edit_knowledge(
 async def delete_knowledge(
     connection: AsyncConnection, author: Author, entry_id: UUID, agent_key: str | None = None
 ) -> None:
-    """Deletes an entry for good; of this agent, where one is named.
+    """Deletes an entry for good; with an agent, only if the entry belongs to that agent.
 
     Raises:
         NotFound: the user has no such entry.
     """
-    gone = delete(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
+    deletion = delete(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
     if agent_key is not None:
-        gone = gone.where(knowledge.c.agent_key == agent_key)
-    of_agent = await connection.scalar(gone.returning(knowledge.c.agent_key))
+        deletion = deletion.where(knowledge.c.agent_key == agent_key)
+    of_agent = await connection.scalar(deletion.returning(knowledge.c.agent_key))
     if of_agent is None:
         raise NotFound("no such knowledge")
     await forget_contexts(connection, author.user_sub, of_agent, since=entry_id)
@@ -106,7 +106,7 @@ async def delete_knowledge(
 
 
 def same_entry(user_sub: str, agent_key: str, said: bytes) -> Rows:
-    """Returns the statement for the agent's entry of that hash; there is one at most."""
+    """Returns the statement for the agent's entry with this hash, at most one."""
     mine = knowledge.c.user_sub == user_sub, knowledge.c.agent_key == agent_key
     return select(knowledge.c.id, knowledge.c.words).where(*mine, knowledge.c.said == said).order_by(knowledge.c.id)
 
@@ -116,7 +116,7 @@ async def _change(
 ) -> None:
     row = update(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
     await connection.execute(row.values(updated_at=func.now(), **_columns(words, entry_id, written)))
-    await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.said))
+    await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.texts))
     owner = author.user_sub, written.agent
     await note(connection, Change.of(owner, author.actor, "update_knowledge", entry_id))
 
@@ -126,6 +126,6 @@ def _columns(words: Words, entry_id: UUID, written: KnowledgeWritten) -> dict[st
         "category": written.category,
         "entry_type": written.type,
         "key_id": words.key_id,
-        "words": words.seal_knowledge(entry_id, **written.said),
-        "said": written.said_hash(words),
+        "words": words.seal_knowledge(entry_id, **written.texts),
+        "said": written.keyed_hash(words),
     }

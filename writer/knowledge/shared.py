@@ -1,6 +1,6 @@
-"""Knowledge that an operator writes for all users of an agent: redacted, not sealed, for it is no user's.
+"""Knowledge that an operator shares with all users of an agent: redacted, but not encrypted.
 
-The service's role can only read it. Who writes is the owner of the tables; the audit of it is the operator's own.
+The service's role can only read it. Only the owner of the tables can write it, with an audit of the operator's own.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.ports import Embedder, embed_each
 from retrieval.recall.knowledge import text_of
 from retrieval.tables.knowledge import shared_knowledge, shared_memories
 from writer.audit import Change, note
@@ -31,14 +31,14 @@ _MAY_WRITE = text("SELECT has_table_privilege('shared_knowledge', 'INSERT')")
 async def write_shared(
     database: Database, agent_key: str, entries: Sequence[KnowledgeWritten], operator: Author
 ) -> list[UUID]:
-    """Stores the agent's shared entries, all or none; updates each whose category, type and title are there.
+    """Stores the shared entries in one transaction and returns their ids; an entry with a known identity is updated.
 
-    Returns their ids, in their order.
+    The identity is category, type and title, or without a title the text.
 
     Raises:
         SecretInName: a name looks like a secret.
-        NotTheOwner: the login may not write them.
-        DatabaseUnavailable: nothing was stored, or nobody can say whether it was; to repeat it does no harm.
+        NotTheOwner: the database login does not own the tables.
+        DatabaseUnavailable: the entries may or may not be stored; a repetition does no harm.
     """
     for each in entries:
         each.check_names()
@@ -50,11 +50,11 @@ async def write_shared(
 
 
 async def edit_shared(database: Database, entry_id: UUID, written: KnowledgeWritten, operator: Author) -> None:
-    """Puts this in the shared entry's place.
+    """Replaces a shared entry by a new version of it.
 
     Raises:
         NotFound: the agent has no such entry.
-        KnowledgeExists: another entry has that category, type and title.
+        KnowledgeExists: another entry has this category, type and title.
         SecretInName, NotTheOwner, DatabaseUnavailable: as for `write_shared`.
     """
     agent_key = written.check_names()
@@ -85,10 +85,10 @@ async def delete_shared(database: Database, agent_key: str, entry_id: UUID, oper
 
 
 async def embed_shared(database: Database, embedder: Embedder, operator: Author) -> int:
-    """Gives every shared entry a vector of the embedder's model; returns how many had none.
+    """Embeds every shared entry without a vector of the embedder's model, and returns their number.
 
     Raises:
-        EmbedderError: what has a vector keeps it; words find the others.
+        EmbedderError: entries embedded before it keep their vectors; the others are found by keywords alone.
         NotTheOwner, DatabaseUnavailable: as for `write_shared`.
     """
     done, after = 0, UUID(int=0)
@@ -103,19 +103,21 @@ async def embed_shared(database: Database, embedder: Embedder, operator: Author)
         async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
             for row, vector in zip(rows, vectors, strict=True):
                 if vector is not None:
-                    await connection.execute(_embedded(row.id, embedder.model, vector))
+                    memory = update(shared_memories).where(shared_memories.c.id == row.id)
+                    values = {"model": embedder.model, "embedding": stored(vector.tolist())}
+                    await connection.execute(memory.values(values))
         done, after = done + len(rows), rows[-1].id
 
 
 def same_shared(agent_key: str, said: bytes) -> Rows:
-    """Returns the statement for the agent's shared entry of that hash; there is one at most."""
+    """Returns the statement for the agent's shared entry with this hash, at most one."""
     same = shared_knowledge.c.agent_key == agent_key, shared_knowledge.c.said == said
     columns = [shared_knowledge.c[name] for name in ("id", "title", "text")]
     return select(*columns).where(*same).order_by(shared_knowledge.c.id)
 
 
 def unembedded_shared(model: str, after: UUID) -> Rows:
-    """Returns the statement for a batch of what finds shared entries without a vector of that model, by rising id."""
+    """Returns the statement for a batch of shared memories without a vector of this model, by rising id."""
     missing = shared_memories.c.model.is_distinct_from(model), shared_memories.c.id > after
     of = shared_knowledge.c.id == shared_memories.c.knowledge_id
     columns = shared_memories.c.id, shared_knowledge.c.title, shared_knowledge.c.text
@@ -128,9 +130,9 @@ async def _check_owner(connection: AsyncConnection) -> None:
 
 
 async def _write(connection: AsyncConnection, written: KnowledgeWritten) -> tuple[UUID, str | None]:
-    """Returns the entry's id, and what was done to it; None: it says that already."""
+    """Stores an entry; returns its id and the action for the audit, None if the entry is unchanged."""
     known = (await connection.execute(same_shared(written.agent, written.shared_hash()))).first()
-    if known is not None and {"title": known.title, "text": known.text} == written.said:
+    if known is not None and {"title": known.title, "text": known.text} == written.texts:
         return known.id, None
     if known is not None:
         await connection.execute(_changed(known.id, written))
@@ -149,25 +151,20 @@ def _changed(entry_id: UUID, written: KnowledgeWritten) -> Update:
 
 def _columns(written: KnowledgeWritten) -> dict[str, object]:
     names = {"agent_key": written.agent, "category": written.category, "entry_type": written.type}
-    return {**names, **written.said, "said": written.shared_hash()}
+    return {**names, **written.texts, "said": written.shared_hash()}
 
 
 async def _remember(connection: AsyncConnection, entry_id: UUID, written: KnowledgeWritten) -> None:
-    """Makes an entry findable by its words, by these and no longer by earlier ones; its vector is made afterwards."""
+    """Replaces the search text of an entry; its vector is computed later, by `embed_shared`."""
     await connection.execute(delete(shared_memories).where(shared_memories.c.knowledge_id == entry_id))
     row = {"id": uuids.uuid7(), "agent_key": written.agent, "knowledge_id": entry_id}
-    await connection.execute(insert(shared_memories).values(**row, search_text=searched(text_of(written.said))))
-
-
-def _embedded(memory_id: UUID, model: str, vector: Vector) -> Update:
-    row = update(shared_memories).where(shared_memories.c.id == memory_id)
-    return row.values(model=model, embedding=stored(vector.tolist()))
+    await connection.execute(insert(shared_memories).values(**row, search_text=searched(text_of(written.texts))))
 
 
 async def _note(
     connection: AsyncConnection, agent_key: str, operator: Author, done: Sequence[tuple[str, UUID]]
 ) -> None:
-    """Adds to the operator's audit, as the service does to everybody's."""
+    """Adds the changes to the operator's audit, in the role of the service, which alone may write audits."""
     owner = operator.user_sub, agent_key
     await connection.execute(_AS_SERVICE)
     await note(connection, *(Change.of(owner, operator.actor, action, id_) for action, id_ in done))

@@ -21,7 +21,7 @@ from writer.analysis.placeholders import without_placeholders
 from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
-from writer.facts.extract import Told
+from writer.facts.extract import FactDraft
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Lessons, UsedVersion
 from writer.queue.lease import Lease, is_held
@@ -71,7 +71,7 @@ class Work:
     case: ClaimedCase
     said: CaseWords = field(default_factory=lambda: CaseWords("", []))
     """Task and plan; empty until the case is opened."""
-    facts: Sequence[Told] = ()
+    facts: Sequence[FactDraft] = ()
     """Facts in the user's turns; empty for a run of a session, whose turns are read with the session."""
     used: Sequence[UsedVersion] = ()
     taught: Lessons = field(default_factory=Lessons)

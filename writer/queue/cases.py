@@ -30,7 +30,7 @@ from writer.analysis.recount import Recount, recount
 from writer.analysis.tool_use import ToolUse, tools_used
 from writer.audit import Change, note
 from writer.errors import LeaseLost
-from writer.facts.store import Provenance, tell
+from writer.facts.store import Provenance, store_fact
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.seal import SealBroken, unseal
@@ -247,7 +247,7 @@ class CaseHandler:
             raise LeaseLost("the user's key is gone")
         source = Provenance(held.agent_key, "worker", "run", work.case.created_at, case_id=held.row_id)
         for told in work.facts:
-            await tell(connection, Words(held.user_sub, key), told, source)
+            await store_fact(connection, Words(held.user_sub, key), told, source)
 
     async def _store_vector(self, connection: AsyncConnection, held: Lease, vector: Vector) -> None:
         values = {

@@ -15,8 +15,8 @@ from retrieval.sessions.messages import Turn
 from retrieval.tables.sessions import sessions
 from retrieval.telemetry import log
 from writer.errors import LeaseLost
-from writer.facts.extract import Told, extract
-from writer.facts.store import Provenance, tell
+from writer.facts.extract import FactDraft, extract
+from writer.facts.store import Provenance, store_fact
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.profiles import Profile, lock_profile
@@ -82,18 +82,18 @@ class SessionHandler:
                 source = Provenance(
                     lease.agent_key, "worker", "turn", turn.said_at, session_id=lease.row_id, turn_number=turn.number
                 )
-                await tell(connection, words, fact, source)
+                await store_fact(connection, words, fact, source)
             if (await connection.execute(close(lease, turns[-1].number if turns else read))).rowcount != 1:
                 raise LeaseLost("the lease ran out, or the session is gone")
         return "ready"
 
 
-def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, Told]]:
+def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, FactDraft]]:
     """Returns what the user's own turns tell, in their order; nothing of what the assistant or a tool says."""
     return [(turn, told) for turn in turns if turn.is_the_users for told in extract(turn.said, turn.said_at.date())]
 
 
-def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[Told]:
+def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[FactDraft]:
     """Returns what the user's own turns in a run tell."""
     turns = [Turn(number, said_at, message) for number, message in enumerate(messages, start=1)]
     return [told for _, told in facts_in(turns)]

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from writer.facts.extract import Told, extract
+from writer.facts.extract import FactDraft, extract
 
 MONDAY = date(2026, 3, 2)
 
@@ -13,7 +13,7 @@ def told(text: str) -> list[tuple[str, str, str, str, str]]:
     return [(each.kind, each.subject, each.attribute, each.value, each.unit) for each in extract(text, MONDAY)]
 
 
-def one(text: str) -> Told:
+def one(text: str) -> FactDraft:
     (found,) = extract(text, MONDAY)
     return found
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import DATA
-from writer.facts.extract import Told, extract
+from writer.facts.extract import FactDraft, extract
 
 CONVERSATIONS = DATA / "locomo" / "conversations.jsonl"
 VERDICTS: dict[str, bool] = json.loads((Path(__file__).parent / "data" / "locomo_verdicts.json").read_text())
@@ -28,7 +28,7 @@ def day_of(text: str) -> date:
     return datetime.strptime(f"{day} {month} {year} +0000", "%d %B %Y %z").date()
 
 
-def told_in_all() -> Iterator[tuple[str, str, Told]]:
+def told_in_all() -> Iterator[tuple[str, str, FactDraft]]:
     """The conversation and turn of each fact, each speaker taken for the user."""
     for line in CONVERSATIONS.read_text().splitlines():
         conversation = json.loads(line)
@@ -38,7 +38,7 @@ def told_in_all() -> Iterator[tuple[str, str, Told]]:
                     yield conversation["conversation"], turn["turn_id"], told
 
 
-def key_of(conversation: str, turn_id: str, told: Told) -> str:
+def key_of(conversation: str, turn_id: str, told: FactDraft) -> str:
     about = "" if told.about is None else f"{told.about.first}..{told.about.last}"
     parts = (told.kind, told.subject, told.attribute, told.value, told.unit, about, told.text)
     return f"{conversation} {turn_id} {hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
