@@ -1,1 +1,1 @@
-"""What keeps a user's data theirs: secrets are taken out, payloads are sealed, each user has a key."""
+"""Protection of a user's data: redaction of secrets, encryption of payloads, and a key for each user."""

@@ -1,6 +1,6 @@
-"""Whether a find is what its pattern takes it for: a key and no word, a card number that adds up, a real phone number.
+"""Checks of candidates that a pattern found: a random key and not a word, a valid card number, a real phone number.
 
-Each check looks at bytes ``start`` to ``end`` of the text.
+Each check returns whether bytes ``start`` to ``end`` of the text are such a value.
 """
 
 import re
@@ -37,12 +37,12 @@ QUOTES = {b'"', b"'"}
 
 
 def is_real(data: bytes, start: int, end: int) -> bool:
-    """Whether it is a value, and not a placeholder for one."""
+    """Returns whether the bytes are a value, and not a placeholder for one."""
     return not _STANDS_FOR_A_VALUE.fullmatch(data, start, end)
 
 
 def _is_random(data: bytes, start: int, end: int) -> bool:
-    """Whether it looks like a key: long enough, no sentence, no word, no plain number."""
+    """Returns whether the bytes look like a key: long enough, and no sentence, word or plain number."""
     value = data[start:end]
     if len(value) < SHORTEST_KEY or len(value.split()) != 1 or not is_real(data, start, end):
         return False
@@ -60,7 +60,10 @@ def _is_mixed(value: bytes) -> bool:
 
 
 def _is_password(data: bytes, start: int, end: int) -> bool:
-    """Whether it is a password, and no word of prose or code; quoted or right behind `=` a plain word is one, too."""
+    """Returns whether the bytes are a password, and no word of prose or code.
+
+    In quotes or directly behind `=`, a plain word counts as a password as well.
+    """
     value, before = data[start:end], data[start - 1 : start]
     if PATH.fullmatch(value) or not is_real(data, start, end):
         return False
@@ -72,7 +75,7 @@ def _is_password(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_argument(data: bytes, start: int, end: int) -> bool:
-    """Whether it is a value in a place where only a password stands, and no variable or next option."""
+    """Returns whether the bytes are a value, where only a password can stand, and no variable or next option."""
     value = data[start:end]
     if len(value) < SHORTEST_QUOTED or PATH.fullmatch(value) or _NO_ARGUMENT.fullmatch(value):
         return False
@@ -80,12 +83,12 @@ def _is_argument(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_passed(data: bytes, start: int, end: int) -> bool:
-    """Whether it is a password in the brackets behind a telling name, and no word."""
+    """Returns whether the bytes, an argument of a function named after a secret, are a password and not a word."""
     return _is_argument(data, start, end) and not data[start:end].isalpha() and len(data[start:end].split()) == 1
 
 
 def _looks_chosen(data: bytes, start: int, end: int) -> bool:
-    """Whether it looks like a password that somebody chose: letters with digits or signs, and no word, name or date."""
+    """Returns whether the bytes look like a chosen password: letters with digits or signs, no word, name or date."""
     value = data[start:end].rstrip(b".,;:!?)\"'")
     if len(value) < SHORTEST_CHOSEN or len(value.split()) != 1 or not _is_argument(data, start, start + len(value)):
         return False
@@ -93,20 +96,20 @@ def _looks_chosen(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_set(data: bytes, start: int, end: int) -> bool:
-    """Whether it is the value of a setting: a key, or a password as somebody would choose it."""
+    """Returns whether the bytes, the value of a setting, are a key or a chosen password, and no checksum."""
     value = data[start:end]
     return not _SUM.fullmatch(value) and (_is_random(data, start, end) or _looks_chosen(data, start, end))
 
 
 def _is_key(data: bytes, start: int, end: int) -> bool:
-    """Whether it is a key under a name that may as well be an index's: of mixed letters and digits, and no path."""
+    """Returns whether the bytes, under a name ending in "key", are a secret key: mixed letters and digits, no path."""
     value = data[start:end]
     mixed = _DIGIT.search(value) and value != value.lower() and value != value.upper()
     return bool(mixed) and (b"/" not in value or value.endswith(b"="))
 
 
 def _is_form(data: bytes, start: int, end: int) -> bool:
-    """Whether a provider's form is filled with more than one or two letters, as an example would be."""
+    """Returns whether a provider's token has enough different letters, in contrast to an example in documentation."""
     value = data[start:end]
     return len(set(value[-16:])) >= FEWEST_LETTERS and bool(_DIGIT.search(value) or _is_mixed(value))
 
@@ -124,7 +127,7 @@ def _is_iban(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_phone(data: bytes, start: int, end: int) -> bool:
-    """Whether the number exists; one in national form is tried as North American."""
+    """Returns whether the phone number exists; a number in national form is tried as North American."""
     return any(map(_exists, _readings(data, start, end)))
 
 
@@ -136,7 +139,7 @@ def _exists(number: str) -> bool:
 
 
 def _readings(data: bytes, start: int, end: int) -> list[str]:
-    """The candidate, and what is left without its last group and its last two, which may be another number's."""
+    """Returns the candidate, and the candidate without its last one and two groups, which may be another number."""
     whole = data[start:end].decode()
     shorter = _LAST_GROUP.sub("", whole)
     return list(dict.fromkeys([whole, shorter, _LAST_GROUP.sub("", shorter)]))
@@ -162,9 +165,9 @@ CHECKS: dict[str, Check] = {
     "token/several/key": _is_set,
     "password/weak/key": _looks_chosen,
 }
-"""By kind, or by what stands before its last slash; a find of any other is real unless it stands for a value."""
+"""Checks by kind, or by the part of a kind before its last slash; other kinds are checked by `is_real`."""
 
 
 def check_of(kind: str) -> Check:
-    """The check of finds of that kind."""
+    """Returns the check for candidates of this kind."""
     return CHECKS.get(kind) or CHECKS.get(kind.rpartition("/")[0]) or is_real

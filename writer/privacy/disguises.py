@@ -1,4 +1,4 @@
-"""What a text says behind escapes, invisible characters, split strings and encodings, and where it stands in the text."""
+"""Decoding of disguised text: escapes, invisible characters, split strings and encodings, with the original places."""
 
 import base64
 import binascii
@@ -27,29 +27,38 @@ _ENCODED = re.compile(
     r"(?P<hex>(?:[0-9a-f]{2}){12,}|(?:[0-9A-F]{2}){12,})(?![\w+/=-])|(?P<base64>[A-Za-z0-9+/_-]{20,}={0,2})"
 )
 MOST_DISGUISES = 50_000
-"""In one text; what comes after so many is cut, not trusted."""
+"""Maximum disguises in one text; the text after them is removed, not trusted."""
 MOST_ENCODED_CHARS = 1 << 20
-"""Of one encoded text; a longer one is a file."""
+"""Longest encoded text that is decoded; a longer one is a file."""
 _HEAD = 24
 _PLAIN = re.compile(r"[\t\n\r -~\u00a0-\uffff]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Revealed:
-    """A text without its disguises, and for each piece of it where it began, in both."""
+    """A text without its disguises.
+
+    Attributes:
+        text: the plain text.
+        here: start of each piece in the plain text.
+        there: start of each piece in the disguised text.
+        end: characters of the disguised text that were read.
+    """
 
     text: str
     here: list[int]
     there: list[int]
     end: int
-    """How far the disguised text was read."""
 
     def in_disguise(self, start: int, end: int) -> tuple[int, int]:
-        """Where characters ``start`` to ``end`` of the plain text stand in the disguised one."""
+        """Returns the start and end, in the disguised text, of characters ``start`` to ``end`` of the plain text."""
         return self._place(start), self._place(end - 1, last=True)
 
     def _place(self, position: int, *, last: bool = False) -> int:
-        """The place in the disguised text; of a character that was written as several, the first or behind the last."""
+        """Returns the place of a character in the disguised text; `last` asks for the place behind it.
+
+        A character that was decoded from several has the place of the first, or behind the last.
+        """
         piece = bisect_right(self.here, position) - 1
         beyond = piece + 1 < len(self.here)
         width = (self.here[piece + 1] if beyond else len(self.text)) - self.here[piece]
@@ -60,7 +69,7 @@ class Revealed:
 
 
 def revealed(text: str) -> Revealed | None:
-    """The text without its disguises; None where it has none."""
+    """Returns the text without its disguises, or None for a text without any."""
     parts: list[str] = []
     here, there, length, done = [0], [0], 0, 0
     for count, match in enumerate(_DISGUISED.finditer(text)):
@@ -79,45 +88,46 @@ def revealed(text: str) -> Revealed | None:
 
 
 def _plain(match: re.Match[str]) -> str | None:
-    """What the disguise stands for; a quote in JSON stays, for it delimits."""
-    kind, found = str(match.lastgroup), match[str(match.lastgroup)]
+    """Returns the plain characters of a disguise; None for an escaped quote in JSON, which is a delimiter."""
+    kind, disguise = str(match.lastgroup), match[str(match.lastgroup)]
     if kind in {"json", "url"}:
-        char = chr(int(found, 16))
+        char = chr(int(disguise, 16))
         return None if kind == "json" and char in "\"'\\\x7f" else char
     if kind == "entity":
-        return _ENTITIES.get(found) or chr(int("0" + found[1:], 0) if found[1] == "x" else int(found[1:]))
+        number = int("0" + disguise[1:], 0) if disguise[1] == "x" else disguise[1:]
+        return _ENTITIES.get(disguise) or chr(int(number))
     if kind == "wide":
-        return found.translate(_FULL_WIDTH)
-    return found.translate(_LOOK_ALIKES) if kind == "alike" else "/" if kind == "slash" else ""
+        return disguise.translate(_FULL_WIDTH)
+    return disguise.translate(_LOOK_ALIKES) if kind == "alike" else "/" if kind == "slash" else ""
 
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
-    """The start and end of each text in base64 or hexadecimal digits, and what it says."""
+    """Yields the start and end of each text in base64 or hexadecimal digits, and the decoded text."""
     for match in _ENCODED.finditer(text):
         if match.end() - match.start() <= MOST_ENCODED_CHARS:
-            says = _decoded(str(match.lastgroup), match[0])
-            if says is not None:
-                yield match.start(), match.end(), says
+            plain = _decoded(str(match.lastgroup), match[0])
+            if plain is not None:
+                yield match.start(), match.end(), plain
 
 
-def _decoded(kind: str, found: str) -> str | None:
-    """What it says; None if that is no text."""
-    head = _bytes(kind, found[:_HEAD])
+def _decoded(kind: str, digits: str) -> str | None:
+    """Returns the decoded text; None if the bytes are no text, which their beginning usually shows."""
+    head = _bytes(kind, digits[:_HEAD])
     if head is None or not _PLAIN.fullmatch(head.decode("latin-1")):
         return None
-    data = _bytes(kind, found)
+    data = _bytes(kind, digits)
     try:
-        says = data.decode() if data is not None else None
+        plain = data.decode() if data is not None else None
     except UnicodeDecodeError:
         return None
-    return says if says is not None and _PLAIN.fullmatch(says) else None
+    return plain if plain is not None and _PLAIN.fullmatch(plain) else None
 
 
-def _bytes(kind: str, found: str) -> bytes | None:
+def _bytes(kind: str, digits: str) -> bytes | None:
     try:
         if kind == "hex":
-            return bytes.fromhex(found)
-        bare = found.rstrip("=").translate(str.maketrans("-_", "+/"))
+            return bytes.fromhex(digits)
+        bare = digits.rstrip("=").translate(str.maketrans("-_", "+/"))
         bare = bare[: len(bare) - (len(bare) % 4 == 1)]
         return base64.b64decode(bare + "=" * (-len(bare) % 4))
     except (ValueError, binascii.Error):

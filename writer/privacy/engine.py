@@ -1,8 +1,8 @@
-"""The engine that knows the tokens of some hundred providers: `betterleaks`, where its wheel is installed.
+"""The engine `betterleaks`, which knows the tokens of about a hundred providers, if its wheel is installed.
 
-It is written in Go: a call leaves Python's lock, takes linear time, keeps no text and opens no connection. Three things
-are kept from it here: a NUL would end its text, a comment could tell it to look away, and in a forked child its threads
-are missing. Without it the rules of this package serve alone, and `name` says so.
+It is written in Go: a call releases Python's lock, takes linear time, keeps no text and opens no connection. This module
+removes NULs, which would end its text, and comments that would make it skip a line, and does not call it in a forked
+child, where its threads are missing. Without the engine the rules of this package work alone, and `name` returns that.
 """
 
 import os
@@ -19,7 +19,7 @@ except ImportError:  # no wheel for this platform
 
 PIECE_BYTES, OVERLAP_BYTES = 1 << 13, 1 << 10  # it takes longer than twice as long for twice as much
 MOST_FINDS = 2_000
-"""In one text, a quarter of a second; what comes after is cut, not trusted."""
+"""Maximum finds in one text, about a quarter of a second; the text after them is removed, not trusted."""
 
 _CONFIGURATION = str(Path(__file__).with_name("engine.toml"))
 _IMPORTED_BY = os.getpid()
@@ -31,20 +31,23 @@ _LINE = re.compile(rb"\n")
 
 
 def name() -> str:
-    """Which engine looks for the tokens of providers: `betterleaks`, or `rules` where there is none."""
+    """Returns the engine that finds the tokens of providers: `betterleaks`, or `rules` if it is not available."""
     return "rules" if scan_string is None or os.getpid() != _IMPORTED_BY else "betterleaks"
 
 
 def warm_up() -> None:
-    """Loads the engine, an eighth of a second and 20 MiB, so that no request waits for it."""
+    """Loads the engine, which takes an eighth of a second and 20 MiB, so that no request waits for it."""
     list(finds(b"nothing"))
 
 
 def finds(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """The start, end and kind of each token that the engine finds, in bytes; what follows too many is `unread`."""
+    """Yields the start, end and kind of each token that the engine finds, in bytes.
+
+    After more than MOST_FINDS, the rest of the text is one find of the kind `unread`.
+    """
     if name() == "rules":
         return
-    # What is no ASCII becomes spaces, byte for byte, so that a find stands at the same place in the text.
+    # Other bytes than ASCII become spaces one by one, so that a find has the same place in the text.
     plain = _END_OF_TOKEN.sub(b" ", _LOOK_AWAY.sub(b".", data.translate(_ASCII)))
     count = 0
     for start in range(0, len(plain), PIECE_BYTES):
@@ -57,7 +60,7 @@ def finds(data: bytes) -> Iterator[tuple[int, int, str]]:
 
 
 def _finds_in_piece(piece: bytes) -> Iterator[tuple[int, int]]:
-    """The start and end of each secret."""
+    """Yields the start and end of each secret in a piece of the text."""
     assert scan_string is not None  # noqa: S101 - for the type checker
     findings = scan_string(piece.decode("ascii"), _CONFIGURATION)
     lines = [0, *(match.end() for match in _LINE.finditer(piece))] if findings else []

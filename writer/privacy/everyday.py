@@ -1,6 +1,7 @@
-"""Credentials as people and tools write them down: in commands, calls, settings and sentences.
+"""Patterns of credentials as people and tools write them: in commands, calls, settings and sentences.
 
-A kind's name ends in how sure its pattern is: an `argument` is a password wherever it stands, `said` must look like one.
+The last part of a kind's name tells how certain its pattern is: an `argument` is always a password, a find of the kind
+`said` must also look like one.
 """
 
 from writer.privacy.patterns import ANY_NAME, PASSWORDS, QUOTED, SUFFIX
@@ -96,4 +97,4 @@ EVERYDAY = {
     **_numbered(SAID, _SENTENCES),
     **_numbered(HASHED, _HASHES),
 }
-"""Pattern by kind; what stands behind the first slash is not shown."""
+"""Patterns by kind; only the part of a kind before the first slash is shown."""

@@ -1,4 +1,4 @@
-"""Keys of the whole installation: random, wrapped by the master key, so that the master key can change without them."""
+"""Keys of the installation: random, and wrapped by the master key, so that they survive a change of the master key."""
 
 import os
 from contextlib import suppress
@@ -21,39 +21,41 @@ _KEY_BITS = 256
 
 @dataclass(frozen=True, slots=True)
 class InstallationKey:
-    """A key, and when it was made."""
+    """A key of the installation with the time at which it was made."""
 
     key: bytes = field(repr=False)
     made_at: datetime
 
 
 async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str) -> InstallationKey:
-    """Returns the key of that name, the same one whoever asks at the same time; the connection is the worker's.
+    """Returns the key of this name, and makes it if there is none; concurrent callers get the same key.
+
+    The connection must be the worker's.
 
     Raises:
-        MasterKeyMismatch: the database's master key is none of those that this process holds.
+        MasterKeyMismatch: this process does not hold the database's master key.
         SealBroken: the key was wrapped by another master key.
     """
-    wanted = select(installation_keys.c.wrapped_key, installation_keys.c.created_at).where(
+    query = select(installation_keys.c.wrapped_key, installation_keys.c.created_at).where(
         installation_keys.c.name == name
     )
-    row = (await connection.execute(wanted)).one_or_none()
+    row = (await connection.execute(query)).one_or_none()
     if row is None:
         made_at, by = datetime.now(UTC), await wrapping(connection, held)
         wrapped = _wrap(AESGCM.generate_key(_KEY_BITS), held.by_fingerprint[by], name, made_at)
         fresh = insert(installation_keys).values(name=name, wrapped_key=wrapped, created_at=made_at)
         await connection.execute(fresh.on_conflict_do_nothing())
-        row = (await connection.execute(wanted)).one()
+        row = (await connection.execute(query)).one()
     return InstallationKey(_unwrap(row.wrapped_key, held, name, row.created_at), row.created_at)
 
 
 async def rewrap_all(connection: AsyncConnection, held: MasterKeys) -> int:
-    """Wraps every key of the installation by the wanted master key, and returns how many; they stay what they are.
+    """Wraps every key of the installation with the wanted master key, and returns their number.
 
-    The connection is the worker's, and has the lock of the master keys.
+    The connection must be the worker's and hold the lock of the master keys.
 
     Raises:
-        SealBroken: one was not wrapped by any of the master keys.
+        SealBroken: a key was wrapped by a master key that this process does not hold.
     """
     rows = (await connection.execute(select(installation_keys).with_for_update())).all()
     for row in rows:
@@ -70,7 +72,7 @@ def _wrap(key: bytes, master: bytes, name: str, made_at: datetime) -> bytes:
 
 
 def _unwrap(wrapped: bytes, held: MasterKeys, name: str, made_at: datetime) -> bytes:
-    """Returns the key, by the first of the master keys that opens it: during a rotation there are several."""
+    """Returns the key, opened with the first master key that fits; during a rotation there are several."""
     for master in held.by_fingerprint.values():
         with suppress(InvalidTag, ValueError):
             return AESGCM(master).decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], _owner(name, made_at))

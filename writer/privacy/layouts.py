@@ -1,4 +1,4 @@
-"""Secrets that only their place gives away: a column under a telling name, lines below one, a list, an INSERT."""
+"""Secrets recognised by their place: in a column with a name for secrets, in lines below one, in a list, an INSERT."""
 
 import re
 from collections.abc import Iterator
@@ -22,22 +22,22 @@ _ENTRY = re.compile(rb"(?:'(?:[^'\\]|''|\\.)*'|[^,'])+")
 _SEPARATORS = (b"|", b"\t", b";", b",")
 _AROUND = b" \t\"'`\\"
 LONGEST_LINE = 4_000
-"""Of a table, in bytes."""
+"""Longest line of a table, in bytes."""
 MOST_HEADERS = 2_000
-"""Lines with a telling name that are looked at in one text; a table below so many is not found."""
+"""Lines with a name for secrets that are examined in one text; tables below them are not found."""
 
 Span = tuple[int, int, str]
 
 
 def finds(data: bytes) -> Iterator[Span]:
-    """The start and end of each value, in bytes, and the kind of its check."""
-    data = data.replace(b"\\n", b" \n").replace(b"\\t", b" \t").replace(b"\r", b" ")  # the places stay
+    """Yields the start and end of each value, in bytes, and the kind of its check."""
+    data = data.replace(b"\\n", b" \n").replace(b"\\t", b" \t").replace(b"\r", b" ")  # keeps the places of all bytes
     position = 0
     for _ in range(MOST_HEADERS):
-        found = _ANY.search(data, position)
-        if not found:
+        name = _ANY.search(data, position)
+        if not name:
             break
-        start, end = _line(data, found.start())
+        start, end = _line(data, name.start())
         position = end + 1
         if end - start <= LONGEST_LINE:
             spans, below = _table(data, start, end) or _block(data, start, end) or ([], position)
@@ -50,13 +50,13 @@ def finds(data: bytes) -> Iterator[Span]:
 
 
 def _line(data: bytes, position: int) -> tuple[int, int]:
-    """Where the line at the position starts and ends."""
+    """Returns the start and end of the line at the position."""
     end = data.find(b"\n", position)
     return data.rfind(b"\n", 0, position) + 1, len(data) if end < 0 else end
 
 
 def _table(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
-    """The values under the telling names of a table's header, and where the table ends; None if it is no header."""
+    """Returns the values under names for secrets in a table's header, and the table's end; None if it is no header."""
     separator = max(_SEPARATORS, key=lambda char: data.count(char, start, end))
     width = data.count(separator, start, end)
     cells = _cells(data, start, end, separator) if width else []
@@ -81,7 +81,7 @@ def _table(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
 
 
 def _cells(data: bytes, start: int, end: int, separator: bytes) -> list[tuple[int, int, bytes]]:
-    """The cells of a line without the quotes around them: start, end, text."""
+    """Returns start, end and text of each cell of a line, without the quotes around it."""
     cells = []
     for part in data[start:end].split(separator):
         bare = part.strip(_AROUND)
@@ -92,7 +92,7 @@ def _cells(data: bytes, start: int, end: int, separator: bytes) -> list[tuple[in
 
 
 def _block(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
-    """The values on the lines that belong to a telling name of YAML, and where they end; None if it is none."""
+    """Returns the values on the lines below a YAML key for secrets, and their end; None if it is no such key."""
     head = _BLOCK.fullmatch(data, start, end)
     if not head or not _NAME.fullmatch(head[2].strip()):
         return None
@@ -111,7 +111,7 @@ def _block(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
 
 
 def _inserted(data: bytes) -> Iterator[Span]:
-    """The quoted values that an INSERT gives to columns of telling names."""
+    """Yields the quoted values of an INSERT in columns with names for secrets."""
     for names in _VALUES.finditer(data):
         columns = [place for place, name in enumerate(names[1].split(b",")) if _NAME.fullmatch(name.strip(_AROUND))]
         position = names.end()

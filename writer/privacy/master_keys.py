@@ -1,7 +1,7 @@
-"""The master keys: what a process holds of them, and by which of them the database says that users' keys are wrapped.
+"""Master keys: the keys that a process holds, and the fingerprints of the keys that the database needs.
 
-The database keeps fingerprints alone. A new one takes over the key of the first process that comes; from then on no
-process works with another: it would write what nobody else can read.
+The database stores only fingerprints. A new database takes the key of the first process; a process with another key
+then refuses to work, because other processes could not read its data.
 
     CasebankError
     └── MasterKeyMismatch    this process lacks a master key that the database needs
@@ -9,6 +9,7 @@ process works with another: it would write what nobody else can read.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -20,17 +21,17 @@ from retrieval.tables.keys import master_keys, user_keys
 from writer.privacy.seal import SealBroken, unwrap_key
 
 LOCK = 0x6D61737465726B79
-"""Of Postgres' advisory locks: shared by who wraps a new user's key, alone for who changes what is current."""
+"""Postgres advisory lock: shared while a new user's key is wrapped, exclusive while the current master key changes."""
 SAMPLE = 20
-"""How many of the oldest users' keys a master key is tried on that a database without a fingerprint is to take over."""
+"""Oldest users' keys on which a master key is tried, before a database without a fingerprint takes it."""
 
 
 class MasterKeyMismatch(CasebankError):
-    """This process does not hold a master key that the database's users' keys are wrapped by."""
+    """This process does not hold a master key that wraps users' keys in the database."""
 
 
 def fingerprint(master_key: bytes) -> str:
-    """Returns 16 hex characters by which a master key is known, and from which it cannot be found."""
+    """Returns 16 hex characters that identify a master key without revealing it."""
     return hashlib.sha256(b"casebank master key\0" + master_key).hexdigest()[:16]
 
 
@@ -39,8 +40,8 @@ class MasterKeys:
     """The master keys that a process holds, by their fingerprints.
 
     Attributes:
-        wanted: the fingerprint of the one that is to be the database's; the others are for what they wrapped before.
-        by_fingerprint: each of them, 32 bytes; the wanted one first.
+        wanted: fingerprint of the key that is to be the database's current one; the others only open older keys.
+        by_fingerprint: the keys, 32 bytes each; the wanted one first.
     """
 
     wanted: str
@@ -48,14 +49,14 @@ class MasterKeys:
 
     @classmethod
     def of(cls, wanted: bytes, *old: bytes) -> Self:
-        """Returns the keys, which are 32 bytes each."""
+        """Builds the set from the wanted key and the old ones, 32 bytes each."""
         return cls(fingerprint(wanted), {fingerprint(key): key for key in (wanted, *old)})
 
     def require(self, needed: Iterable[str]) -> None:
-        """Returns if each of the fingerprints is that of a key held here.
+        """Checks that this process holds a key for each fingerprint.
 
         Raises:
-            MasterKeyMismatch: one is not.
+            MasterKeyMismatch: a key is missing.
         """
         if missing := [known for known in needed if known not in self.by_fingerprint]:
             raise MasterKeyMismatch(
@@ -65,16 +66,16 @@ class MasterKeys:
             )
 
     def unwrap(self, wrapped: bytes, by: str | None, *, user_sub: str) -> bytes:
-        """Returns the user's key.
+        """Returns the user's key, unwrapped.
 
         Args:
             wrapped: the key as it is stored.
-            by: fingerprint of the master key that wrapped it; None where that was not noted.
-            user_sub: whose it is.
+            by: fingerprint of the master key that wrapped it; None if it was not stored.
+            user_sub: the user.
 
         Raises:
-            MasterKeyMismatch: the master key is none of these.
-            SealBroken: it does not open.
+            MasterKeyMismatch: this process does not hold the master key.
+            SealBroken: the key does not open.
         """
         if by is not None:
             self.require([by])
@@ -88,12 +89,12 @@ class MasterKeys:
 
 
 async def agree(connection: AsyncConnection, held: MasterKeys) -> None:
-    """Returns if this process holds every master key that is in use; a database that has none takes over one of these.
+    """Checks that this process holds every master key in use; a database without one takes one of these keys.
 
-    The connection must be the worker's. Of processes that come to a new database at once, with other keys, one wins.
+    The connection must be the worker's. If processes with different keys start on a new database at once, one wins.
 
     Raises:
-        MasterKeyMismatch: it does not, or no key held here opens what is there already.
+        MasterKeyMismatch: a key is missing, or the keys held here do not open the users' keys in the database.
     """
     needed = (await connection.scalars(in_use())).all()
     if not needed:
@@ -103,13 +104,13 @@ async def agree(connection: AsyncConnection, held: MasterKeys) -> None:
 
 
 async def wrapping(connection: AsyncConnection, held: MasterKeys) -> str:
-    """Returns the fingerprint by which a new user's key is to be wrapped; until the transaction ends, it stays so.
+    """Returns the fingerprint of the master key for new users' keys, and locks it until the transaction ends.
 
     Raises:
         MasterKeyMismatch: this process does not hold that key.
     """
     await connection.execute(select(func.pg_advisory_xact_lock_shared(LOCK)))
-    # a statement of its own, after the lock: it must see what somebody changed who had the lock before
+    # a statement of its own after the lock, because it must see the changes of the lock's last holder
     statement = select(master_keys.c.fingerprint).where(master_keys.c.status == "current")
     current: str | None = (await connection.execute(statement)).scalar_one_or_none()
     if current is None:
@@ -119,13 +120,13 @@ async def wrapping(connection: AsyncConnection, held: MasterKeys) -> str:
 
 
 def in_use() -> Select[str]:
-    """Returns the statement for the fingerprints of all keys that are needed, the current one first."""
+    """Returns the statement for the fingerprints of all master keys in use, the current one first."""
     statement = select(master_keys.c.fingerprint).where(master_keys.c.status != "retired")
     return statement.order_by(master_keys.c.status, master_keys.c.fingerprint)
 
 
 async def _take_over(connection: AsyncConnection, held: MasterKeys) -> str:
-    """Notes the key that this database is to be kept with, and returns its fingerprint."""
+    """Stores one of these keys as the database's current one, and returns its fingerprint."""
     oldest = select(user_keys.c.user_sub, user_keys.c.wrapped_key).order_by(
         user_keys.c.created_at, user_keys.c.user_sub
     )
@@ -143,13 +144,10 @@ async def _take_over(connection: AsyncConnection, held: MasterKeys) -> str:
 
 
 def _opened(sample: Sequence[tuple[str, bytes]], key: bytes) -> int:
-    """How many of the users' keys the master key opens."""
-    return sum(_opens(wrapped, key, user_sub) for user_sub, wrapped in sample)
-
-
-def _opens(wrapped: bytes, key: bytes, user_sub: str) -> bool:
-    try:
-        unwrap_key(wrapped, key, user_sub=user_sub)
-    except SealBroken:
-        return False
-    return True
+    """Returns the number of users' keys that the master key opens."""
+    count = 0
+    for user_sub, wrapped in sample:
+        with suppress(SealBroken):
+            unwrap_key(wrapped, key, user_sub=user_sub)
+            count += 1
+    return count

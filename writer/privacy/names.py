@@ -1,4 +1,4 @@
-"""Texts that name a thing and so cannot be shortened: an agent's key is refused, an idempotency key is hashed."""
+"""Names that look like secrets, which cannot be redacted: an agent's key is refused, an idempotency key is hashed."""
 
 import hashlib
 from functools import lru_cache
@@ -9,10 +9,10 @@ from writer.privacy.redact import redact_text
 
 @lru_cache(maxsize=4096)  # an agent comes with every run
 def nameable(name: str, whose: str = "an agent's") -> str:
-    """The name unchanged.
+    """Returns the name unchanged, if it may be stored.
 
     Raises:
-        SecretInName: it looks like a secret or holds personal data; redacted, two names could become one.
+        SecretInName: the name looks like a secret or holds personal data; redacted, two names could become one.
     """
     if redact_text(name)[1]:
         raise SecretInName(f"{whose} name must not look like a secret or hold personal data")
@@ -20,7 +20,7 @@ def nameable(name: str, whose: str = "an agent's") -> str:
 
 
 def unsecret(key: str) -> str:
-    """The key; one that looks like a secret or holds personal data as its sha256, which tells it from others as well."""
+    """Returns the key, or its sha256 if it looks like a secret or holds personal data; both identify it."""
     if not redact_text(key)[1]:
         return key
     return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

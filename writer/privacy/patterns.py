@@ -1,6 +1,6 @@
-"""The patterns of what is taken out of texts, for RE2; and the names of fields whose values are secrets.
+"""Patterns for RE2 of secrets and personal data in texts, and names of fields whose values are secrets.
 
-A pattern with groups takes out its group, and what stands around it stays.
+If a pattern has groups, only the group is redacted, and the text around it stays.
 """
 
 import re
@@ -19,7 +19,7 @@ SUFFIX = (
     r"(?:s|[_.-]?(?:base|confirm(?:ation)?|data|hash|plain(?:text)?|prod(?:uction)?|str(?:ing)?|text|value)"
     r"|[_.-](?:b64|base64|default|dev|live|main|new|old|primary|root|secondary|stag(?:e|ing)|test|v?\d{1,3})|\d{1,3})?"
 )
-"""What may follow such a name and leave it telling: PASSWORD_PROD, secretKeyBase, password2."""
+"""Endings of a name that leave it a name for a secret: PASSWORD_PROD, secretKeyBase, password2."""
 _QUOTE = r"\\*[\"'`]"  # at whatever depth of JSON inside JSON
 _ASSIGN = (
     rf"(?:(?:{_QUOTE})?\]?(?:\s{{0,3}}|[ \t]{{0,24}})(?::=|=>|==?|:)\s{{0,3}}"
@@ -32,7 +32,7 @@ _BARE = r"""([^\s"'`\\,;&<>(){}\[\]|]+)"""
 
 
 def _assigned(name: str) -> str:
-    """The pattern of a value that is given to such a name: assigned, passed as an option, or inside an XML tag."""
+    """Returns the pattern of a value with this name: assigned, passed as an option, or inside an XML tag."""
     return (
         rf"(?i)(?:{name}{SUFFIX}(?:\s?:\s?(?:str|string|char\[\]))?{_ASSIGN}|(?:^|\s)--?[\w-]*{name}{SUFFIX} {{1,2}}"
         rf"|<[\w:.-]*{name}{SUFFIX}>)(?:{QUOTED}|{_BARE})"

@@ -145,7 +145,7 @@ _LOOSE = (
     r"[\w~.-]{3}\dQ~[\w~.-]{31,36}",
 )
 LOOSE_SIGN = r"-us\d|_mmk|\.atlasv1\.|\dQ~|[0-9a-f]{8}-[0-9a-f]{8}-|[MNO][\w-]{22}[\w-]*\.[\w-]{6}\."
-"""What a text has that holds one of the loose forms."""
+"""Sign of a text that may hold one of the loose forms."""
 LOOSE = f"{PROVIDER_TOKEN}/loose"
 
 PROVIDERS = {
@@ -156,4 +156,4 @@ PROVIDERS = {
         for number, (rest, prefixes) in enumerate(_PREFIXES.items())
     },
 }
-"""Pattern by kind; what stands behind the slash keeps the patterns apart and is not shown."""
+"""Patterns by kind; the part of a kind behind the slash only distinguishes patterns and is not shown."""

@@ -1,4 +1,4 @@
-"""The rules of redaction: those of the `detect_secrets` library and our own, as expressions of RE2 and as one set."""
+"""Rules of redaction, from the `detect_secrets` library and this package, as RE2 expressions and as one set."""
 
 import pkgutil
 import re
@@ -18,57 +18,57 @@ from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDER
 
 SET_MEMORY_BYTES = 32 << 20
 LONG_BYTES, SETS_OF_LONG = 1 << 14, 16
-"""From which length on a text is scanned for a part of the rules at a time, and in how many parts: where many rules
-match, one automaton for all of them has more states than memory, and is built over and over."""
+"""Length in bytes at which a text is scanned by several sets, and the number of these sets. In a long text many rules
+match, and one automaton for all of them would exceed its memory and be rebuilt over and over."""
 
-# Their matches swallow the words around the secret, or take a lockfile's sha512 for a key; there are own ones below.
+# Their matches include words around the secret, or a lockfile's sha512; this package has rules of its own for them.
 _PLUGINS_LEFT_OUT = {"artifactory", "azure_storage_key", "basic_auth", "npm", "private_key"}
 _KEYWORD_AT_A_DISTANCE = ".{0,"
 _BOUND = re.compile(r"(?<!\\)\{([01]),\d+\}")
 
 
 class Match(Protocol):
-    """Where an expression of RE2 matches; positions in bytes, -1 for a group that took no part."""
+    """A match of an RE2 expression; positions in bytes, -1 for a group that did not take part."""
 
     def span(self, group: int = 0, /) -> tuple[int, int]:
-        """Start and end."""
+        """Returns the start and end."""
         ...
 
     def start(self, group: int = 0, /) -> int:
-        """The first byte."""
+        """Returns the position of the first byte."""
         ...
 
     def end(self, group: int = 0, /) -> int:
-        """The byte behind the last."""
+        """Returns the position behind the last byte."""
         ...
 
 
 class Regex(Protocol):
-    """An expression of RE2, which ships no types."""
+    """The interface of an RE2 expression that is used here; RE2 ships no types."""
 
     @property
     def pattern(self) -> str:
-        """As it was written."""
+        """Returns the source of the expression."""
 
     @property
     def groups(self) -> int:
-        """How many groups it captures."""
+        """Returns the number of its groups."""
 
     def search(self, data: bytes, start: int = 0, /) -> Match | None:
-        """The first match from ``start`` on."""
+        """Returns the first match at or behind ``start``."""
         ...
 
 
 class RegexSet(Protocol):
-    """A set of RE2's expressions, scanned together."""
+    """The interface of a set of RE2 expressions, which are scanned together."""
 
     def Match(self, data: bytes, /) -> list[int]:  # noqa: N802 - RE2's name
-        """The places of the expressions that match."""
+        """Returns the indices of the expressions that match."""
         ...
 
 
 def _library_rules() -> Iterator[tuple[str, str]]:
-    """The kind and pattern of each rule of the library that takes out no more than the secret."""
+    """Yields the kind and pattern of each library rule that matches only the secret itself."""
     names = {module.name for module in pkgutil.iter_modules(plugins.__path__)} - _PLUGINS_LEFT_OUT
     for name in sorted(names):
         import_module(f"{plugins.__name__}.{name}")
@@ -80,7 +80,7 @@ def _library_rules() -> Iterator[tuple[str, str]]:
 
 
 def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, Regex]]:
-    """The kind and the RE2 expression of each pattern that RE2 can run; it has no look-around."""
+    """Yields the kind and the RE2 expression of each pattern that RE2 supports; it has no look-around."""
     options = re2.Options()
     options.log_errors, options.never_capture, options.max_mem = False, not capture, SET_MEMORY_BYTES
     for kind, pattern in patterns:
@@ -89,9 +89,9 @@ def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator
 
 
 def _set_of(rules: Sequence[tuple[str, Regex]], memory_bytes: int = SET_MEMORY_BYTES) -> RegexSet:
-    """The set that tells in one scan which of the rules can match a text, by their places in the list.
+    """Returns a set that finds in one scan the rules that can match a text, by their indices in the list.
 
-    Its expressions repeat without a bound, which a bounded repetition implies: a tenth of the memory and of the start.
+    Bounded repetitions become unbounded in the set, which takes a tenth of the memory and of the start-up time.
     """
     options = re2.Options()
     options.max_mem = memory_bytes
@@ -104,12 +104,12 @@ def _set_of(rules: Sequence[tuple[str, Regex]], memory_bytes: int = SET_MEMORY_B
 
 _OWN = {**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}
 RULES = [*_compiled(_library_rules(), capture=False), *_compiled(_OWN.items(), capture=True)]
-"""Kind and expression, the most specific first."""
+"""Pairs of kind and expression, the most specific first."""
 KINDS = ["unread", *(kind for kind, _ in RULES), ARGUMENT, SET, SAID, PROVIDER_TOKEN]
 RANK = {kind: place for place, kind in enumerate(KINDS)}
-"""The smaller, the more specific."""
+"""Rank of a kind; the smaller, the more specific."""
 
-# What is looked at more closely if the text has any of it, in one scan together.
+# Signs in a text that require a closer look.
 NAMED, DISGUISED, ENCODED, TOKENLIKE = "named", "disguised", "encoded", "token-like"
 _SIGNS = {
     NAMED: rf"(?i){ANY_NAME}|\b(?:pass|pw)\b",
@@ -129,20 +129,16 @@ ANY_RULE = _set_of([RULES[place] for place in _SET])
 
 @cache
 def _sets_of_long() -> list[tuple[list[int], RegexSet]]:
-    """Places of rules, and the set of them."""
+    """Returns the sets for long texts, each with the indices of its rules."""
     parts = [_SET[first::SETS_OF_LONG] for first in range(SETS_OF_LONG)]
     return [(part, _set_of([RULES[place] for place in part], SET_MEMORY_BYTES // SETS_OF_LONG)) for part in parts]
 
 
-def _matching(data: bytes) -> list[int]:
-    """The places of the rules in the set that can match, rising."""
-    if len(data) < LONG_BYTES:
-        return [_SET[place] for place in ANY_RULE.Match(data) or []]
-    return sorted(part[place] for part, rules_set in _sets_of_long() for place in rules_set.Match(data) or [])
-
-
 def signs(data: bytes) -> tuple[list[int], set[str]]:
-    """The places of the rules that can match the text, and what else it has that asks for a closer look."""
+    """Returns the indices of the rules that can match the text, and its other signs that require a closer look."""
     looks = {name for name, regex in _LOOKS.items() if regex.search(data)}
-    places = _matching(data)
+    if len(data) < LONG_BYTES:
+        places = [_SET[place] for place in ANY_RULE.Match(data) or []]
+    else:
+        places = sorted(part[place] for part, rules_set in _sets_of_long() for place in rules_set.Match(data) or [])
     return ([*places, _LOOSE_PLACE] if LOOSE in looks else places), looks - {LOOSE}

@@ -1,9 +1,9 @@
-"""Sealing: a payload as compressed and encrypted bytes that open only for the same user, case and key.
+"""Sealing: compression and encryption of a payload into bytes that open only for the same user, case and key.
 
     0         1         2               14
     version   encoding  nonce           AES-256-GCM ciphertext and tag
 
-A user's key is wrapped by the master key in the same way, so that erasing the wrapped key erases everything.
+The master key wraps a user's key in the same way, so that the deletion of the wrapped key makes all data unreadable.
 
     CasebankError
     ├── SealBroken         the bytes were changed or cut, or belong to another user, case or key
@@ -32,7 +32,7 @@ _WIDE = 2  # beside either: JSON with lone surrogates or integers over 64 bits, 
 _NONCE_BYTES = 12
 _HEAD_BYTES = 2
 _KEY_BITS = 256
-# A frame may ask for a window of 128 MiB by default; none of ours needs more than the payload's bound.
+# By default a frame may demand a window of 128 MiB; casebank's own frames need at most the payload's bound.
 _LIMITS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: MAX_UNSEALED_BYTES.bit_length() - 1}
 
 
@@ -50,24 +50,27 @@ RUN_WORDS, RUN_STEP = b"words of run", b"step of run"
 FINDING, TURN, FACT = b"finding of run", b"turn of session", b"words of fact"
 SESSION_SUMMARY = b"summary of session"
 KNOWLEDGE = b"words of knowledge"
-"""What of a row is sealed: what was sealed as one thing opens as no other."""
+"""Labels of the sealed parts of rows; bytes sealed with one label do not open with another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A payload as JSON, compressed where that pays: all of sealing that takes long, and needs no key."""
+    """A payload as JSON, compressed if it is large: the slow part of sealing, which needs no key."""
 
     encoding: int
     data: bytes = field(repr=False)
 
 
 def pack(payload: object) -> Packed:
-    """The JSON payload, made ready to be sealed.
+    """Returns the JSON payload, serialised and compressed, ready to be sealed.
 
     Raises:
-        PayloadTooLarge: it could not be unsealed again.
+        PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
     """
-    encoding, data = _dump(payload)
+    try:
+        encoding, data = _RAW, orjson.dumps(payload)
+    except orjson.JSONEncodeError:
+        encoding, data = _WIDE, json.dumps(payload, separators=(",", ":")).encode()
     if len(data) > MAX_UNSEALED_BYTES:
         raise PayloadTooLarge(f"the payload has {len(data)} bytes, over {MAX_UNSEALED_BYTES}")
     if len(data) > COMPRESS_OVER_BYTES:
@@ -76,23 +79,28 @@ def pack(payload: object) -> Packed:
 
 
 def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> bytes:
-    """The JSON payload, packed or not, sealed for this user and case, or for another row with that id.
+    """Returns the JSON payload, packed or not, sealed for this user and case, or for another row with this id.
+
+    Args:
+        payload: the payload.
+        key: the user's key.
+        user_sub: the user.
+        case_id: id of the case or of another row.
+        of: label of the sealed part.
 
     Raises:
-        PayloadTooLarge: it could not be unsealed again.
+        PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
     """
     packed = payload if isinstance(payload, Packed) else pack(payload)
     return _encrypt(packed.data, key, packed.encoding, _payload_owner(user_sub, case_id, of))
 
 
-def unseal(  # its answer is JSON of whatever shape the caller sealed
-    blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD
-) -> Any:
-    """The JSON payload that was sealed for this user and case, or other row.
+def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> Any:
+    """Returns the JSON payload that was sealed for this user and case, or another row; see `seal`.
 
     Raises:
-        SealBroken: it was not, or the bytes were changed.
-        PayloadTooLarge: it unfolds to more than `MAX_UNSEALED_BYTES`.
+        SealBroken: the bytes were sealed for something else, or were changed.
+        PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
     """
     encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id, of))
     try:
@@ -103,20 +111,20 @@ def unseal(  # its answer is JSON of whatever shape the caller sealed
 
 
 def new_user_key() -> bytes:
-    """A random key of 32 bytes."""
+    """Returns a random key of 32 bytes."""
     return AESGCM.generate_key(_KEY_BITS)
 
 
 def wrap_key(key: bytes, master: bytes, *, user_sub: str) -> bytes:
-    """The user's key, encrypted by the master key and bound to the user."""
+    """Returns the user's key, encrypted with the master key and bound to the user."""
     return _encrypt(key, master, _RAW, _key_owner(user_sub))
 
 
 def unwrap_key(wrapped: bytes, master: bytes, *, user_sub: str) -> bytes:
-    """The user's key that was wrapped.
+    """Returns the user's key from its wrapped form.
 
     Raises:
-        SealBroken: it is another user's or another master's, or the bytes were changed.
+        SealBroken: it belongs to another user or master key, or the bytes were changed.
     """
     return _decrypt(wrapped, master, _key_owner(user_sub))[1]
 
@@ -135,7 +143,7 @@ def _encrypt(data: bytes, key: bytes, encoding: int, owner: bytes) -> bytes:
 
 
 def _decrypt(blob: bytes, key: bytes, owner: bytes) -> tuple[int, bytes]:
-    """The encoding and the plain bytes."""
+    """Returns the encoding and the plain bytes."""
     head, nonce, data = blob[:_HEAD_BYTES], blob[_HEAD_BYTES:][:_NONCE_BYTES], blob[_HEAD_BYTES + _NONCE_BYTES :]
     if head[:1] != bytes([_VERSION]) or not data:
         raise SealBroken("no sealed bytes of a known version")
@@ -145,16 +153,8 @@ def _decrypt(blob: bytes, key: bytes, owner: bytes) -> tuple[int, bytes]:
         raise SealBroken("the sealed bytes were changed, or belong to another user, case or key") from None
 
 
-def _dump(payload: object) -> tuple[int, bytes]:
-    """The encoding's flag for the kind of JSON, and the JSON."""
-    try:
-        return _RAW, orjson.dumps(payload)
-    except orjson.JSONEncodeError:
-        return _WIDE, json.dumps(payload, separators=(",", ":")).encode()
-
-
 def _decompress(data: bytes) -> bytes:
-    """The bytes of the frame, never more than one over the bound in memory."""
+    """Returns the bytes of the frame; never holds more than the bound and one byte in memory."""
     frame = zstd.ZstdDecompressor(options=_LIMITS)
     plain = frame.decompress(data, max_length=MAX_UNSEALED_BYTES + 1)
     if len(plain) > MAX_UNSEALED_BYTES:
