@@ -1,4 +1,4 @@
-"""The audit: an entry for every change, in a chain that shows whatever is done to it afterwards."""
+"""The audit: an entry for every change, in a chain of hashes that reveals any later manipulation."""
 
 from writer.audit.changes import Change, note
 

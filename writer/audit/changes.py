@@ -1,4 +1,4 @@
-"""A change and its entry, which is written in the change's own transaction."""
+"""Changes and their audit entries, which are written in the transaction of the change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,7 +15,16 @@ from writer.audit.signing import AuditKey, key_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What was changed, whose it is, and who did it."""
+    """A change of a user's data, for the audit.
+
+    Attributes:
+        user_sub: the user whose data changed.
+        agent_key: the agent; None for a change of all of the user's data.
+        actor: the user, operator or process that made the change.
+        action: name of the change, such as "add_procedure".
+        subject_id: id of the changed row; None without one.
+        payload: details, as JSON.
+    """
 
     user_sub: str
     agent_key: str | None
@@ -28,7 +37,7 @@ class Change:
     def of(
         cls, owner: tuple[str, str | None], actor: str, action: str, subject_id: UUID | None = None, **payload: object
     ) -> Self:
-        """Returns the change of a subject that belongs to this user and agent, with its details as the payload."""
+        """Builds a change from its owner (user and agent), with the keyword arguments as the payload."""
         user_sub, agent_key = owner
         return cls(
             user_sub=user_sub,
@@ -40,8 +49,8 @@ class Change:
         )
 
     def entry(self, key: AuditKey | None) -> dict[str, object]:
-        """Returns the columns of a new entry, signed if there is a key."""
-        # not asdict: it copies the payload, which takes a tenth of a retain
+        """Returns the columns of a new entry, signed if a key is passed."""
+        # not asdict: it copies the payload, which would take a tenth of a retain
         columns: dict[str, object] = {"id": uuids.uuid7()} | {
             each.name: getattr(self, each.name) for each in fields(self)
         }
@@ -49,7 +58,7 @@ class Change:
 
 
 async def note(connection: AsyncConnection, *changes: Change) -> None:
-    """Adds an entry for each change; the connection is the user's. It joins the user's chain when that commits."""
+    """Adds an audit entry for each change; the entries join the user's chain when the user's transaction commits."""
     if changes:
         key = key_of(connection)
         await connection.execute(insert(audit), [change.entry(key) for change in changes])

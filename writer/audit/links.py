@@ -1,4 +1,4 @@
-"""The links of the chains, computed as the database's triggers compute them, and never by asking the database."""
+"""Hashes of the chains' links, computed here as the database's triggers compute them, to verify the triggers' work."""
 
 import hashlib
 import json
@@ -11,17 +11,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def genesis(chain: str) -> bytes:
-    """Returns what stands before the first link of the chain: a user's, or that of the ``erasures``."""
+    """Returns the hash before the first link of a chain: that of a user, or ``erasures``."""
     return hashlib.sha256(chain.encode()).digest()
 
 
 def link_hash(before: bytes, seq: int, content: str) -> bytes:
-    """Returns the hash of a link."""
+    """Returns the hash of a link from the hash of the link before it, its number and its content."""
     return hashlib.sha256(before + seq.to_bytes(8, signed=True) + content.encode()).digest()
 
 
 def entry_content(entry: Mapping[str, object]) -> str:
-    """Returns what is linked of an entry, given as the columns of ``audit`` with the payload as Postgres' text."""
+    """Returns the content of an entry's link, from the columns of ``audit`` with the payload as Postgres' text."""
     subject, mac, at = entry["subject_id"], entry["mac"], entry["created_at"]
     return _array(
         entry["user_sub"],
@@ -37,17 +37,17 @@ def entry_content(entry: Mapping[str, object]) -> str:
 
 
 def tombstone_content(user_sha256: str, erased_at: datetime) -> str:
-    """Returns what is linked of a tombstone."""
+    """Returns the content of a tombstone's link."""
     return _array(user_sha256, microseconds(erased_at))
 
 
 def microseconds(at: object) -> int:
-    """Returns the whole microseconds since 1970."""
+    """Returns the microseconds since 1970 in UTC."""
     if not isinstance(at, datetime):
-        raise TypeError("a time is wanted")
+        raise TypeError("expected a datetime")
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def _array(*values: object) -> str:
-    """Returns the values as jsonb_build_array(…)::text writes them."""
+    """Returns the values in the form of Postgres' jsonb_build_array(…)::text."""
     return json.dumps(values, ensure_ascii=False, separators=(", ", ": "))

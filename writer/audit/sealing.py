@@ -1,4 +1,4 @@
-"""Sealing and pruning of the chains: a seal is put on no link that does not follow from what was sealed before."""
+"""Sealing and pruning of the chains: only a chain that holds is sealed or pruned."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +17,13 @@ from writer.audit.verify import Verified, tombstones, verify_user
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many chains were sealed anew, and those that do not hold: they keep the seal that they have."""
+    """The result of sealing all chains.
+
+    Attributes:
+        sealed: number of users' chains with a new seal.
+        broken: chains that do not hold; they keep their old seal.
+        tombstones: result for the chain of erasures.
+    """
 
     sealed: int
     broken: list[Verified]
@@ -25,10 +31,10 @@ class Sealed:
 
 
 async def seal_all(database: Database) -> Sealed:
-    """Seals every chain that grew since its last seal, if all of it holds.
+    """Seals every chain that grew since its last seal and holds.
 
-    Whoever can write to the database, and has not the master key, can from then on neither take an entry out nor put
-    one elsewhere without breaking the seal.
+    From then on, an attacker who can write to the database but lacks the master key cannot remove or move an entry
+    without breaking the seal.
     """
     key = _key(database)
     async with database.as_worker() as connection:
@@ -37,56 +43,52 @@ async def seal_all(database: Database) -> Sealed:
     sealed = 0
     broken: list[Verified] = []
     for user_sub in grown:
-        with suppress(UserErased):  # since the list was made
-            found = await verify_user(database, user_sub, erased, since_seal=True)
-            if found.fault is not None:
-                broken.append(found)
-            else:
-                sealed += await _seal(database, found, key)
+        with suppress(UserErased):  # erased since the list was made
+            chain = await verify_user(database, user_sub, erased, since_seal=True)
+            if chain.fault is not None:
+                broken.append(chain)
+                continue
+            seal = key.seal(user_sub, chain.seq, chain.hash, chain.pruned)
+            async with database.as_user(user_sub, datetime.now(UTC)) as connection:
+                sealed += (await connection.execute(put_seal(chain, seal))).rowcount
     return Sealed(sealed, broken, await seal_tombstones(database, key))
 
 
-async def _seal(database: Database, found: Verified, key: AuditKey) -> int:
-    seal = key.seal(found.user_sub, found.seq, found.hash, found.pruned)
-    async with database.as_user(found.user_sub, datetime.now(UTC)) as connection:
-        return (await connection.execute(put_seal(found, seal))).rowcount
-
-
 async def prune_audit(database: Database, user_sub: str, before: datetime) -> int:
-    """Deletes the user's entries from before that time, as far as the chain holds, and returns how many.
+    """Deletes the user's entries from before this time, and returns their number; the chain must hold.
 
-    What is left can be verified as before: the seal keeps the number and the hash of the last entry that is gone.
+    The rest can still be verified, because the seal covers the number and the hash of the last deleted entry.
 
     Raises:
-        UserErased: there is nothing left to prune.
+        UserErased: the user was erased, and the audit with the user.
         AuditBroken: the chain does not hold; nothing was deleted.
     """
     key = _key(database)
     async with database.as_worker() as connection:
         erased = {row.user_sub for row in await connection.execute(tombstones())}
-    found = await verify_user(database, user_sub, erased)
-    if found.fault is not None:
-        raise AuditBroken(found)
+    chain = await verify_user(database, user_sub, erased)
+    if chain.fault is not None:
+        raise AuditBroken(chain)
     async with database.as_user(user_sub, datetime.now(UTC)) as connection:
-        last = (await connection.execute(last_before(user_sub, before, found.seq))).one_or_none()
+        last = (await connection.execute(last_before(user_sub, before, chain.seq))).one_or_none()
         if last is None:
             return 0
-        seal = key.seal(user_sub, found.seq, found.hash, (last.seq, last.hash))
-        kept = put_seal(found, seal).values(pruned_seq=last.seq, pruned_hash=last.hash)
-        if not (await connection.execute(kept)).rowcount:  # somebody else sealed or pruned it just now
+        seal = key.seal(user_sub, chain.seq, chain.hash, (last.seq, last.hash))
+        kept = put_seal(chain, seal).values(pruned_seq=last.seq, pruned_hash=last.hash)
+        if not (await connection.execute(kept)).rowcount:  # another process sealed or pruned it in the meantime
             return 0
         await connection.execute(entries_up_to(user_sub, last.seq))
-        gone = delete(audit_links).where(audit_links.c.user_sub == user_sub, audit_links.c.seq <= last.seq)
-        return (await connection.execute(gone)).rowcount
+        links = delete(audit_links).where(audit_links.c.user_sub == user_sub, audit_links.c.seq <= last.seq)
+        return (await connection.execute(links)).rowcount
 
 
 class AuditBroken(Exception):
-    """A chain does not hold."""
+    """A user's chain does not hold; `chain` has the fault."""
 
-    def __init__(self, found: Verified) -> None:
-        what = found.fault.what if found.fault else ""
+    def __init__(self, chain: Verified) -> None:
+        what = chain.fault.what if chain.fault else ""
         super().__init__(f"the audit does not hold: {what}")
-        self.found = found
+        self.chain = chain
 
 
 def _key(database: Database) -> AuditKey:
@@ -97,20 +99,20 @@ def _key(database: Database) -> AuditKey:
 
 
 def unsealed() -> Select[str]:
-    """Returns the statement, for the worker's role, for whose chains have grown since they were sealed."""
+    """Returns the statement, for the worker's role, for the users whose chains grew since their last seal."""
     grown = select(audit_heads.c.user_sub).where(audit_heads.c.seq > audit_heads.c.sealed_seq)
     return grown.order_by(audit_heads.c.user_sub)
 
 
-def put_seal(found: Verified, seal: bytes) -> Update:
-    """Returns the statement that keeps a seal, unless the chain was sealed or pruned since it was walked."""
-    same = (audit_heads.c.sealed_seq == found.sealed_seq, audit_heads.c.pruned_seq == found.pruned[0])
-    head = update(audit_heads).where(audit_heads.c.user_sub == found.user_sub, *same)
-    return head.values(sealed_seq=found.seq, seal=seal)
+def put_seal(chain: Verified, seal: bytes) -> Update:
+    """Returns the statement that stores a seal, unless the chain was sealed or pruned since it was verified."""
+    same = (audit_heads.c.sealed_seq == chain.sealed_seq, audit_heads.c.pruned_seq == chain.pruned[0])
+    head = update(audit_heads).where(audit_heads.c.user_sub == chain.user_sub, *same)
+    return head.values(sealed_seq=chain.seq, seal=seal)
 
 
 def last_before(user_sub: str, before: datetime, until: int) -> Rows:
-    """Returns the statement for the last link, ``until`` at most, before the first entry to be kept."""
+    """Returns the statement for the last link before the first entry to be kept, with a number up to ``until``."""
     kept = (
         select(func.min(audit_links.c.seq))
         .join(audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id))
@@ -126,5 +128,5 @@ def last_before(user_sub: str, before: datetime, until: int) -> Rows:
 
 def entries_up_to(user_sub: str, seq: int) -> Delete:
     """Returns the statement that deletes the entries up to a link."""
-    gone = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub, audit_links.c.seq <= seq)
-    return delete(audit).where(audit.c.user_sub == user_sub, audit.c.id.in_(gone))
+    linked = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub, audit_links.c.seq <= seq)
+    return delete(audit).where(audit.c.user_sub == user_sub, audit.c.id.in_(linked))

@@ -1,7 +1,7 @@
-"""What signs the audit: HMACs under a key that the database alone does not give away.
+"""Signatures of the audit: HMACs with a key that cannot be read from the database alone.
 
-An entry's MAC is made by whoever makes the entry, so that nobody can add one by writing to the database. Chains are
-sealed now and then, so that nobody can take one out and link the rest anew; see docs/decisions/0011.
+The process that writes an entry adds its MAC, so that a write to the database alone cannot forge an entry. Seals
+over the chains prevent that an entry is removed and the rest linked again; see docs/decisions/0011.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from retrieval.errors import SchemaOutdated
 
 TOMBSTONE = re.compile(r"erased:([0-9a-f]{64})")
-"""What stands for the name of an actor who was erased: the SHA-256 of the name."""
+"""Tombstone of an erased actor, with the SHA-256 of the name."""
 
 _EXACT = Context(prec=2_000)
 _OPTION = "audit_key"
@@ -27,18 +27,22 @@ _OPTION = "audit_key"
 
 @dataclass(frozen=True, slots=True)
 class AuditKey:
-    """The installation's key for the audit, and since when every entry is signed."""
+    """The installation's key for the audit.
+
+    Attributes:
+        since: the time from which all entries are signed.
+    """
 
     key: bytes = field(repr=False)
     since: datetime
 
     def mac(self, *message: object) -> bytes:
-        """Returns the MAC of the values, none of which can be mistaken for another; they are what JSON knows."""
+        """Returns the MAC of a list of JSON values."""
         data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
         return hmac.digest(self.key, data, "sha256")
 
     def entry(self, entry: Mapping[str, object]) -> bytes:
-        """Returns the MAC of an entry, given as the columns of ``audit``; the payload as values or as JSON text."""
+        """Returns the MAC of an entry from the columns of ``audit``; the payload may be values or JSON text."""
         subject = entry.get("subject_id")
         return self.mac(
             "entry",
@@ -52,27 +56,34 @@ class AuditKey:
         )
 
     def seal(self, chain: str, seq: int, link: bytes, pruned: tuple[int, bytes | None] = (0, None)) -> bytes:
-        """Returns the seal of a chain up to a link, with what was pruned before it."""
+        """Returns the seal of a chain.
+
+        Args:
+            chain: the user, or the name of another chain.
+            seq: number of the last sealed link.
+            link: hash of that link.
+            pruned: number and hash of the last pruned link.
+        """
         pruned_hash = None if pruned[1] is None else pruned[1].hex()
         return self.mac("seal", chain, seq, link.hex(), pruned[0], pruned_hash)
 
 
 def actor_sha256(actor: str) -> str:
-    """Returns the digest of an actor's name in hex, whether the name still stands there or its tombstone."""
+    """Returns the SHA-256 of an actor's name in hex, from the name or from its tombstone."""
     if erased := TOMBSTONE.fullmatch(actor):
         return erased[1]
     return hashlib.sha256(actor.encode()).hexdigest()
 
 
 def canonical(payload: object) -> str:
-    """Returns one text for all ways to write the same JSON: JSONB keeps neither order nor the form of numbers."""
+    """Returns the canonical text of a JSON payload, because JSONB keeps neither order nor the form of numbers."""
     text = payload if isinstance(payload, str) else json.dumps(payload)
     values = _plain(json.loads(text, parse_float=Decimal, parse_int=Decimal))
     return json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def _plain(value: object) -> object:
-    """Returns the value with its numbers as texts, which no text can be mistaken for."""
+    """Returns the value with numbers as "n…" and texts as "s…", so that the two cannot be confused."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -84,26 +95,26 @@ def _plain(value: object) -> object:
 
 @dataclass(slots=True)
 class LaterKey:
-    """A key that is known once the database was migrated; until then nothing can be noted."""
+    """An audit key that becomes available once the database is migrated; until then no entry can be written."""
 
     key: AuditKey | None = None
 
 
 def signing(engine: AsyncEngine, key: AuditKey | LaterKey) -> AsyncEngine:
-    """Returns the engine, on the same connections, whose transactions sign what they note."""
+    """Returns an engine, on the same connections, whose transactions sign their audit entries."""
     return engine.execution_options(**{_OPTION: key})
 
 
 def key_of(source: AsyncConnection | AsyncEngine) -> AuditKey | None:
-    """Returns the key that the connection's entries are signed with; None: they are not.
+    """Returns the key that signs the connection's entries; None if they are not signed.
 
     Raises:
-        SchemaOutdated: it is not known yet.
+        SchemaOutdated: the database is not migrated, and the key is not available yet.
     """
     engine = source.engine if isinstance(source, AsyncConnection) else source
-    found = engine.sync_engine.get_execution_options().get(_OPTION)
-    if isinstance(found, LaterKey):
-        if found.key is None:
+    key = engine.sync_engine.get_execution_options().get(_OPTION)
+    if isinstance(key, LaterKey):
+        if key.key is None:
             raise SchemaOutdated("the database's schema was not the one of this version: run casebank migrate")
-        return found.key
-    return found if isinstance(found, AuditKey) else None
+        return key.key
+    return key if isinstance(key, AuditKey) else None

@@ -1,4 +1,4 @@
-"""The chain of the tombstones: no erasure can be taken back, added or dated otherwise without showing."""
+"""The chain of tombstones, which reveals an erasure that was removed, added or given another date."""
 
 import hmac
 from collections.abc import Sequence
@@ -18,7 +18,14 @@ CHAIN = "erasures"
 
 @dataclass(frozen=True, slots=True)
 class Tombstones:
-    """What became of walking the chain: how many erasures there were, and what is wrong first."""
+    """The result of verifying the chain of tombstones.
+
+    Attributes:
+        seq: number of erasures.
+        hash: hash of the last link.
+        sealed_seq: number of the last sealed link.
+        fault: the first fault; None if the chain holds.
+    """
 
     seq: int
     hash: bytes
@@ -27,7 +34,7 @@ class Tombstones:
 
 
 async def verify_tombstones(database: Database) -> Tombstones:
-    """Walks the chain of all tombstones as it stands now and returns whether it holds."""
+    """Verifies the chain of all tombstones in one snapshot of the database."""
     as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
     async with replace(database, engine=as_it_stands).as_worker() as connection:
         links = (await connection.execute(select(erasure_links).order_by(erasure_links.c.seq))).mappings().all()
@@ -40,14 +47,14 @@ async def verify_tombstones(database: Database) -> Tombstones:
 
 
 async def seal_tombstones(database: Database, key: AuditKey) -> Tombstones:
-    """Seals the chain if it holds and has grown, and returns what walking it showed."""
-    found = await verify_tombstones(database)
-    if found.fault is None and found.seq > found.sealed_seq:
-        same = erasure_heads.c.sealed_seq == found.sealed_seq
-        seal = key.seal(CHAIN, found.seq, found.hash)
+    """Verifies the chain, seals it if it holds and has grown, and returns the result of the verification."""
+    chain = await verify_tombstones(database)
+    if chain.fault is None and chain.seq > chain.sealed_seq:
+        same = erasure_heads.c.sealed_seq == chain.sealed_seq
+        seal = key.seal(CHAIN, chain.seq, chain.hash)
         async with database.as_worker() as connection:
-            await connection.execute(update(erasure_heads).where(same).values(sealed_seq=found.seq, seal=seal))
-    return found
+            await connection.execute(update(erasure_heads).where(same).values(sealed_seq=chain.seq, seal=seal))
+    return chain
 
 
 def _links(links: Sequence[RowMapping]) -> str | None:

@@ -1,7 +1,6 @@
-"""Verification: walks a user's chain from its start, and names the first entry that is not what was written."""
+"""Verification of a user's chain, from its start or its last seal up to the first manipulated entry."""
 
 import hmac
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
@@ -22,12 +21,12 @@ PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The first entry of a chain that is not what was written.
+    """The first fault of a chain.
 
     Attributes:
-        seq: its place; None: it has none.
-        entry_id: its id, where one is known.
-        what: is wrong, in words.
+        seq: number of the link; None for an entry without a link.
+        entry_id: id of the entry; None if it is unknown.
+        what: description of the fault.
     """
 
     seq: int | None
@@ -37,15 +36,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What became of walking a chain.
+    """The result of verifying a user's chain.
 
     Attributes:
-        user_sub: whose.
-        seq: up to where it was walked.
-        hash: of that link.
-        sealed_seq: up to here nobody who can write to the database alone can have linked it anew; see ``seal_all``.
-        pruned: number and hash of the last link that was pruned.
-        fault: what was found first; None: the chain holds.
+        user_sub: the user.
+        seq: number of the last verified link.
+        hash: hash of that link.
+        sealed_seq: number of the last sealed link; see ``seal_all``.
+        pruned: number and hash of the last pruned link.
+        fault: the first fault; None if the chain holds.
     """
 
     user_sub: str
@@ -58,7 +57,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The end of a chain, as its row says."""
+    """The stored end of a chain: its last link, its seal, and its last pruned link."""
 
     user_sub: str
     seq: int
@@ -69,19 +68,26 @@ class _Head:
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
-        """Returns the head in a row of ``audit_heads``."""
+        """Builds the head from a row of ``audit_heads``."""
         pruned = row["pruned_seq"], row["pruned_hash"]
         return cls(row["user_sub"], row["seq"], row["hash"], pruned, row["sealed_seq"], row["seal"])
 
     def start(self) -> tuple[int, bytes]:
-        """Returns where a walk along the whole chain begins."""
+        """Returns the number and the hash before the first link that is still stored."""
         seq, pruned_hash = self.pruned
         return seq, genesis(self.user_sub) if pruned_hash is None else pruned_hash
 
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk along a chain: where it stands, and what the link was that the seal speaks of."""
+    """A walk along a chain.
+
+    Attributes:
+        seq: number of the last verified link.
+        hash: hash of that link.
+        signed: whether a signed entry was passed; from then on all entries must be signed.
+        sealed_hash: hash of the sealed link, once the walk has passed it.
+    """
 
     head: _Head
     key: AuditKey | None
@@ -94,7 +100,7 @@ class _Walk:
         self._look_at_seal()
 
     def step(self, row: RowMapping, erased: set[str]) -> Fault | None:
-        """Returns what is wrong with the link or its entry; None, and goes on, where nothing is."""
+        """Verifies the next link and its entry; returns the fault, or None after a step forward."""
         seq, entry_id = row["seq"], row["entry_id"]
         if seq != self.seq + 1:
             return Fault(self.seq + 1, None, f"the entry is missing: {seq} follows {self.seq}")
@@ -103,14 +109,17 @@ class _Walk:
         self.hash = link_hash(self.hash, seq, entry_content(dict(row)))
         if not hmac.compare_digest(self.hash, row["hash"]):
             return Fault(seq, entry_id, "the entry was changed, put elsewhere, or put in")
-        if wrong := self._signature(row) or _actor(row["actor"], erased):
+        if wrong := self._signature(row):
             return Fault(seq, entry_id, wrong)
+        tombstone = TOMBSTONE.fullmatch(row["actor"])
+        if tombstone is not None and tombstone[1] not in erased:
+            return Fault(seq, entry_id, "the actor was replaced, and never erased")
         self.seq = seq
         self._look_at_seal()
         return None
 
     def end(self) -> Fault | None:
-        """Returns what is wrong at the end of the chain."""
+        """Returns the fault at the end of the chain or in its seal, or None."""
         if self.seq != self.head.seq or self.hash != self.head.hash:
             return Fault(self.seq + 1, None, f"the end was cut: the head says {self.head.seq} entries")
         return None if self.key is None else self._seal(self.key)
@@ -130,7 +139,7 @@ class _Walk:
             self.sealed_hash = self.hash
 
     def _signature(self, row: RowMapping) -> str | None:
-        """Returns what is wrong with an entry's MAC: only what is older than the key has none, all at the start."""
+        """Returns the fault of an entry's MAC, or None; only entries at the start, older than the key, have no MAC."""
         if self.key is None:
             return None
         if row["mac"] is None:
@@ -142,22 +151,17 @@ class _Walk:
         return "the entry's signature is false: casebank did not write it"
 
 
-def _actor(actor: str, erased: set[str]) -> str | None:
-    tombstone = TOMBSTONE.fullmatch(actor)
-    return None if tombstone is None or tombstone[1] in erased else "the actor was replaced, and never erased"
-
-
 async def verify_user(database: Database, user_sub: str, erased: set[str], *, since_seal: bool = False) -> Verified:
-    """Walks the chain of a user as it stands now and returns how far it holds.
+    """Verifies the chain of a user in one snapshot of the database.
 
     Args:
-        database: its key is what entries are signed with.
-        user_sub: whose chain.
+        database: the database; its engine has the key for the signatures.
+        user_sub: the user.
         erased: the digests of all tombstones.
-        since_seal: begin at the last sealed link, not at the start.
+        since_seal: whether to begin at the last sealed link, in place of the start.
 
     Raises:
-        UserErased: the user is gone, and the chain as well.
+        UserErased: the user was erased, and the chain with the user.
     """
     as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
     async with replace(database, engine=as_it_stands).as_user(user_sub, datetime.now(UTC)) as connection:
@@ -166,53 +170,39 @@ async def verify_user(database: Database, user_sub: str, erased: set[str], *, si
             stray = await connection.scalar(anything_of(user_sub))
             what = "there are entries, and the head of their chain is gone"
             return Verified(user_sub, 0, genesis(user_sub), fault=None if stray is None else Fault(None, stray, what))
-        return await _verified(connection, _Head.of(row), erased, since_seal=since_seal)
+        head = _Head.of(row)
+        sealed = await connection.scalar(hash_of(user_sub, head.sealed_seq)) if since_seal else None
+        seq, start = head.start() if sealed is None else (head.sealed_seq, sealed)
+        walk = _Walk(head, key_of(connection), seq, start, signed=sealed is not None)
+        fault = await _walk_to_end(connection, walk, erased)
+        if fault is None and (beyond := await connection.scalar(link_beyond(user_sub, walk.seq))) is not None:
+            fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")
+        if fault is None and (stray := await connection.scalar(unlinked(user_sub))) is not None:
+            fault = Fault(None, stray, "the entry is on no chain: it was put in")
+        return Verified(user_sub, walk.seq, walk.hash, head.sealed_seq, head.pruned, fault)
 
 
-async def _verified(connection: AsyncConnection, head: _Head, erased: set[str], *, since_seal: bool) -> Verified:
-    sealed = await connection.scalar(hash_of(head.user_sub, head.sealed_seq)) if since_seal else None
-    seq, start = head.start() if sealed is None else (head.sealed_seq, sealed)
-    on = _Walk(head, key_of(connection), seq, start, signed=sealed is not None)
-    fault = await _walked(connection, on, erased) or on.end() or await _beside(connection, on)
-    return Verified(head.user_sub, on.seq, on.hash, head.sealed_seq, head.pruned, fault)
-
-
-async def _walked(connection: AsyncConnection, on: _Walk, erased: set[str]) -> Fault | None:
-    async for row in _links(connection, on):
-        if fault := on.step(row, erased):
-            return fault
-    return None
-
-
-async def _links(connection: AsyncConnection, on: _Walk) -> AsyncIterator[RowMapping]:
-    """Yields the links up to the head, each with its entry."""
-    after = on.seq
+async def _walk_to_end(connection: AsyncConnection, walk: _Walk, erased: set[str]) -> Fault | None:
+    """Verifies all links up to the head, page by page, and the seal; returns the first fault, or None."""
+    after = walk.seq
     while True:
-        statement = page(on.head.user_sub, after, on.head.seq)
+        statement = page(walk.head.user_sub, after, walk.head.seq)
         rows = (await connection.execute(statement)).mappings().all()
         for row in rows:
-            yield row
+            if fault := walk.step(row, erased):
+                return fault
         if len(rows) < PAGE:
-            return
+            return walk.end()
         after = rows[-1]["seq"]
 
 
-async def _beside(connection: AsyncConnection, on: _Walk) -> Fault | None:
-    """Returns what is there of the user's beside the chain."""
-    if (beyond := await connection.scalar(link_beyond(on.head.user_sub, on.seq))) is not None:
-        return Fault(on.seq + 1, beyond, "the head was put back: there are later links")
-    if (stray := await connection.scalar(unlinked(on.head.user_sub))) is not None:
-        return Fault(None, stray, "the entry is on no chain: it was put in")
-    return None
-
-
 def head_of(user_sub: str) -> Rows:
-    """Returns the statement for the end of the user's chain."""
+    """Returns the statement for the stored end of the user's chain."""
     return select(audit_heads).where(audit_heads.c.user_sub == user_sub)
 
 
 def page(user_sub: str, after: int, until: int) -> Rows:
-    """Returns the statement for the next links, each with its entry, or with nulls where that is gone."""
+    """Returns the statement for the next links, each with its entry, or with nulls for a deleted entry."""
     entry = (audit.c.id, audit.c.agent_key, audit.c.actor, audit.c.action, audit.c.subject_id, audit.c.created_at)
     joined = audit_links.outerjoin(
         audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id)
@@ -239,24 +229,24 @@ def link_beyond(user_sub: str, seq: int) -> Select[UUID]:
 
 
 def anything_of(user_sub: str) -> CompoundSelect[UUID]:
-    """Returns the statement for the id of an entry that is there or is linked."""
+    """Returns the statement for the id of any entry of the user, stored or linked."""
     entries = select(audit.c.id).where(audit.c.user_sub == user_sub)
     links = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub)
     return entries.union_all(links).limit(1)
 
 
 def unlinked(user_sub: str) -> Select[UUID]:
-    """Returns the statement for an entry that is on no chain, the first by id."""
+    """Returns the statement for the first entry, by id, that has no link."""
     linked = select(audit_links.c.seq).where(audit_links.c.user_sub == user_sub, audit_links.c.entry_id == audit.c.id)
     return select(audit.c.id).where(audit.c.user_sub == user_sub, ~linked.exists()).order_by(audit.c.id).limit(1)
 
 
 def everybody() -> CompoundSelect[str]:
-    """Returns the statement, for the worker's role, for all who have a chain, or a part of one."""
+    """Returns the statement, for the worker's role, for all users with a chain or a part of one."""
     parts = (select(table.c.user_sub) for table in (audit_heads, audit_links, audit))
     return union(*parts).order_by("user_sub")
 
 
 def tombstones() -> Rows:
-    """Returns the statement, for the worker's role, for the digests and times of all who were erased."""
+    """Returns the statement, for the worker's role, for the digests of all erased users, with the times."""
     return select(erasures.c.user_sub, erasures.c.erased_at).order_by(erasures.c.erased_at, erasures.c.user_sub)

@@ -1,1 +1,1 @@
-"""What a user may ask for: everything exported, everything erased, a case edited or deleted."""
+"""Rights of a user: export and erasure of all data, and edits and deletion of single cases."""

@@ -1,4 +1,4 @@
-"""Beginning again for an erased user: by an explicit call that confirms the erasure, never by a late request."""
+"""Readmission of an erased user, by an explicit call that confirms the erasure, never by a late request."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -16,14 +16,14 @@ from writer.errors import ErasureNotConfirmed
 
 
 async def begin_again(database: Database, author: Author, erased_at: datetime) -> datetime:
-    """Lets the author's tokens act for the erased user again, and returns since when, by the database's clock.
+    """Admits the author's tokens for an erased user again, and returns the time of admission, by the database's clock.
 
-    A user's own token does not need it, and gains nothing by it: it must be from after the erasure.
+    A user's own token needs no readmission; it only has to be newer than the erasure.
 
     Raises:
         NotFound: the user was never erased.
-        ErasureNotConfirmed: the last erasure is another one.
-        UserErased: it is the user's own token, from before the erasure; or there was another erasure just now.
+        ErasureNotConfirmed: `erased_at` is not the time of the last erasure.
+        UserErased: the user's own token is older than the erasure, or the user was erased again in the meantime.
     """
     async with database.as_worker() as connection:
         last = await connection.scalar(last_erasure(author.user_sub))
@@ -42,13 +42,13 @@ async def begin_again(database: Database, author: Author, erased_at: datetime) -
 
 
 def last_erasure(user_sub: str) -> Select[datetime]:
-    """Returns the statement, for the worker's role, for when the user was last erased."""
+    """Returns the statement, for the worker's role, for the time of the user's last erasure."""
     digest = hashlib.sha256(user_sub.encode()).hexdigest()
     return select(func.max(erasures.c.erased_at)).where(erasures.c.user_sub == digest)
 
 
 def admit(author: Author) -> ReturningInsert[datetime]:
-    """Returns the statement, for the worker's role, that admits the actor to the user and answers since when."""
+    """Returns the statement, for the worker's role, that admits the actor to the user and returns the time."""
     values = {
         "user_sha256": hashlib.sha256(author.user_sub.encode()).digest(),
         "actor_sha256": hashlib.sha256(author.actor.encode()).digest(),

@@ -1,4 +1,4 @@
-"""Changes by hand: a case's tags, a case's end, a profile's settings; each noted in the audit."""
+"""Changes by hand: tags of a case, deletion of a case, settings of a profile; each is noted in the audit."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -27,7 +27,7 @@ from writer.retain.prepare import search_text
 async def set_tags(
     connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID, tags: list[str]
 ) -> None:
-    """Replaces the tags of a case, also where the search looks.
+    """Replaces the tags of a case, in its row and in the search index.
 
     Raises:
         NotFound: the user has no such case.
@@ -38,19 +38,19 @@ async def set_tags(
     key = await keyring.find(connection, author.user_sub)
     if row is None or key is None:
         raise NotFound("no such case")
-    said = Words(author.user_sub, key).opened(row)
+    case = Words(author.user_sub, key).opened(row)
     searched = func.to_tsvector(
-        cast(SEARCH_CONFIGURATION, REGCONFIG), search_text(said["task"], said["plan"], row["tools"], tags)
+        cast(SEARCH_CONFIGURATION, REGCONFIG), search_text(case["task"], case["plan"], row["tools"], tags)
     )
     errors = func.ts_filter(cases.c.search_vector, literal_column(f"'{{{ERRORS}}}'"))
     values = {"tags": tags, "search_vector": searched.concat(errors)}
     changed = update(cases).where(*mine).values(values).returning(cases.c.agent_key)
-    agent_key = await _found(connection, changed)
+    agent_key = await _agent_of(connection, changed)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
 
 
 async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID) -> None:
-    """Deletes a case with its vectors and reward history, and the versions of procedures that are made of its words.
+    """Deletes a case with its vectors, rewards, facts and findings, and the versions of procedures with its words.
 
     Raises:
         NotFound: the user has no such case.
@@ -59,8 +59,8 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
     await delete_facts(connection, author, facts.c.case_id == case_id)
     await forget_words(connection, author.user_sub, [case_id])
     await forget_sources(connection, author.user_sub, [case_id])
-    gone = delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id).returning(cases.c.agent_key)
-    agent_key = await _found(connection, gone)
+    mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
+    agent_key = await _agent_of(connection, delete(cases).where(*mine).returning(cases.c.agent_key))
     await forget_contexts(connection, author.user_sub, agent_key, since=case_id)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_case", case_id))
 
@@ -68,10 +68,10 @@ async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID
 async def set_profile(
     connection: AsyncConnection, author: Author, agent_key: str, settings: Mapping[str, object]
 ) -> None:
-    """Changes the named settings of a profile; a new agent gets a profile with the defaults for the rest."""
+    """Changes settings of a profile; for a new agent, creates the profile with defaults for the other settings."""
     key = {"user_sub": author.user_sub, "agent_key": agent_key}
     if "receive" in settings:
-        settings = {**settings, "fleet_left_at": None}  # whoever says so again may be served again
+        settings = {**settings, "fleet_left_at": None}  # a new choice ends an earlier withdrawal
     fresh = insert(profiles).values({**key, **settings})
     if settings:
         fresh = fresh.on_conflict_do_update(index_elements=["user_sub", "agent_key"], set_=settings)
@@ -81,7 +81,7 @@ async def set_profile(
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", None, **settings))
 
 
-async def _found(connection: AsyncConnection, statement: ReturningUpdate[str] | ReturningDelete[str]) -> str:
+async def _agent_of(connection: AsyncConnection, statement: ReturningUpdate[str] | ReturningDelete[str]) -> str:
     agent_key = await connection.scalar(statement)
     if agent_key is None:
         raise NotFound("no such case")

@@ -1,4 +1,4 @@
-"""What of an erased user stands in others' rows: the name of whoever acted for them, which becomes a tombstone."""
+"""Names of an erased user in rows of other users, as the actor of a change; a tombstone replaces them."""
 
 import asyncio
 import hashlib
@@ -12,29 +12,29 @@ from retrieval.tables.decisions import rewards
 from retrieval.tables.procedures import procedure_reviews
 
 NAMES = (audit.c.actor, rewards.c.actor, procedure_reviews.c.actor, cases.c.source)
-"""The columns that name who acted, in the rows of the user for whom."""
+"""Columns with the name of an actor."""
 BATCH = 5_000
-"""Rows renamed in one transaction: others wait for no longer than that takes."""
+"""Rows renamed in one transaction, to keep locks short."""
 TRIES = 20
-"""How often to come back for rows that somebody else is changing."""
+"""Attempts for rows that are locked by another transaction."""
 WAIT_S = 0.25
 
 
 def digest(user_sub: str) -> str:
-    """Returns what an erased user is known by: sha256 of the name, in hex."""
+    """Returns the digest of a user's name: sha256 in hex."""
     return hashlib.sha256(user_sub.encode()).hexdigest()
 
 
 def tombstone(user_sub: str) -> str:
-    """Returns what stands in the place of an erased user's name; rows of one name still share one."""
+    """Returns the tombstone that replaces an erased user's name; equal names have equal tombstones."""
     return f"erased:{digest(user_sub)}"
 
 
 async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Puts the tombstone in the place of the name wherever it stands in others' rows; a repeat goes on.
+    """Replaces the user's name by the tombstone in all rows of other users; may be repeated.
 
-    Returns how many rows were renamed, and how many are left, by table and column. Some are left only where another
-    transaction held them all the time.
+    Returns the number of renamed rows and of remaining rows, by table and column. Rows remain only if another
+    transaction held their locks all the time.
     """
     renamed, left = {}, {}
     for column in NAMES:
@@ -61,7 +61,7 @@ async def _rename(database: Database, user_sub: str, column: Column[str]) -> int
 
 
 def rename_some(user_sub: str, column: Column[str]) -> Update:
-    """Returns the statement that renames up to BATCH rows that nobody else is changing."""
+    """Returns the statement that renames up to BATCH rows that are not locked."""
     table = column.table
     key = tuple(table.primary_key.columns)
     some = select(*key).where(column == user_sub).limit(BATCH).with_for_update(skip_locked=True)
@@ -69,5 +69,5 @@ def rename_some(user_sub: str, column: Column[str]) -> Update:
 
 
 def named(user_sub: str, column: Column[str]) -> Select[int]:
-    """Returns the statement that counts the rows that still have the name."""
+    """Returns the statement that counts the rows that still have the user's name."""
     return select(func.count()).select_from(column.table).where(column == user_sub)

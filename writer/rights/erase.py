@@ -1,7 +1,7 @@
-"""Erasure: everything of a user in one transaction, a tombstone against whoever is still at work, and a receipt.
+"""Erasure of a user: all rows in one transaction, a tombstone that stops processes still at work, and a receipt.
 
-What others' rows say of the user, and the planner's statistics, follow in transactions of their own: if that breaks
-off, repeating the erasure does the rest.
+The user's name in rows of others, and the planner's statistics, follow in transactions of their own. After an
+interruption, a repeated erasure completes them.
 """
 
 from dataclasses import dataclass, field
@@ -22,27 +22,35 @@ _GATHER = text("SELECT casebank_gather_statistics()")
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was erased and what a second look found left, by table; it names the user by digest alone."""
+    """The receipt of an erasure; it names the user by digest alone.
+
+    Attributes:
+        user_digest: sha256 of the user's name, in hex.
+        erased_at: time of the erasure, by the database's clock; older authorisations are refused from now on.
+        rows: number of deleted rows by table.
+        residue: number of rows that a second look found, by table.
+        priors_dropped: shared priors with a contribution of the user; networks trained from them stop serving until
+            they are trained again.
+        renamed: rows of others in which a tombstone replaced the name, by table and column.
+        names_left: rows of others that still have the name, by table and column.
+    """
 
     user_digest: str
     erased_at: datetime
-    """By the database's clock; whoever was authorised up to then is refused from now on."""
     rows: dict[str, int]
     residue: dict[str, int]
     priors_dropped: int = 0
-    """Shared priors that the user contributed to; heads that began there stop serving until they are trained again."""
     renamed: dict[str, int] = field(default_factory=dict)
-    """Rows of others in which the name was, by table and column; the tombstone's is there now."""
     names_left: dict[str, int] = field(default_factory=dict)
 
     @property
     def keys_destroyed(self) -> int:
-        """Returns how many keys went: 1, or 0 for a user who never retained anything."""
+        """Returns the number of destroyed keys: 1, or 0 for a user without stored data."""
         return self.rows["user_keys"]
 
     @property
     def clean(self) -> bool:
-        """Returns whether no row of the user, and none that names the user, was left."""
+        """Returns whether no row of the user and no row with the user's name is left."""
         return not any(self.residue.values()) and not any(self.names_left.values())
 
     def as_dict(self) -> dict[str, object]:
@@ -61,19 +69,19 @@ class Receipt:
 
 
 async def erase(database: Database, user_sub: str) -> Receipt:
-    """Erases every row of the user, and the key that backups would need, and returns the receipt.
+    """Erases every row of the user, and the key that opens encrypted backups, and returns the receipt.
 
-    Waits for the user's transactions under way, and they for it. Who was authorised before is refused after,
-    the worker included; who is authorised later begins again. A user who has nothing gets a receipt of zeros.
+    Waits for the user's running transactions. Afterwards, authorisations from before the erasure are refused, those of
+    the worker included. A user without data gets a receipt of zeros.
 
     Raises:
-        DatabaseUnavailable: nothing was erased, or nobody can say whether it was; repeat.
+        DatabaseUnavailable: the user may or may not be erased; repeat.
     """
     user_digest = digest(user_sub)
     async with database.as_eraser(user_sub) as connection:
         rows = {table.name: (await connection.execute(delete_rows(user_sub, table))).rowcount for table in USER_TABLES}
         priors = await forget(connection, user_sub)
-        # last, for its time must be later than every look that anybody took at these rows
+        # last, because its time must be later than every read of these rows
         erased_at = (await connection.execute(bury(user_digest, rows))).scalar_one()
     renamed, names_left = await rename(database, user_sub)
     async with database.as_eraser(user_sub) as connection:
@@ -92,13 +100,13 @@ def delete_rows(user_sub: str, table: Table) -> Delete:
 
 
 def bury(user_digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
-    """Returns the statement that records the erasure and answers its time, by the database's clock."""
+    """Returns the statement that stores the tombstone and returns the time of the erasure, by the database's clock."""
     values = {"user_sub": user_digest, "erased_at": func.clock_timestamp(), "receipt": {"rows": rows}}
     return insert(erasures).values(values).returning(erasures.c.erased_at)
 
 
 def count_remaining(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
-    """Returns the statement that counts the user's rows from before the erasure; a user may have begun again since."""
+    """Returns the statement that counts the user's rows from before the erasure; later rows are of a new beginning."""
     statement = select(func.count()).select_from(table).where(table.c.user_sub == user_sub)
     if "created_at" in table.c:
         return statement.where(table.c.created_at <= erased_at)

@@ -1,4 +1,4 @@
-"""Export: everything that the bank holds of a user, unsealed, one JSON object a row."""
+"""Export of all data of a user, decrypted, as one JSON object for each row."""
 
 import typing
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -26,7 +26,7 @@ from writer.privacy.words import Words
 PAGE = 1_000
 """Rows of a table in memory at a time."""
 PAGE_OF_CASES = 32
-"""Fewer, for each may bring a payload of megabytes."""
+"""Rows of a table with payloads in memory at a time, because a payload may have megabytes."""
 
 _LEFT_OUT = {
     "cases.search_text",
@@ -51,16 +51,16 @@ _LEFT_OUT = {
     "user_keys.wrapped_key",
     "user_keys.master_key",
 }
-"""Derived from what is there, or no business of the user's, or a secret of the installation."""
+"""Columns that are left out: derived data, internal state, and secrets of the installation."""
 
 
 async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIterator[dict[str, JsonValue]]:
     """Yields each row of the user as JSON values, with its table as ``type``: parents first, then by primary key.
 
-    What is written meanwhile may be missing.
+    Rows that are written during the export may be missing.
 
     Raises:
-        UserErased: the user was erased half-way.
+        UserErased: the user was erased during the export.
         DatabaseUnavailable: the export is not complete.
     """
     async with database.as_worker() as connection:
@@ -69,14 +69,9 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
         key = await keyring.find(connection, user_sub)
     for table in reversed(USER_TABLES):
         async for row in _rows(database, table, user_sub, began_at):
-            values = dict(row) if key is None else _opened(Words(user_sub, key), table, row)
+            opener = None if key is None else _OPENERS.get(table)
+            values = dict(row) if opener is None or key is None else opener(Words(user_sub, key), row)
             yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
-
-
-def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
-    """Returns the row with what was sealed in it unsealed."""
-    opener = _OPENERS.get(table)
-    return dict(row) if opener is None else opener(words, row)
 
 
 def _case(words: Words, row: RowMapping) -> dict[str, object]:
@@ -89,34 +84,6 @@ def _decision(words: Words, row: RowMapping) -> dict[str, object]:
     return {**words.open_query(row), "told": told}
 
 
-def _run(words: Words, row: RowMapping) -> dict[str, object]:
-    return {**_without_words(row), "task": words.open_run(row["id"], row["words"])}
-
-
-def _step(words: Words, row: RowMapping) -> dict[str, object]:
-    return {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])}
-
-
-def _finding(words: Words, row: RowMapping) -> dict[str, object]:
-    return {**row, "payload": words.open_finding(row["run_id"], row["step"], row["part"], row["payload"])}
-
-
-def _turn(words: Words, row: RowMapping) -> dict[str, object]:
-    return {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])}
-
-
-def _summary(words: Words, row: RowMapping) -> dict[str, object]:
-    return {**row, "payload": words.open_summary(row["session_id"], row["last_turn"], row["payload"])}
-
-
-def _fact(words: Words, row: RowMapping) -> dict[str, object]:
-    return {**_without_words(row), **words.open_fact(row["id"], row["words"])}
-
-
-def _entry(words: Words, row: RowMapping) -> dict[str, object]:
-    return {**_without_words(row), **words.open_knowledge(row["id"], row["words"])}
-
-
 def _without_words(row: RowMapping) -> dict[str, object]:
     return {name: value for name, value in row.items() if name != "words"}
 
@@ -124,15 +91,21 @@ def _without_words(row: RowMapping) -> dict[str, object]:
 _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
     cases: _case,
     decisions: _decision,
-    runs: _run,
-    run_steps: _step,
-    findings: _finding,
-    turns: _turn,
-    session_summaries: _summary,
-    facts: _fact,
-    knowledge: _entry,
+    runs: lambda words, row: {**_without_words(row), "task": words.open_run(row["id"], row["words"])},
+    run_steps: lambda words, row: {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])},
+    findings: lambda words, row: {
+        **row,
+        "payload": words.open_finding(row["run_id"], row["step"], row["part"], row["payload"]),
+    },
+    turns: lambda words, row: {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])},
+    session_summaries: lambda words, row: {
+        **row,
+        "payload": words.open_summary(row["session_id"], row["last_turn"], row["payload"]),
+    },
+    facts: lambda words, row: {**_without_words(row), **words.open_fact(row["id"], row["words"])},
+    knowledge: lambda words, row: {**_without_words(row), **words.open_knowledge(row["id"], row["words"])},
 }
-"""What opens the rows of a table that holds something sealed."""
+"""Functions that decrypt a row, for the tables with encrypted columns."""
 
 
 async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[RowMapping]:
@@ -151,7 +124,7 @@ async def _rows(database: Database, table: Table, user_sub: str, began_at: datet
 def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Rows:
     """Returns the statement for the next rows of the user in the order of the primary key."""
     key = [column for column in table.primary_key.columns if column.name != "user_sub"]
-    # numbers, whether pgvector's or, where it is missing, an array's
+    # vectors as arrays of numbers, with pgvector or without it
     wanted = [column for column in table.c if f"{table.name}.{column.name}" not in _LEFT_OUT]
     vectors = {case_embeddings.c.embedding, memories.c.embedding}
     shown = (cast(column, ARRAY(REAL)).label(column.name) if column in vectors else column for column in wanted)
@@ -163,7 +136,7 @@ def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Ro
 
 
 def _as_json(value: object) -> JsonValue:
-    """Returns the value as JSON has it: ids and hashes in hex, times in ISO 8601."""
+    """Returns the value for JSON: ids and hashes in hex, times in ISO 8601."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, date | datetime):

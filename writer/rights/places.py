@@ -108,7 +108,7 @@ class Scrubbed:
 
 
 def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> list[Place]:
-    """Returns every place in which something of the user was or may be."""
+    """Returns every place in which data of the user was or may be, with its state."""
     return [*_in_the_bank(receipt), *_on_the_disk(scrubbed), *_elsewhere(around)]
 
 
@@ -138,7 +138,13 @@ def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[Place]:
         yield Place(WAL, "remains", log, "until its segments were overwritten or removed, or a scrub")
     else:
         yield _scrubbed_rows(scrubbed)
-        yield _scrubbed_log(scrubbed)
+        log_files = [file for file in (scrubbed.search.found if scrubbed.search else ()) if _is_log(file)]
+        if scrubbed.log.oldest is None:
+            yield Place(WAL, "remains", scrubbed.log.why, "until its segments were overwritten or removed, or a scrub")
+        elif log_files:
+            yield Place(WAL, "remains", f"words of the user were found in {', '.join(sorted(log_files))}", _REPEAT)
+        else:
+            yield Place(WAL, "gone", f"nothing before segment {scrubbed.log.oldest} is left on the server")
     disk = "blocks that a file system or an SSD freed are out of reach of any program"
     yield Place(DISK, "unknown", disk, "encrypt the disk")
 
@@ -160,14 +166,6 @@ def _scrubbed_rows(scrubbed: Scrubbed) -> Place:
     return Place(DEAD_ROWS, "gone", f"{searched}: {'found in the log alone' if search.found else 'not found'}")
 
 
-def _scrubbed_log(scrubbed: Scrubbed) -> Place:
-    if scrubbed.log.oldest is None:
-        return Place(WAL, "remains", scrubbed.log.why, "until its segments were overwritten or removed, or a scrub")
-    if scrubbed.search and (files := [file for file in scrubbed.search.found if _is_log(file)]):
-        return Place(WAL, "remains", f"words of the user were found in {', '.join(sorted(files))}", _REPEAT)
-    return Place(WAL, "gone", f"nothing before segment {scrubbed.log.oldest} is left on the server")
-
-
 def _is_log(file: str) -> bool:
     return "pg_wal" in file.split("/")
 
@@ -179,7 +177,12 @@ def _elsewhere(around: Surroundings) -> Iterator[Place]:
         " as well, wrapped: with the master key of their time all of it opens"
     )
     yield Place(BACKUPS, "unknown", kept, "delete them, or rotate the master key and destroy the old one")
-    yield _providers(around.providers)
+    if around.providers:
+        sent = f"texts were sent to {', '.join(around.providers)}"
+        yield Place(PROVIDERS, "unknown", sent, "as your contract with them says")
+    else:
+        here = "as now set, vectors are computed in the process and no text is sent anywhere"
+        yield Place(PROVIDERS, "gone", here)
     logs = "casebank's log names no user and quotes nobody; what proxies and your backend wrote is out of its sight"
     yield Place(LOGS, "unknown", logs, "as you set them to expire")
     memory = "a process that served the user may remember the key, which opens nothing that is left in the bank"
@@ -195,9 +198,3 @@ def _replicas(around: Surroundings) -> Place:
             REPLICAS, "remains", there, "a standby follows at once, its files as above; an archive when deleted"
         )
     return Place(REPLICAS, "gone", "the server has no standby, no slot and no archive now")
-
-
-def _providers(hosts: tuple[str, ...]) -> Place:
-    if not hosts:
-        return Place(PROVIDERS, "gone", "as now set, vectors are computed in the process and no text is sent anywhere")
-    return Place(PROVIDERS, "unknown", f"texts were sent to {', '.join(hosts)}", "as your contract with them says")

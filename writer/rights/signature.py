@@ -1,11 +1,10 @@
-"""Signed documents: JSON that says who signed it, so that whoever holds it can see that no word of it was changed.
+"""Signed documents: JSON with a signature and its public key, which proves that the document was not changed.
 
-The key is derived from the master key: every process of an installation signs alike, and none has to keep another
-secret. A signature proves that the document is as it was signed; that the signer is this installation is proven by its
-public key alone, which is to be noted beforehand.
+The key is derived from the master key, so that all processes of an installation sign alike without a further secret. To
+prove that this installation is the signer, its public key must be noted beforehand.
 
     CasebankError
-    └── SignatureBroken    the document was changed, or nobody signed it
+    └── SignatureBroken    the document was changed, or was never signed
 """
 
 import json
@@ -22,7 +21,7 @@ from retrieval.errors import CasebankError
 
 ALGORITHM = "Ed25519"
 SIGNATURE = "signature"
-"""The field that holds the signature of all the others."""
+"""The field with the signature of all other fields."""
 
 _PURPOSE = b"casebank receipts"
 _SEED_BYTES = 32
@@ -34,38 +33,38 @@ class SignatureBroken(CasebankError):
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs documents in the name of an installation."""
+    """The signer of an installation's documents."""
 
     key: Ed25519PrivateKey
 
     @classmethod
     def of(cls, master_key: bytes) -> Self:
-        """Returns the signer of the installation with this master key (HKDF, RFC 5869)."""
+        """Derives the signer from the installation's master key (HKDF, RFC 5869)."""
         seed = HKDF(SHA256(), _SEED_BYTES, salt=None, info=_PURPOSE).derive(master_key)
         return cls(Ed25519PrivateKey.from_private_bytes(seed))
 
     @property
     def public_key(self) -> str:
-        """Returns 64 hex digits, by which anybody can verify what this signer signed."""
+        """Returns the public key as 64 hex digits, which verifies the signatures of this signer."""
         return self.key.public_key().public_bytes_raw().hex()
 
     def sign(self, document: Mapping[str, object]) -> dict[str, object]:
-        """Returns the document with its signature, in place of one that it may have had."""
+        """Returns the document with a signature, which replaces an earlier one."""
         unsigned = {name: value for name, value in document.items() if name != SIGNATURE}
         signed = self.key.sign(canonical(unsigned)).hex()
         return {**unsigned, SIGNATURE: {"algorithm": ALGORITHM, "public_key": self.public_key, "value": signed}}
 
 
 def canonical(document: Mapping[str, object]) -> bytes:
-    """Returns the bytes that are signed: the JSON with sorted keys, without white space, in ASCII."""
+    """Returns the canonical bytes of a document for its signature: JSON with sorted keys, no white space, ASCII."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def read(text: str) -> dict[str, Any]:
-    """Returns the document in the text.
+    """Parses a document.
 
     Raises:
-        SignatureBroken: it is no JSON object, or says the same thing twice, so that two readers may see two documents.
+        SignatureBroken: the text is no JSON object, or an object has a name twice, which readers may read differently.
     """
     try:
         document = json.loads(text, object_pairs_hook=_once)
@@ -77,10 +76,10 @@ def read(text: str) -> dict[str, Any]:
 
 
 def verified(document: Mapping[str, Any]) -> str:
-    """Returns the public key that signed the document.
+    """Verifies the signature of a document and returns the signer's public key.
 
     Raises:
-        SignatureBroken: it was changed since, or was never signed.
+        SignatureBroken: the document was changed since, or was never signed.
     """
     unsigned = {name: value for name, value in document.items() if name != SIGNATURE}
     try:
@@ -89,15 +88,15 @@ def verified(document: Mapping[str, Any]) -> str:
         known = signature["algorithm"] == ALGORITHM
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(value, canonical(unsigned))
     except (KeyError, TypeError, ValueError) as error:
-        raise SignatureBroken("nobody signed this receipt") from error
+        raise SignatureBroken("this receipt is not signed") from error
     except InvalidSignature:
         raise SignatureBroken("the receipt was changed since it was signed") from None
     if not known:
-        raise SignatureBroken("the receipt is signed in a way that is not known")
+        raise SignatureBroken("the receipt is signed with an unknown algorithm")
     return public_key
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len(found := dict(pairs)) < len(pairs):
+    if len(fields := dict(pairs)) < len(pairs):
         raise ValueError("a name stands twice in one object")
-    return found
+    return fields
