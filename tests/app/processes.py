@@ -1,6 +1,8 @@
 """A service that runs as a process of its own, as an operator starts it, and what tests ask of it."""
 
+import atexit
 import os
+import shutil
 import signal
 import ssl
 import subprocess
@@ -10,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -101,6 +104,25 @@ def new_home() -> Iterator[Path]:
             if (home / "postgres").exists():
                 with postgres.running(home):
                     pass
+
+
+@cache
+def _migrated_data() -> Path:
+    """Returns the data folder of a migrated, empty bank whose server is stopped; each test process makes it once."""
+    folder = Path(tempfile.mkdtemp(prefix="casebank-tests-")).resolve()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    casebank(folder / "home", "migrate")
+    return folder / "home" / "postgres"
+
+
+@contextmanager
+def migrated_home() -> Iterator[Path]:
+    """Yields a home as after `casebank migrate`, copied from one: for tests that are not about the first start."""
+    data = _migrated_data()
+    with new_home() as home:
+        home.mkdir(mode=0o700)
+        subprocess.run(("/bin/cp", "-a", str(data), str(home / "postgres")), check=True)
+        yield home
 
 
 class Service:

@@ -18,7 +18,7 @@ from casebank_client import AsyncCasebank, Casebank, CasebankRefused, CasebankUn
 from casebank_client.outbox import Outbox
 from casebank_client.wire import NO_WAIT, Patience, Request
 
-from tests.app.processes import Service, bank, free_port, new_home, until
+from tests.app.processes import Service, bank, free_port, migrated_home, until
 from tests.paths import ROOT
 
 AGENT = "db-operator"
@@ -27,7 +27,7 @@ LIMITED = {"CASEBANK_LIMITS": "user_writes=60,burst_s=1"}
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    with new_home() as home:
+    with migrated_home() as home:
         yield home
 
 
@@ -189,7 +189,7 @@ def test_an_agent_acts_without_memory_where_its_token_is_refused(service: Servic
 def test_a_limit_is_waited_for_and_nothing_is_kept_twice():
     patience = Patience(attempts=10, total_s=60)
     with (
-        new_home() as home,
+        migrated_home() as home,
         Service(home, **LIMITED) as service,
         memory(service, "quick", patience=patience) as casebank,
     ):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.processes import Service, bank, new_home, until
+from tests.app.processes import Service, bank, migrated_home, until
 from tests.clients.typescript_document import document
 from tests.paths import ROOT
 
@@ -72,7 +72,7 @@ def _path_with_node(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def service(built: Built) -> Iterator[Service]:
-    with new_home() as home, Service(home) as service:
+    with migrated_home() as home, Service(home) as service:
         yield service
 
 

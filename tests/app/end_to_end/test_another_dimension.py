@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.app.processes import Service, casebank, new_home, retain, retrieve, worked
+from tests.app.processes import Service, casebank, migrated_home, retain, retrieve, worked
 from tests.fakes.openai_server import OpenAIServer
 
 
@@ -25,7 +25,7 @@ def served(home: Path, server: OpenAIServer, task: str) -> httpx.Response:
 
 
 def test_the_same_model_at_another_dimension_is_another_space():
-    with new_home() as home, OpenAIServer(64) as narrow, OpenAIServer(96) as wide:
+    with migrated_home() as home, OpenAIServer(64) as narrow, OpenAIServer(96) as wide:
         first = served(home, narrow, "water the garden").json()
         assert (first["mode"], first["degraded"]) == ("hybrid", [])
         between = served(home, wide, "water the garden again, with the long hose")

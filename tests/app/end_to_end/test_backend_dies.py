@@ -11,14 +11,14 @@ import pytest
 
 from app import postgres
 from app.jobs.schedule import REVIVE_EVERY_S
-from tests.app.processes import Service, new_home, postgres_processes, postmaster_pid, until, worked
+from tests.app.processes import Service, migrated_home, postgres_processes, postmaster_pid, until, worked
 
 KILLS = 4
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with new_home() as home, Service(home, CASEBANK_WORKER_PACE="lease_s=3") as service:
+    with migrated_home() as home, Service(home, CASEBANK_WORKER_PACE="lease_s=3") as service:
         yield service
 
 

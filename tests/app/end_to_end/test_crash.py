@@ -18,6 +18,7 @@ from tests.app.processes import (
     Service,
     alive,
     bank,
+    migrated_home,
     new_home,
     pages,
     postgres_processes,
@@ -109,7 +110,7 @@ def assert_come_back_later(answer: httpx.Response) -> None:
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     """One service for all the disasters, each with a user of its own."""
-    with new_home() as home, Service(home, CASEBANK_WORKER_PACE=f"lease_s={LEASE_S}") as service:
+    with migrated_home() as home, Service(home, CASEBANK_WORKER_PACE=f"lease_s={LEASE_S}") as service:
         yield service
 
 
@@ -170,7 +171,7 @@ async def test_sigterm_amid_a_stream_ends_the_service_and_its_postgres_and_loses
 
 
 async def test_a_database_of_ones_own_may_go_and_come_back():
-    with new_home() as own, new_home() as elsewhere:
+    with new_home() as own, migrated_home() as elsewhere:
         server = postgres.start(elsewhere)
         await migrate(server.url())
         address = server.url().replace("+asyncpg", "")

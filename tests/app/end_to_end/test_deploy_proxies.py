@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from app.processes.own_service import free_port
-from tests.app.processes import Service, new_home, until, worked
+from tests.app.processes import Service, migrated_home, until, worked
 from tests.fakes.tls_front import certify
 from tests.pages import blocks
 
@@ -78,7 +78,7 @@ def running(command: list[str], folder: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with new_home() as home, Service(home) as service:
+    with migrated_home() as home, Service(home) as service:
         yield service
 
 

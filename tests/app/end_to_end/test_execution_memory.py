@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.app.processes import Service, new_home
+from tests.app.processes import Service, migrated_home
 from tests.paths import ROOT
 
 PAGE = (ROOT / "docs" / "execution-memory.md").read_text()
@@ -18,7 +18,7 @@ BLOCK = re.search(r"^```\n(# Execution Memory.*?)^```", PAGE, re.MULTILINE | re.
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with new_home() as home, Service(home) as running:
+    with migrated_home() as home, Service(home) as running:
         yield running
 
 

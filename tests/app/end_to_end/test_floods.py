@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from bench.hostile import costly_runs
-from tests.app.processes import ANSWER_S, Service, alive, new_home, retain, until, worked
+from tests.app.processes import ANSWER_S, Service, alive, migrated_home, retain, until, worked
 
 COSTLY = costly_runs()
 COMPLEX = {"empty lists", "nesting", "tiny texts", "many keys", "unknown fields", "invalid traces"}
@@ -25,7 +25,7 @@ def service() -> Iterator[Service]:
         "CASEBANK_CONNECTIONS": f"per_address={MOST_FROM_ONE_ADDRESS}",
         "CASEBANK_TIMEOUTS_S": "headers=3,body=60,body_check=2",
     }
-    with new_home() as home, Service(home, **limits) as service:
+    with migrated_home() as home, Service(home, **limits) as service:
         yield service
 
 
@@ -137,7 +137,7 @@ def _is_served(service: Service) -> bool:
 
 
 def test_the_processes_that_check_bodies_end_with_the_service():
-    with new_home() as home:
+    with migrated_home() as home:
         with Service(home) as service:
             with service.client("alice") as client:
                 retain(client, "water the garden", prompt_snapshot="clear water " * 1_000)

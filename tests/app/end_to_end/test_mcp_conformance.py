@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.app.processes import Service, new_home
+from tests.app.processes import Service, migrated_home
 from tests.fakes.bearer_front import BearerFront
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -61,7 +61,7 @@ def installed(leg: Leg, folder: Path) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with new_home() as home, Service(home) as service:
+    with migrated_home() as home, Service(home) as service:
         yield service
 
 

@@ -10,7 +10,7 @@ import httpx
 import httpx2
 import pytest
 
-from tests.app.processes import CASEBANK, Service, new_home, surroundings
+from tests.app.processes import CASEBANK, Service, migrated_home, surroundings
 from tests.pages import blocks, shell
 from tests.paths import ROOT
 
@@ -43,7 +43,7 @@ def addresses() -> list[str]:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with new_home() as home, Service(home) as service:
+    with migrated_home() as home, Service(home) as service:
         yield service
 
 

@@ -13,7 +13,7 @@ import pytest
 from casebank_client import Casebank
 from openai import OpenAI
 
-from tests.app.processes import Service, bank, new_home, until, worked
+from tests.app.processes import Service, bank, migrated_home, until, worked
 from tests.fakes.chat_server import ChatServer, completion
 from tests.fakes.openai_server import Response, as_json
 
@@ -45,7 +45,7 @@ def calling(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with new_home() as home, Service(home) as service:
+    with migrated_home() as home, Service(home) as service:
         yield service
 
 

@@ -15,7 +15,7 @@ from app import postgres
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import configuration
 from app.postgres.pools import dsn
-from tests.app.processes import Service, casebank, new_home, retain, until
+from tests.app.processes import Service, casebank, migrated_home, new_home, retain, until
 from tests.pages import blocks, python, shell
 from tests.paths import ROOT
 from tests.service import Service as InProcess
@@ -26,7 +26,7 @@ IDEAS = (ROOT / "docs" / "ideas.md").read_text()
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    with new_home() as home:
+    with migrated_home() as home:
         yield home
 
 
@@ -118,7 +118,7 @@ async def test_an_upgrade_of_the_embedded_database_there_and_back(tmp_path: Path
 @pytest.mark.timeout(600)
 def test_the_experiment_of_its_page_says_what_it_predicts_and_finds_and_keeps_it(tmp_path: Path):
     (command,) = blocks("experiment.md", "sh")
-    with new_home() as home:
+    with migrated_home() as home:
         said = shell(home, command, folder=tmp_path)
     assert said.index("predicted before the run") < said.index("out/experiment-office.json")
     found = json.loads((tmp_path / "out" / "experiment-office.json").read_text())

@@ -19,7 +19,7 @@ from tests.app.processes import (
     ROOT,
     Service,
     get,
-    new_home,
+    migrated_home,
     postmaster_pid,
     retain,
     retrieve,
@@ -81,7 +81,7 @@ class Talkative(Service):
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    with new_home() as home:
+    with migrated_home() as home:
         yield home
 
 
@@ -194,7 +194,7 @@ def test_the_log_is_one_json_object_a_line(service: Service):
 
 
 def test_a_request_that_never_ends_does_not_keep_the_service_from_stopping():
-    with new_home() as home, Service(home, CASEBANK_TIMEOUTS_S="stop=1") as service:
+    with migrated_home() as home, Service(home, CASEBANK_TIMEOUTS_S="stop=1") as service:
         head = "POST /v1/retain HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
         bearer = service.bearer("slow")["Authorization"]
         with socket.create_connection(("127.0.0.1", service.port)) as stalled:
@@ -206,7 +206,7 @@ def test_a_request_that_never_ends_does_not_keep_the_service_from_stopping():
 
 
 def test_every_stage_is_logged_at_the_level_debug():
-    with new_home() as home, Service(home, CASEBANK_LOG_LEVEL="debug") as service:
+    with migrated_home() as home, Service(home, CASEBANK_LOG_LEVEL="debug") as service:
         with service.client("watched") as client:
             worked(client, retain(client, "watch the stages"))
             retrieve(client, "watch the stages")

@@ -16,7 +16,7 @@ from app.postgres.pools import service_database
 from retrieval.database.database import Database
 from retrieval.tables.keys import master_keys
 from tests.app.end_to_end.test_master_key import refused
-from tests.app.processes import CASEBANK, ROOT, Service, casebank, get, new_home, retain, surroundings, worked
+from tests.app.processes import CASEBANK, ROOT, Service, casebank, get, migrated_home, retain, surroundings, worked
 from tests.conftest import new_database
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import agree
@@ -33,7 +33,7 @@ async def url(postgres: EmbeddedPostgres) -> str:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    with new_home() as home:
+    with migrated_home() as home:
         yield home
 
 

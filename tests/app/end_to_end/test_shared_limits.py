@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.app.processes import Service, new_home
+from tests.app.processes import Service, migrated_home
 
 AT_ONCE = 12
 FEW = {
@@ -29,7 +29,7 @@ def both(*services: Service) -> Iterator[tuple[Service, ...]]:
 
 
 def test_what_one_service_let_through_the_other_counts():
-    with new_home() as home, both(Service(home, **FEW), Service(home, **FEW)) as (here, there):
+    with migrated_home() as home, both(Service(home, **FEW), Service(home, **FEW)) as (here, there):
         with here.client("alice") as one, there.client("alice") as other:
             answers = [client.get("/v1/cases") for client in (one, other) * (2 * AT_ONCE)]
         last = answers[-1]

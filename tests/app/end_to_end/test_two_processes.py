@@ -20,7 +20,7 @@ from tests.app.processes import (
     bank,
     casebank,
     get,
-    new_home,
+    migrated_home,
     postgres_processes,
     postmaster_pid,
     retain,
@@ -39,7 +39,7 @@ AT_ONCE = 4
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    with new_home() as home:
+    with migrated_home() as home:
         yield home
 
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import cli
-from tests.app.processes import CASEBANK, casebank, new_home, surroundings
+from tests.app.processes import CASEBANK, casebank, migrated_home, surroundings
 from tests.paths import ROOT
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -15,7 +15,7 @@ mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    with new_home() as home:
+    with migrated_home() as home:
         yield home
 
 

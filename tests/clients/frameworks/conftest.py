@@ -10,7 +10,7 @@ import pytest
 from casebank_client import Casebank
 from casebank_client.wire import NO_WAIT
 
-from tests.app.processes import Service, bank, free_port, new_home, until
+from tests.app.processes import Service, bank, free_port, migrated_home, until
 
 AGENT = "db-operator"
 RUNS = 100
@@ -70,7 +70,7 @@ FAILED = {task_of(number) for number in range(RUNS) if fails(number)}
 def framework_service() -> Iterator[Service]:
     if find_spec("agents") is None:
         pytest.skip("the frameworks are not installed: `make test-frameworks`")
-    with new_home() as home, ServiceOfThisPython(home) as service:
+    with migrated_home() as home, ServiceOfThisPython(home) as service:
         yield service
 
 
