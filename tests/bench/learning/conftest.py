@@ -17,10 +17,10 @@ QUICK = Recipe(members=2, plan=replace(CANARY_PLAN, steps=20))
 
 
 def _folder(*parts: str) -> Path:
-    found = DATA.joinpath(*parts)
-    if not found.exists():
+    folder = DATA.joinpath(*parts)
+    if not folder.exists():
         pytest.skip("no data beside the repository; CASEBANK_DATA names another folder")
-    return found
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -34,9 +34,13 @@ async def corpus(embedder: WordLlamaEmbedder) -> banking.Corpus:
 
 
 @pytest.fixture(scope="session")
-async def reuse(corpus: banking.Corpus) -> Stage:
-    few = np.arange(0, len(corpus.test.texts), 20)
-    return stage(replace(corpus, test=corpus.test.take(few)), TINY, 0)
+def small_corpus(corpus: banking.Corpus) -> banking.Corpus:
+    return replace(corpus, test=corpus.test.take(np.arange(0, len(corpus.test.texts), 20)))
+
+
+@pytest.fixture(scope="session")
+def reuse(small_corpus: banking.Corpus) -> Stage:
+    return stage(small_corpus, TINY, 0)
 
 
 @pytest.fixture(scope="session")
@@ -47,13 +51,8 @@ def stream(reuse: Stage) -> Service:
 
 
 @pytest.fixture(scope="session")
-def airline_folder() -> Path:
-    return _folder("tau", "airline")
-
-
-@pytest.fixture(scope="session")
-async def airline(airline_folder: Path, embedder: WordLlamaEmbedder) -> tau.Domain:
-    return await tau.read(airline_folder, embedder)
+async def airline(embedder: WordLlamaEmbedder) -> tau.Domain:
+    return await tau.read(_folder("tau", "airline"), embedder)
 
 
 @pytest.fixture(scope="session")

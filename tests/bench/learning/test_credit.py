@@ -5,13 +5,13 @@ import pytest
 
 from bench.learning import banking, credit
 from bench.learning.credit import Agent, Credit, Stream
-from bench.learning.reuse import stage
+from bench.learning.reuse import Stage
 from tests.bench.learning.conftest import TINY
 
 
 @pytest.fixture(scope="module")
-def stream(corpus: banking.Corpus) -> Stream:
-    return Stream(stage(corpus, TINY, 0), 0, Agent.KNOWS)
+def stream(reuse: Stage) -> Stream:
+    return Stream(reuse, 0, Agent.KNOWS)
 
 
 def slates(stream: Stream) -> list[tuple[int, tuple[int, ...]]]:
@@ -42,8 +42,10 @@ def test_credit_goes_to_the_cases_of_the_runs_plan_or_to_the_case_it_names_or_to
     assert stream.shares(Credit.PLAN, 0, ()).shape == (0,)
 
 
-def test_the_table_holds_each_credit_of_each_agent_against_credit_for_all_alike(corpus: banking.Corpus):
-    rows = {row.name: row for row in credit.run(corpus, TINY, (0,), (0, 60))}
+def test_the_table_holds_each_credit_of_each_agent_against_credit_for_all_alike(
+    small_corpus: banking.Corpus,
+):
+    rows = {row.name: row for row in credit.run(small_corpus, TINY, (0,), (0, 60))}
     for agent in Agent:
         name = f"credit, agent follows {agent.value}"
         assert all(f"{name}, {each.value}: first answer right" in rows for each in Credit)

@@ -1,6 +1,8 @@
-"""The experiment: predicted first, compared in pairs, honest where memory does not help and where things break."""
+"""The experiment and its report: predicted first, compared in pairs, honest where memory does not help."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -8,28 +10,36 @@ import pytest
 from rich.console import Console
 
 from app.demo.world import MemoryUnusable, Size, Tasks
+from examples.experiment.files import write_files
 from examples.experiment.prediction import predictions
 from examples.experiment.report import Report
 from examples.experiment.run import run_experiment
-from tests.examples.experiment.riddles import Riddle, Riddles, Room, run
+from examples.experiment.tables import print_report
+from tests.examples.experiment.riddles import TEXTS, Riddle, Riddles, Room, run
 from tests.service import Service
 
 
+@pytest.fixture(scope="module")
+async def report(service: Service) -> Report:
+    """One finished experiment, which the tests look at from all sides."""
+    return await run(service, Riddles())
+
+
 async def test_what_is_predicted_is_said_before_the_environment_is_touched(service: Service):
-    console, said = Console(record=True, width=200), []
+    console, texts = Console(record=True, width=200), []
 
     class Listening(Room):
         async def reset(self, task: Riddle) -> None:
-            said.append(console.export_text(clear=False))
+            texts.append(console.export_text(clear=False))
             await super().reset(task)
 
     class Adapter(Riddles):
         room = Listening
 
     await run(service, Adapter(), console, practice=1, test=1, ks=(0,))
-    assert "predicted before the run" in said[0]
-    assert all(each.text in said[0] for each in predictions(3))
-    assert "falsified above -25%" in said[0]
+    assert "predicted before the run" in texts[0]
+    assert all(each.text in texts[0] for each in predictions(3))
+    assert "falsified above -25%" in texts[0]
 
 
 def test_every_arm_gets_the_same_tasks_and_none_that_was_practised_on(report: Report):
@@ -60,16 +70,47 @@ def test_a_bank_of_a_wrong_family_stays_silent_and_changes_nothing(report: Repor
     assert [before.steps for before, _ in report.wrong_family] == [after.steps for _, after in report.wrong_family]
 
 
+def test_the_transfer_matrix_has_a_cell_for_each_bank_and_family(report: Report):
+    transfer = report.as_dict()["transfer"]
+    assert list(transfer) == list(TEXTS)
+    assert all(list(row) == list(TEXTS) for row in transfer.values())
+    assert transfer["dog"]["dog"]["injected"] > 0 == transfer["dog"]["soup"]["injected"]
+    assert transfer["soup"]["soup"]["steps_change"] < 0
+
+
+def test_the_report_is_printed_and_written_as_numbers_and_a_picture(report: Report, tmp_path: Path):
+    console = Console(record=True, width=200)
+    print_report(report, console)
+    text = console.export_text()
+    assert "as predicted" in text
+    assert "test, expert's bank" in text
+    assert "A guesser, not an LLM." in text
+    files = write_files(report, tmp_path)
+    numbers = json.loads(files["json"].read_text())
+    assert numbers["differences"]["steps_change"]["low"] <= numbers["predictions"][0]["measured"]
+    without, with_memory = (numbers["arms"][f"test, K = {k}"] for k in (0, 4))
+    assert with_memory["tasks"] == 9
+    net = without["tokens_spent"] - with_memory["tokens_spent"] - with_memory["tokens_added"]
+    assert with_memory["tokens_net"] == pytest.approx(net)
+    assert without["tokens_net"] is None
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_world_without_other_rules_measures_nothing(report: Report):
+    verdicts = {each["key"]: each["verdict"] for each in report.as_dict()["predictions"]}
+    assert verdicts["reflection"] == verdicts["reflection_steps"] == "not measured"
+
+
 async def test_wrong_memory_that_is_injected_costs_steps_and_is_not_obeyed(service: Service):
     class Credulous(Riddles):
         budget, min_similarity, families = 15, -1.0, ("vault", "dog")
 
         async def tasks(self, environment: Any, family: str, size: Size) -> Tasks:
             """In much the same words for either family, or the wrong one would not be told."""
-            found = await super().tasks(environment, family, size)
+            drawn = await super().tasks(environment, family, size)
             practice, test = (
                 [replace(task, text=f"Open the iron door of the bank for {task.id}") for task in some]
-                for some in (found.practice, found.test)
+                for some in (drawn.practice, drawn.test)
             )
             return Tasks(practice, test)
 
