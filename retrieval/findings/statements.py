@@ -110,6 +110,31 @@ def _similarity(table: Any) -> ColumnElement[float]:
     return case((same, 1.0), else_=near)
 
 
+def _changes_since(best: Any) -> Any:
+    """Returns the condition that a later step of the run changed the finding's subject, and that one may have."""
+    change = findings.alias("change")
+    folder = _number("folder")
+    moves = folder == any_(change.c.place_keys)
+    later = tuple_(change.c.step, change.c.part) > tuple_(best.c.step, best.c.part)
+    touches = or_(
+        func.cardinality(best.c.place_keys) == 0,
+        change.c.place_keys.overlap(best.c.place_marks),
+        best.c.place_keys.overlap(change.c.place_marks),
+    )
+    known = change.c.place_keys != _NONE
+    depends = best.c.kind != "answer"
+    by_folder = or_(cast(bindparam("in_shell", type_=Boolean), Boolean), folder == any_(best.c.place_marks))
+    return (
+        select(
+            func.bool_or(and_(later, known, ~moves, touches)).label("changed"),
+            func.bool_or(or_(and_(later, ~known), and_(moves, by_folder))).label("in_doubt"),
+        )
+        .where(change.c.user_sub == USER_SUB, change.c.run_id == runs.c.id, change.c.kind == "write", depends)
+        .correlate(runs, best)
+        .lateral("changes")
+    )
+
+
 def _in_this_run() -> FastStatement[RunAsked]:
     """The best finding of the run: the nearest query, and of several the newest, however it went.
 
@@ -131,27 +156,7 @@ def _in_this_run() -> FastStatement[RunAsked]:
         .correlate(runs)
         .lateral("best")
     )
-    change = findings.alias("change")
-    folder = _number("folder")
-    moves = folder == any_(change.c.place_keys)
-    later = tuple_(change.c.step, change.c.part) > tuple_(best.c.step, best.c.part)
-    touches = or_(
-        func.cardinality(best.c.place_keys) == 0,
-        change.c.place_keys.overlap(best.c.place_marks),
-        best.c.place_keys.overlap(change.c.place_marks),
-    )
-    known = change.c.place_keys != _NONE
-    depends = best.c.kind != "answer"
-    by_folder = or_(cast(bindparam("in_shell", type_=Boolean), Boolean), folder == any_(best.c.place_marks))
-    changes = (
-        select(
-            func.bool_or(and_(later, known, ~moves, touches)).label("changed"),
-            func.bool_or(or_(and_(later, ~known), and_(moves, by_folder))).label("in_doubt"),
-        )
-        .where(change.c.user_sub == USER_SUB, change.c.run_id == runs.c.id, change.c.kind == "write", depends)
-        .correlate(runs, best)
-        .lateral("changes")
-    )
+    changes = _changes_since(best)
     newest = findings.alias("newest")
     last_step = (
         select(func.max(newest.c.step))

@@ -163,6 +163,94 @@ class _Reading:
         """Returns the sum of a measure over all texts."""
         return f"sum({self.stands_for} * {measure})" if self.stands_for else f"sum({measure})"
 
+    def keywords(self) -> str:
+        """Returns the parts that weigh each text and each session by BM25."""
+        stands_for = f", {self.stands_for}" if self.stands_for else ""
+        return f"""
+sizes AS MATERIALIZED (
+    SELECT kind, {self.count()} AS texts, greatest({self.mean("word_count")}, 1) AS mean,
+        {self.mean("similarity")} AS similarity, {self.deviation("similarity")} AS similarity_sd
+    FROM entries GROUP BY kind
+    UNION ALL
+    SELECT 'session', count(*), greatest(avg(word_count), 1), NULL, NULL FROM talks
+),
+hits AS MATERIALIZED (
+    SELECT e.kind, e.id, e.session_id, e.word_count, (e.word).lexeme,
+        cardinality((e.word).positions) AS times{stands_for}
+    FROM (
+        SELECT kind, id, session_id, word_count, unnest(matching) AS word{stands_for}
+        FROM entries WHERE matching IS NOT NULL
+    ) e
+        JOIN words ON words.lexeme = (e.word).lexeme
+),
+all_hits AS MATERIALIZED (
+    SELECT kind, id, word_count, lexeme, times{stands_for} FROM hits
+    UNION ALL
+    SELECT 'session', h.session_id, t.word_count, h.lexeme, h.times{", 1" if stands_for else ""}
+    FROM (
+        SELECT session_id, lexeme, sum(times) AS times FROM hits WHERE kind = 'turn' {self.in_sessions}
+        GROUP BY session_id, lexeme
+    ) h
+        JOIN talks t ON t.session_id = h.session_id
+),
+rare AS MATERIALIZED (
+    SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - h.having + .5) / (h.having + .5)) AS float) AS idf
+    FROM (SELECT kind, lexeme, {self.count()} AS having FROM all_hits GROUP BY kind, lexeme) h
+        JOIN sizes s ON s.kind = h.kind
+),
+keywords AS MATERIALIZED (
+    SELECT h.kind, h.id,
+        sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(h.word_count / r.mean AS float)))) AS bm25
+        {", max(h.stands_for) AS stands_for" if stands_for else ""}
+    FROM all_hits h JOIN rare r ON r.kind = h.kind AND r.lexeme = h.lexeme
+    GROUP BY h.kind, h.id
+),
+"""  # noqa: S608 - its parts are our own
+
+    def relevance(self) -> str:
+        """Returns the parts that add keywords, similarity and the session's share, each in standard deviations."""
+        stands_for = bool(self.stands_for)
+        of = "talks" if stands_for else "o"
+        return f"""spreads AS MATERIALIZED (
+    SELECT s.kind, s.similarity, s.similarity_sd, coalesce(k.sum, 0) / s.texts AS bm25,
+        sqrt(greatest(coalesce(k.squares, 0) / s.texts - power(coalesce(k.sum, 0) / s.texts, 2), 0)) AS bm25_sd
+    FROM sizes s
+        LEFT JOIN (
+            SELECT kind, {self.sum("bm25")} AS sum, {self.sum("bm25 * bm25")} AS squares
+            FROM keywords GROUP BY kind
+        ) k
+            ON k.kind = s.kind
+    WHERE s.kind <> 'session'
+),
+owned AS MATERIALIZED (
+    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
+        {"e.stands_for," if stands_for else ""}
+        k.bm25 IS NOT NULL AS has_word,
+        {_z("coalesce(k.bm25, 0)", "s.bm25", "s.bm25_sd")}
+            + {VECTOR_WEIGHT} * {_z("e.similarity", "s.similarity", "s.similarity_sd")} AS own
+    FROM entries e
+        FULL JOIN (SELECT * FROM keywords WHERE kind <> 'session') k ON k.id = e.id
+        FULL JOIN spreads s ON s.kind = e.kind
+),
+conversations AS (
+    SELECT {of}.session_id, coalesce(k.bm25, 0) AS bm25, o.best
+    FROM (SELECT session_id, max(own) AS best FROM owned WHERE kind = 'turn' GROUP BY session_id) o
+        {"RIGHT JOIN talks ON talks.session_id = o.session_id" if stands_for else ""}
+        FULL JOIN (SELECT id, bm25 FROM keywords WHERE kind = 'session') k ON k.id = {of}.session_id
+),
+shares AS MATERIALIZED (
+    SELECT session_id, {_z_of_all("bm25")} AS share, {_z_of_all("bm25")} + {_z_of_all("best")} AS session_relevance
+    FROM conversations
+),
+summed AS MATERIALIZED (
+    SELECT o.*, o.own + coalesce(s.share, 0) AS total, s.session_relevance
+    FROM owned o FULL JOIN shares s ON s.session_id = o.session_id
+),
+totals AS MATERIALIZED (
+    SELECT kind, {self.mean("total")} AS mean, {self.deviation("total")} AS sd FROM summed GROUP BY kind
+),
+"""  # noqa: S608 - its parts are our own
+
 
 def _all(similarity: str) -> _Reading:
     """Returns the reading of every text."""
@@ -253,87 +341,7 @@ def _shared(similarity: str) -> str:
             SELECT FROM profiles p WHERE p.user_sub = :user_sub AND p.agent_key = :agent_key AND NOT p.enabled)"""  # noqa: S608 - its parts are our own
 
 
-def _sql(reading: _Reading) -> str:
-    stands_for = f", {reading.stands_for}" if reading.stands_for else ""
-    of = "talks" if stands_for else "o"
-    return f"""{_ENTERED}{reading.entries}
-sizes AS MATERIALIZED (
-    SELECT kind, {reading.count()} AS texts, greatest({reading.mean("word_count")}, 1) AS mean,
-        {reading.mean("similarity")} AS similarity, {reading.deviation("similarity")} AS similarity_sd
-    FROM entries GROUP BY kind
-    UNION ALL
-    SELECT 'session', count(*), greatest(avg(word_count), 1), NULL, NULL FROM talks
-),
-hits AS MATERIALIZED (
-    SELECT e.kind, e.id, e.session_id, e.word_count, (e.word).lexeme,
-        cardinality((e.word).positions) AS times{stands_for}
-    FROM (
-        SELECT kind, id, session_id, word_count, unnest(matching) AS word{stands_for}
-        FROM entries WHERE matching IS NOT NULL
-    ) e
-        JOIN words ON words.lexeme = (e.word).lexeme
-),
-all_hits AS MATERIALIZED (
-    SELECT kind, id, word_count, lexeme, times{stands_for} FROM hits
-    UNION ALL
-    SELECT 'session', h.session_id, t.word_count, h.lexeme, h.times{", 1" if stands_for else ""}
-    FROM (
-        SELECT session_id, lexeme, sum(times) AS times FROM hits WHERE kind = 'turn' {reading.in_sessions}
-        GROUP BY session_id, lexeme
-    ) h
-        JOIN talks t ON t.session_id = h.session_id
-),
-rare AS MATERIALIZED (
-    SELECT h.kind, h.lexeme, s.mean, CAST(ln(1 + (s.texts - h.having + .5) / (h.having + .5)) AS float) AS idf
-    FROM (SELECT kind, lexeme, {reading.count()} AS having FROM all_hits GROUP BY kind, lexeme) h
-        JOIN sizes s ON s.kind = h.kind
-),
-keywords AS MATERIALIZED (
-    SELECT h.kind, h.id,
-        sum(r.idf * h.times * 2.2 / (h.times + 1.2 * (.25 + .75 * CAST(h.word_count / r.mean AS float)))) AS bm25
-        {", max(h.stands_for) AS stands_for" if stands_for else ""}
-    FROM all_hits h JOIN rare r ON r.kind = h.kind AND r.lexeme = h.lexeme
-    GROUP BY h.kind, h.id
-),
-spreads AS MATERIALIZED (
-    SELECT s.kind, s.similarity, s.similarity_sd, coalesce(k.sum, 0) / s.texts AS bm25,
-        sqrt(greatest(coalesce(k.squares, 0) / s.texts - power(coalesce(k.sum, 0) / s.texts, 2), 0)) AS bm25_sd
-    FROM sizes s
-        LEFT JOIN (
-            SELECT kind, {reading.sum("bm25")} AS sum, {reading.sum("bm25 * bm25")} AS squares
-            FROM keywords GROUP BY kind
-        ) k
-            ON k.kind = s.kind
-    WHERE s.kind <> 'session'
-),
-owned AS MATERIALIZED (
-    SELECT e.kind, e.id, e.session_id, e.turn_number, e.fact_id, e.knowledge_id, e.shared, e.similarity,
-        {"e.stands_for," if stands_for else ""}
-        k.bm25 IS NOT NULL AS has_word,
-        {_z("coalesce(k.bm25, 0)", "s.bm25", "s.bm25_sd")}
-            + {VECTOR_WEIGHT} * {_z("e.similarity", "s.similarity", "s.similarity_sd")} AS own
-    FROM entries e
-        FULL JOIN (SELECT * FROM keywords WHERE kind <> 'session') k ON k.id = e.id
-        FULL JOIN spreads s ON s.kind = e.kind
-),
-conversations AS (
-    SELECT {of}.session_id, coalesce(k.bm25, 0) AS bm25, o.best
-    FROM (SELECT session_id, max(own) AS best FROM owned WHERE kind = 'turn' GROUP BY session_id) o
-        {"RIGHT JOIN talks ON talks.session_id = o.session_id" if stands_for else ""}
-        FULL JOIN (SELECT id, bm25 FROM keywords WHERE kind = 'session') k ON k.id = {of}.session_id
-),
-shares AS MATERIALIZED (
-    SELECT session_id, {_z_of_all("bm25")} AS share, {_z_of_all("bm25")} + {_z_of_all("best")} AS session_relevance
-    FROM conversations
-),
-summed AS MATERIALIZED (
-    SELECT o.*, o.own + coalesce(s.share, 0) AS total, s.session_relevance
-    FROM owned o FULL JOIN shares s ON s.session_id = o.session_id
-),
-totals AS MATERIALIZED (
-    SELECT kind, {reading.mean("total")} AS mean, {reading.deviation("total")} AS sd FROM summed GROUP BY kind
-),
-standing AS (
+_ANSWER = f"""standing AS (
     SELECT s.*, {_z("s.total", "t.mean", "t.sd")} AS relevance FROM summed s JOIN totals t ON t.kind = s.kind
 ),
 placed AS (
@@ -367,7 +375,7 @@ ORDER BY p.place
 
 
 def _statement(reading: _Reading) -> FastStatement[MemoryRow]:
-    sql = _sql(reading)
+    sql = _ENTERED + reading.entries + reading.keywords() + reading.relevance() + _ANSWER
     types: dict[str, TypeEngine[Any]] = {
         "user_sub": Text(),
         "authorised_at": DateTime(timezone=True),
