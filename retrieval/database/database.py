@@ -224,7 +224,7 @@ def _translate(error: Exception, state: str) -> None:
         ) from error
     if state == _DEADLOCK:
         raise Deadlocked("the database ended this, for it and another waited for each other: try again") from error
-    if _is_going_away(state):
+    if state.startswith(("08", "57P", "53300")):  # Postgres is starting, stopping, or out of connections
         raise DatabaseUnavailable("the database connection broke") from error
 
 
@@ -241,8 +241,3 @@ def _detail(error: BaseException) -> str | None:
 def sqlstate(error: DBAPIError) -> str:
     """Returns the five-character SQLSTATE behind the error, or an empty string."""
     return str(getattr(error.orig, "sqlstate", None) or "")
-
-
-def _is_going_away(state: str) -> bool:
-    """Returns whether Postgres is starting, stopping, or out of connections (SQLSTATE classes 08, 57P, 53300)."""
-    return state.startswith(("08", "57P", "53300"))

@@ -68,19 +68,16 @@ def line_of_fact(kind: FactKind, text: str, since: datetime, said_by: Speaker) -
     return f"[{kind}] {quoted(text)} (since {since.date().isoformat()}{by})"
 
 
-def _known() -> FastStatement[FactRow]:
-    order: dict[FactKind, int] = {"goal": 0, "preference": 1, "fact": 2, "event": 3}
-    kinds: list[tuple[ColumnElement[bool], ColumnElement[int]]] = [
-        (facts.c.kind == literal_column(f"'{kind}'"), literal_column(str(place))) for kind, place in order.items()
-    ]
-    columns = [facts.c[name] for name in ("id", "kind", "words", "key_id", "said_by", "valid_from")]
-    statement = (
-        select(*columns, func.count().over().label("holding"))
-        .where(may_enter(), facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY, *holds())
-        .order_by(case(*kinds), facts.c.last_told_at.desc(), facts.c.id.desc())
-        .limit(literal_column(str(MOST)))
+_ORDER: dict[FactKind, int] = {"goal": 0, "preference": 1, "fact": 2, "event": 3}
+_KINDS: list[tuple[ColumnElement[bool], ColumnElement[int]]] = [
+    (facts.c.kind == literal_column(f"'{kind}'"), literal_column(str(place))) for kind, place in _ORDER.items()
+]
+_KNOWN: FastStatement[FactRow] = FastStatement.of(
+    select(
+        *(facts.c[name] for name in ("id", "kind", "words", "key_id", "said_by", "valid_from")),
+        func.count().over().label("holding"),
     )
-    return FastStatement.of(statement)
-
-
-_KNOWN = _known()
+    .where(may_enter(), facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY, *holds())
+    .order_by(case(*_KINDS), facts.c.last_told_at.desc(), facts.c.id.desc())
+    .limit(literal_column(str(MOST)))
+)

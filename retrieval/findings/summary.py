@@ -61,8 +61,9 @@ def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
         token_budget: limit of the whole block.
     """
     groups: dict[str, list[Finding]] = {group: [] for group in _GROUPS}
-    for each in _newest(findings):
-        groups[_GROUP_OF.get(each.kind, OTHERS)].append(each)
+    for each, stands in zip(findings, standings(findings), strict=True):
+        if stands == "holds" and (each.said.get("query") or each.said.get("path")):
+            groups[_GROUP_OF.get(each.kind, OTHERS)].append(each)
     chosen: list[Finding] = []
     used = count_tokens(_block([])) + sum(count_tokens(f"\n{group}\n\n") for group in _GROUPS if groups[group])
     for turn in zip_longest(*groups.values()):
@@ -94,23 +95,14 @@ def standings(findings: Sequence[Finding]) -> list[Standing]:
     return standing
 
 
-def _newest(findings: Sequence[Finding]) -> list[Finding]:
-    """Returns the newest finding about each thing, if it holds."""
-    holding = [each for each, stands in zip(findings, standings(findings), strict=True) if stands == "holds"]
-    return [each for each in holding if each.said.get("query") or each.said.get("path")]
-
-
 def _block(chosen: Sequence[Finding]) -> str:
     parts = [TITLE]
     for group in _GROUPS:
-        lines = [_line(each) for each in sorted(chosen, key=_place) if _GROUP_OF.get(each.kind, OTHERS) == group]
+        members = [each for each in chosen if _GROUP_OF.get(each.kind, OTHERS) == group]
+        lines = [_line(each) for each in sorted(members, key=lambda finding: finding.step)]
         if lines:
             parts.append("\n".join([group, *lines]))
     return "\n\n".join(parts) + "\n"
-
-
-def _place(finding: Finding) -> int:
-    return finding.step
 
 
 def _line(finding: Finding) -> str:

@@ -60,17 +60,14 @@ def difference(before: Version, after: Version) -> Difference:
     """Returns what changed from one version to the other, fields in their order and steps by place."""
     old, new = _fields(before), _fields(after)
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    earlier, later = before.record[STEPS], after.record[STEPS]
+    codes = SequenceMatcher(None, earlier, later, autojunk=False).get_opcodes()
     return Difference(
         [FieldChange(name, old.get(name), new.get(name)) for name in names],
-        _steps(before.record[STEPS], after.record[STEPS]),
+        [StepChange(_CHANGES[tag], i + 1, earlier[i:j], later[k:m]) for tag, i, j, k, m in codes if tag != "equal"],
     )
 
 
 def _fields(version: Version) -> dict[str, object]:
     record = {name: value for name, value in version.record.items() if name != STEPS}
     return {name: getattr(version, name) for name in COMPARED} | record
-
-
-def _steps(old: list[str], new: list[str]) -> list[StepChange]:
-    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [StepChange(_CHANGES[what], i + 1, old[i:j], new[k:m]) for what, i, j, k, m in codes if what != "equal"]

@@ -136,7 +136,29 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     if nearness is Nearness.MEASURED:
         parameters |= await _measured(connection, search)
     rows = await connection.all(_STATEMENTS[nearness], parameters)
-    return [_procedure(row) for row in rows]
+    return [
+        Procedure(
+            id=row.id,
+            version=row.version,
+            kind=row.kind,
+            level=row.level,
+            task_type=row.task_type,
+            trigger=row.trigger,
+            domain=row.domain,
+            record=orjson.loads(row.record),
+            similarity=row.similarity,
+            uses=row.uses,
+            use_reward=row.use_reward,
+            occurrences=row.occurrences,
+            warns=row.kind == "failure_lesson",
+            query_kind=row.query_kind,
+            success_score=row.success_score,
+            duration_ms=row.duration_ms,
+            reported=row.origin == "run",
+            sources=frozenset(row.source_case_ids),
+        )
+        for row in rows
+    ]
 
 
 async def _measured(connection: FastConnection, search: ProcedureSearch) -> dict[str, object]:
@@ -148,29 +170,6 @@ async def _measured(connection: FastConnection, search: ProcedureSearch) -> dict
     triggers = np.array([row.embedding for row in rows], dtype=np.float32)  # (procedures, dimension)
     similarities = triggers @ np.array(search.vector, dtype=np.float32)
     return {"ids": [row.id for row in rows], "similarities": similarities.tolist()}
-
-
-def _procedure(row: ProcedureRow) -> Procedure:
-    return Procedure(
-        id=row.id,
-        version=row.version,
-        kind=row.kind,
-        level=row.level,
-        task_type=row.task_type,
-        trigger=row.trigger,
-        domain=row.domain,
-        record=orjson.loads(row.record),
-        similarity=row.similarity,
-        uses=row.uses,
-        use_reward=row.use_reward,
-        occurrences=row.occurrences,
-        warns=row.kind == "failure_lesson",
-        query_kind=row.query_kind,
-        success_score=row.success_score,
-        duration_ms=row.duration_ms,
-        reported=row.origin == "run",
-        sources=frozenset(row.source_case_ids),
-    )
 
 
 def _near(nearness: Nearness, words: CTE) -> CTE:
@@ -187,6 +186,18 @@ def _near(nearness: Nearness, words: CTE) -> CTE:
     mine = procedures.join(words, true())
     if measured is not None:
         mine = mine.outerjoin(measured, measured.c.id == procedures.c.id)
+    attributes = {name: cast(bindparam(name, type_=Text), Text) for name in ("task_type", "domain", "query_kind")}
+    least, most = (cast(bindparam(name, type_=Float), Float) for name in ("min_success_score", "max_duration_ms"))
+    tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
+    # any of the runs behind it may pass the filters; without a filter all procedures do, also those of pruned runs
+    unfiltered = func.cardinality(tags) + func.cardinality(kinds) + func.cardinality(outcomes) == 0
+    from_run = exists().where(
+        cases.c.user_sub == USER_SUB,
+        cases.c.id == any_(procedures.c.source_case_ids),
+        cases.c.tags.contains(tags),
+        or_(func.cardinality(kinds) == 0, cases.c.kind == any_(kinds)),
+        or_(func.cardinality(outcomes) == 0, cases.c.outcome == any_(outcomes)),
+    )
     return (
         select(
             procedures.c.id,
@@ -195,7 +206,16 @@ def _near(nearness: Nearness, words: CTE) -> CTE:
             case((similarity.is_(None), share)).label("share"),
         )
         .select_from(mine)
-        .where(*active(), _is("task_type"), _is("domain"), _is("query_kind"), *_of_runs_like(), _from_runs_that_pass())
+        .where(
+            *active(),
+            *(
+                or_(value.is_(None), func.lower(procedures.c[name]) == func.lower(value))
+                for name, value in attributes.items()
+            ),
+            or_(least.is_(None), procedures.c.success_score >= least),
+            or_(most.is_(None), procedures.c.duration_ms <= most),
+            or_(unfiltered, from_run),
+        )
         .cte("near")
         .prefix_with("MATERIALIZED")
     )
@@ -229,33 +249,6 @@ def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
     )
     measured = select(given.c.id, given.c.similarity).cte("measured")
     return measured.c.similarity, measured
-
-
-def _is(name: str) -> ColumnElement[bool]:
-    value = cast(bindparam(name, type_=Text), Text)
-    return or_(value.is_(None), func.lower(procedures.c[name]) == func.lower(value))
-
-
-def _of_runs_like() -> tuple[ColumnElement[bool], ...]:
-    least, most = (cast(bindparam(name, type_=Float), Float) for name in ("min_success_score", "max_duration_ms"))
-    return (
-        or_(least.is_(None), procedures.c.success_score >= least),
-        or_(most.is_(None), procedures.c.duration_ms <= most),
-    )
-
-
-def _from_runs_that_pass() -> ColumnElement[bool]:
-    """Returns the condition that a run behind the procedure passes the filters; without filters all do."""
-    tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
-    passes = exists().where(
-        cases.c.user_sub == USER_SUB,
-        cases.c.id == any_(procedures.c.source_case_ids),
-        cases.c.tags.contains(tags),
-        or_(func.cardinality(kinds) == 0, cases.c.kind == any_(kinds)),
-        or_(func.cardinality(outcomes) == 0, cases.c.outcome == any_(outcomes)),
-    )
-    unfiltered = func.cardinality(tags) + func.cardinality(kinds) + func.cardinality(outcomes) == 0
-    return or_(unfiltered, passes)
 
 
 def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
@@ -305,22 +298,14 @@ def profile_terms(agent_key: str) -> tuple[FastStatement[ProfileTerms], dict[str
     return _TERMS, {"agent_key": agent_key}
 
 
-def _terms() -> FastStatement[ProfileTerms]:
-    profile = select(profiles.c.enabled, profiles.c.procedure_similarity)
-    return FastStatement.of(
-        profile.where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
-    )
-
-
-def _vectors() -> FastStatement[TriggerVector]:
-    statement = (
-        select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
-        .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
-        .order_by(procedures.c.id)
-    )
-    return FastStatement.of(statement)
-
-
 _STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}
-_VECTORS = _vectors()
-_TERMS = _terms()
+_VECTORS: FastStatement[TriggerVector] = FastStatement.of(
+    select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
+    .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
+    .order_by(procedures.c.id)
+)
+_TERMS: FastStatement[ProfileTerms] = FastStatement.of(
+    select(profiles.c.enabled, profiles.c.procedure_similarity).where(
+        may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY
+    )
+)

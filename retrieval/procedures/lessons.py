@@ -45,23 +45,28 @@ async def lessons(connection: FastConnection, case_ids: Sequence[UUID]) -> dict[
     return {row.case_id: row for row in rows}
 
 
-def _lessons() -> FastStatement[Lesson]:
-    ids = func.unnest(cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)))
-    cases = ids.table_valued(column("id", Uuid), name="given").render_derived()
-    given, own = cases.c.id, procedures.c.case_id.is_not_distinct_from(cases.c.id)
-    record = cast(procedures.c.record, Text).label("record")
-    return FastStatement.of(
-        select(given.label("case_id"), procedures.c.id, procedures.c.version, procedures.c.kind, record)
-        .join_from(cases, procedures, or_(own, given == any_(procedures.c.source_case_ids)))
-        .ext(distinct_on(given))
-        .where(
-            may_enter(),
-            procedures.c.user_sub == USER_SUB,
-            procedures.c.status == literal_column("'active'"),
-            procedures.c.level.is_(None),
-        )
-        .order_by(given, own.desc(), procedures.c.kind.desc(), procedures.c.id)
+_CASES = (
+    func.unnest(cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)))
+    .table_valued(column("id", Uuid), name="given")
+    .render_derived()
+)
+_CASE_ID = _CASES.c.id
+_OWN = procedures.c.case_id.is_not_distinct_from(_CASE_ID)
+_LESSONS: FastStatement[Lesson] = FastStatement.of(
+    select(
+        _CASE_ID.label("case_id"),
+        procedures.c.id,
+        procedures.c.version,
+        procedures.c.kind,
+        cast(procedures.c.record, Text).label("record"),
     )
-
-
-_LESSONS = _lessons()
+    .join_from(_CASES, procedures, or_(_OWN, any_(procedures.c.source_case_ids) == _CASE_ID))
+    .ext(distinct_on(_CASE_ID))
+    .where(
+        may_enter(),
+        procedures.c.user_sub == USER_SUB,
+        procedures.c.status == literal_column("'active'"),
+        procedures.c.level.is_(None),
+    )
+    .order_by(_CASE_ID, _OWN.desc(), procedures.c.kind.desc(), procedures.c.id)
+)

@@ -113,7 +113,9 @@ def compose_procedures(matches: Sequence[Procedure], most: int, *, warnings: int
     candidates = [each for each in matches if each.is_fix or each.sources.isdisjoint(fixes)]
     for each in sorted(candidates, key=lambda procedure: -procedure.worth):
         crowded = each.warns and sum(other.warns for other in shown) >= warnings
-        if len(shown) < most and not crowded and not any(_say_the_same(each, other) for other in shown):
+        steps = [*map(folded, each.steps)]
+        repeats = any(each.sources & other.sources or steps == [*map(folded, other.steps)] for other in shown)
+        if len(shown) < most and not crowded and not repeats:
             shown.append(each)
     return as_alternatives(shown)
 
@@ -129,7 +131,3 @@ def as_alternatives(shown: Sequence[Procedure]) -> list[Procedure]:
         each if other in {None, each.id} else replace(each, alternative_to=other)
         for each, other in zip(shown, better, strict=True)
     ]
-
-
-def _say_the_same(one: Procedure, other: Procedure) -> bool:
-    return bool(one.sources & other.sources) or [*map(folded, one.steps)] == [*map(folded, other.steps)]

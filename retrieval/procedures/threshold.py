@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval.ports import Vector
 
@@ -80,13 +79,9 @@ def calibrated(vectors: Sequence[Vector]) -> Threshold:
     other = np.einsum("nd,nd->n", units[:, 0], units[:, 2])
     similarities = np.sort(np.concatenate([same, other]))
     cuts, gaps = (similarities[1:] + similarities[:-1]) / 2, np.diff(similarities)
-    right = np.array([_right(same, other, cut) for cut in cuts])
+    right = np.array([((same >= cut).mean() + (other < cut).mean()) / 2 for cut in cuts])
     best = max(range(len(cuts)), key=lambda index: (right[index], gaps[index]))
     return Threshold(float(cuts[best]), "measured", float(right[best]))
-
-
-def _right(same: NDArray[np.float64], other: NDArray[np.float64], cut: float) -> float:
-    return float(((same >= cut).mean() + (other < cut).mean()) / 2)
 
 
 def unrelated_below(vectors: Sequence[Vector]) -> float:

@@ -21,22 +21,21 @@ def groups(candidates: Sequence[Candidate]) -> NDArray[np.int16]:
         alike.setdefault((*row.plan, bool(row.failed)), []).append(index)
     group = np.arange(len(candidates), dtype=np.int16)
     for members in alike.values():
-        if len(members) > 1:
-            _lead(group, members, [frozenset(candidates[index].task.casefold().split()) for index in members])
+        if len(members) == 1:
+            continue
+        leaders: dict[int, frozenset[str]] = {}  # members that lead a group, with their words
+        for index in members:
+            words = frozenset(candidates[index].task.casefold().split())
+            leader = next(
+                (
+                    other
+                    for other, theirs in leaders.items()
+                    if len(words & theirs) / max(len(words | theirs), 1) >= NEAR_DUPLICATE or not words | theirs
+                ),
+                None,
+            )
+            if leader is None:
+                leaders[index] = words
+            else:
+                group[index] = leader
     return group
-
-
-def _lead(group: NDArray[np.int16], members: Sequence[int], words: Sequence[frozenset[str]]) -> None:
-    """Gives each member, all of one plan, the first member before it that says the same; in place."""
-    leaders: list[int] = []
-    for place, index in enumerate(members):
-        leader = next((other for other in leaders if _nearly_equal(words[place], words[other])), None)
-        if leader is None:
-            leaders.append(place)
-        else:
-            group[index] = members[leader]
-
-
-def _nearly_equal(one: frozenset[str], other: frozenset[str]) -> bool:
-    union = len(one | other)
-    return union == 0 or len(one & other) / union >= NEAR_DUPLICATE

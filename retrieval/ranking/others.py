@@ -23,18 +23,10 @@ def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[S
         slate: candidates on the slate; there are at most as many alternatives.
         plans: plan of each candidate, in words or in tokens that are equal where the words are.
     """
-    return [*_warning(field, ordered, slate), *_alternatives(field, ordered, slate, plans)]
-
-
-def _warning(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
-    """Returns the first failure in the order of retrieval, unless the slate has one."""
-    if not slate or field.failed[list(slate)].any():
-        return []
-    return [index for index in sorted(ordered) if index < WARNING_DEPTH and field.failed[index]][:1]
-
-
-def _alternatives(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[Sequence[str]]) -> list[int]:
-    """Returns the best successes with further plans; proven ones alone if the slate has a proven case."""
+    warning: list[int] = []
+    if slate and not field.failed[list(slate)].any():
+        warning = [index for index in sorted(ordered) if index < WARNING_DEPTH and field.failed[index]][:1]
+    # alternatives: the best successes with further plans; proven ones alone if the slate has a proven case
     plans_shown = {tuple(plans[index]) for index in slate if not field.failed[index]} | {()}
     any_counts = not any(field.is_proven(index) for index in slate)
     alternatives: list[int] = []
@@ -45,4 +37,4 @@ def _alternatives(field: Field, ordered: Sequence[int], slate: Slate, plans: Seq
         if counts and tuple(plans[index]) not in plans_shown:
             plans_shown.add(tuple(plans[index]))
             alternatives.append(index)
-    return alternatives
+    return warning + alternatives

@@ -1,6 +1,5 @@
 """The learned policies that serve: each version is read once per process and remembered."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
@@ -100,7 +99,11 @@ class Policies:
         loaded = {key: self._known[key] for key in wanted.values() if key in self._known}
         for owner in {key[0] for key in wanted.values() if key not in loaded}:
             missing = [key[2] for key in wanted.values() if key not in loaded and key[0] == owner]
-            loaded |= await self._load(connection, owner, agent_key, missing)
+            parameters = {"owner": owner, "agent_key": agent_key, "versions": missing}
+            rows = await connection.all(_WEIGHTS, parameters)
+            read = {(owner, agent_key, row.version, row.created_at): _accepted(row) for row in rows}
+            self._known.update(read)
+            loaded |= read
         arms = {arm: policy for arm, key in wanted.items() if (policy := loaded.get(key)) is not None}
         return {DEFAULT: None, **arms}
 
@@ -117,14 +120,6 @@ class Policies:
         follower = follows(self._fleet, settings, has_own=bool(settings.serving))
         live = {arm: fleet[arm] if follower and not own[arm][1] else own[arm] for arm in own}
         return {arm: (owner, agent_key, version, since) for arm, (owner, version, since) in live.items() if version}
-
-    async def _load(
-        self, connection: FastConnection, owner: str, agent_key: str, versions: Sequence[int]
-    ) -> dict[_Key, Policy | None]:
-        rows = await connection.all(_WEIGHTS, {"owner": owner, "agent_key": agent_key, "versions": list(versions)})
-        loaded = {(owner, agent_key, row.version, row.created_at): _accepted(row) for row in rows}
-        self._known.update(loaded)
-        return loaded
 
 
 def _accepted(row: ServedPolicy) -> Policy | None:

@@ -70,13 +70,9 @@ def pool_of(
         evidence.features(cases, cases, _tools(counts, query, names)),
         experience.features(cases, history),
     )
-    return Pool([row.id for row in rows], matrix, groups(rows), _numbered([row.source for row in rows]))
-
-
-def _numbered(names: Sequence[str]) -> NDArray[np.int16]:
-    """Returns a number for each name, (n,), the same for the same name."""
-    first = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([first[name] for name in names], dtype=np.int16)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(row.source for row in rows))}
+    source = np.array([numbers[row.source] for row in rows], dtype=np.int16)
+    return Pool([row.id for row in rows], matrix, groups(rows), source)
 
 
 def _tools(counts: ToolCounts, query: Query, names: ToolVectors) -> evidence.Tools:

@@ -12,7 +12,7 @@ from policy import default, features
 from policy.decide import Policy, Scores, preferred, score
 from policy.features import Features
 from policy.reasons import Reason, reasons
-from policy.slate import Field, Slate, choose, field_of, order
+from policy.slate import choose, field_of, order
 
 
 class Logged(Protocol):
@@ -131,11 +131,15 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     groups, sources = (np.array(each, np.int16) for each in (row.candidate_groups, row.candidate_sources))
     field = field_of(seen, groups, sources, row.min_similarity)
     scored = {version: score(policy, seen) for version, policy in policies.items()}
-    slates = {version: _slate(field, each, row.k) for version, each in scored.items()}
+    slates = {
+        version: preferred(each, choose(field, order(field, each.total), row.k)) for version, each in scored.items()
+    }
     own = scored.get(row.policy_version)
     logged = np.array(row.scores, dtype=np.float32)
     by_rule = slates.get(row.policy_version, choose(field, order(field, logged), row.k))
-    why = reasons(field, logged, _served(row), by_rule)
+    place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
+    served = tuple(place[case_id] for case_id in row.case_ids or ())
+    why = reasons(field, logged, served, by_rule)
     terms = None if own is None else _terms(seen, own)
     return Review(
         [
@@ -145,15 +149,6 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
         None if own is None else float(np.abs(own.total - logged).max(initial=0)),
         {version: [row.candidate_ids[index] for index in slate] for version, slate in slates.items()},
     )
-
-
-def _slate(field: Field, scores: Scores, k: int) -> Slate:
-    return preferred(scores, choose(field, order(field, scores.total), k))
-
-
-def _served(row: Logged) -> Slate:
-    place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
-    return tuple(place[case_id] for case_id in row.case_ids or ())
 
 
 def _terms(seen: Features, scores: Scores) -> list[Terms]:
@@ -184,11 +179,11 @@ def _reviewed(
         score=row.scores[index],
         group=row.candidate_groups[index],
         source=row.candidate_sources[index],
-        seen={} if seen is None else {name: _number(seen[at]) for at, name in enumerate(features.NAMES)},
+        seen={}
+        if seen is None
+        else {
+            name: float(value) if np.isfinite(value) else None for name, value in zip(features.NAMES, seen, strict=True)
+        },
         terms=terms,
         reason=reason,
     )
-
-
-def _number(value: np.float32) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -100,28 +100,20 @@ async def recall(
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
     seal = await seal_of(connection, key_ids[0]) if key_ids else None
-    memories, tokens = _within([_opened(row, seal) for row in rows if row.place <= question.top_k], question)
-    matches = sum(row.place <= question.top_k for row in rows)
-    return Recalled(memories, tokens, matches - len(memories), _sessions(rows), texts=rows[0].texts)
-
-
-def _within(memories: Sequence[Memory], question: RecallQuestion) -> tuple[list[Memory], int]:
-    """Returns the memories that fit the budget, and their tokens; a shorter one may follow one that does not fit."""
-    fitting, tokens = [], 0
-    for memory in memories:
+    memories = [_opened(row, seal) for row in rows if row.place <= question.top_k]
+    fitting, tokens = list[Memory](), 0
+    for memory in memories:  # a shorter one may follow one that does not fit
         cost = count_tokens(memory.text)
         if tokens + cost <= question.token_budget:
             fitting.append(memory)
             tokens += cost
-    return fitting, tokens
-
-
-def _sessions(rows: Sequence[MemoryRow]) -> list[SessionFound]:
-    named = [row for row in rows if row.best_of_session and row.session_place is not None]
-    best = sorted(
-        (row for row in named if (row.session_place or 0) <= SESSIONS), key=lambda row: row.session_place or 0
-    )
-    return [SessionFound(row.session_name or "", row.session_relevance or 0.0) for row in best]
+    named = {row.session_place: row for row in rows if row.best_of_session and row.session_place is not None}
+    sessions = [
+        SessionFound(row.session_name or "", row.session_relevance or 0.0)
+        for place, row in sorted(named.items())
+        if place <= SESSIONS
+    ]
+    return Recalled(fitting, tokens, len(memories) - len(fitting), sessions, texts=rows[0].texts)
 
 
 def _opened(row: MemoryRow, seal: UserSeal | None) -> Memory:

@@ -119,10 +119,8 @@ _OF_PROFILE = """(SELECT entered FROM entered)
                 AND t.said_at <= :as_of))"""
 
 
-def _quoted(lexeme: str) -> str:
-    """Returns the lexeme as it stands in the text of a tsquery."""
-    return f"chr(39) || replace(replace({lexeme}, chr(92), repeat(chr(92), 2)), chr(39), repeat(chr(39), 2)) || chr(39)"
-
+_QUOTED = "chr(39) || replace(replace(lexeme, chr(92), repeat(chr(92), 2)), chr(39), repeat(chr(39), 2)) || chr(39)"
+"""A lexeme as it stands in the text of a tsquery."""
 
 _DRAWN = "(uuid_hash(id) & 65535) < 65536 * CAST(:sample AS float) / :texts"
 """Condition of the sample: a hash of the id, the same for each recall."""
@@ -298,7 +296,7 @@ rare_words AS MATERIALIZED (
 ),
 outstanding AS MATERIALIZED (
     SELECT (SELECT avg(similarity) + {NEAR_SD} * stddev_pop(similarity) FROM sample) AS similarity,
-        CAST(string_agg({_quoted("lexeme")}, '|') AS tsquery) AS words
+        CAST(string_agg({_QUOTED}, '|') AS tsquery) AS words
     FROM rare_words
 ),
 entries AS MATERIALIZED (

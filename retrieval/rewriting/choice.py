@@ -62,11 +62,18 @@ class Rewriting:
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
         """
-        by = wanted or self._known.get((asker.user_sub, asker.agent_key)) or await self._choice(asker)
+        by = wanted or self._known.get((asker.user_sub, asker.agent_key))
+        if by is None:
+            async with self.database.fast(asker.user_sub, asker.authorised_at) as connection:
+                choice: Rewrite = await connection.value(_CHOICE, {"agent_key": asker.agent_key}) or "off"
+            by = choice
+            self.learn(asker.user_sub, asker.agent_key, by)
         if by == "off":
             return Rewritten(query)
         with stage("retrieve.rewrite"):
-            rewriter = self._rewriter(asker, by)
+            rewriter: Rewriter | None = RuleRewriter()
+            if by == "llm":
+                rewriter = self.llm(asker) if self.llm is not None else None
             rewritten = Rewritten(query, degraded=True) if rewriter is None else await rewriter.rewrite(query)
         REWRITES.labels("failed" if rewritten.degraded else rewritten.by).inc()
         return rewritten
@@ -76,17 +83,6 @@ class Rewriting:
         self._known.pop((user_sub, agent_key), None)
         if choice is not None:
             self._known[user_sub, agent_key] = choice
-
-    def _rewriter(self, asker: Asker, by: Rewrite) -> Rewriter | None:
-        if by == "rules":
-            return RuleRewriter()
-        return self.llm(asker) if self.llm is not None else None
-
-    async def _choice(self, asker: Asker) -> Rewrite:
-        async with self.database.fast(asker.user_sub, asker.authorised_at) as connection:
-            choice = await connection.value(_CHOICE, {"agent_key": asker.agent_key}) or "off"
-        self.learn(asker.user_sub, asker.agent_key, choice)
-        return choice
 
 
 _CHOICE: FastStatement[Rewrite] = FastStatement.of(

@@ -90,15 +90,11 @@ def by_rule(query: str) -> str:
         return query
     text = _SPACES.sub(" ", query).strip()
     for _ in range(MOST_ROUNDS):
-        before, text = text, _shortened(text)
+        before, text = text, _END.sub("", _START.sub("", _PERSONAL.sub(" ", text)))
+        text = str(_SPACES.sub(" ", text)).strip()
         if text == before:
             return _formed(text) if any(char.isalnum() for char in text) else query
     return query
-
-
-def _shortened(text: str) -> str:
-    text = _END.sub("", _START.sub("", _PERSONAL.sub(" ", text)))
-    return str(_SPACES.sub(" ", text)).strip()
 
 
 def _formed(text: str) -> str:
@@ -106,8 +102,4 @@ def _formed(text: str) -> str:
         return text
     if _WRONG.search(text):
         return f"Troubleshooting: {text}"
-    return f"How to {_uncapitalised(text)}" if _VERBS.search(text) else text
-
-
-def _uncapitalised(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    return f"How to {text[:1].lower()}{text[1:]}" if _VERBS.search(text) else text

@@ -166,24 +166,11 @@ def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object
         measured = {"case_ids": search.measured.case_ids, "distances": search.measured.distances}
         return _STATEMENTS[scope, Nearness.MEASURED], parameters | measured
     if search.vector is not None:
-        statement = _INDEXED if _fits_the_index(search, search.vector) else _STATEMENTS[scope, Nearness.IN_DATABASE]
+        filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
+        indexed = search.approximate and not filtered and len(search.vector) in INDEXED_DIMENSIONS
+        statement = _INDEXED if indexed else _STATEMENTS[scope, Nearness.IN_DATABASE]
         return statement, parameters | {"vector": search.vector, "model": search.model}
     return _STATEMENTS[scope, Nearness.UNKNOWN], parameters
-
-
-def _fits_the_index(search: Search, vector: list[float]) -> bool:
-    filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
-    return search.approximate and not filtered and len(vector) in INDEXED_DIMENSIONS
-
-
-def _exact(scope: Scope, nearness: Nearness) -> FastStatement[BankRow]:
-    profile = profile_settings() if scope is Scope.ONE_AGENT else settings_of_none()
-    return _statement(profile, bank(nearness, profile, scope))
-
-
-def _indexed() -> FastStatement[BankRow]:
-    profile = profile_settings()
-    return _statement(profile, bank_of_halves(profile, HALF))
 
 
 def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
@@ -261,6 +248,12 @@ def _contents() -> list[ColumnElement[object]]:
     return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
 
 
-_STATEMENTS = {(scope, nearness): _exact(scope, nearness) for scope in Scope for nearness in Nearness}
-_INDEXED = _indexed()
+_PROFILE = profile_settings()
+_PROFILES = {scope: _PROFILE if scope is Scope.ONE_AGENT else settings_of_none() for scope in Scope}
+_STATEMENTS = {
+    (scope, nearness): _statement(profile, bank(nearness, profile, scope))
+    for scope, profile in _PROFILES.items()
+    for nearness in Nearness
+}
+_INDEXED = _statement(_PROFILE, bank_of_halves(_PROFILE, HALF))
 _VECTORS: dict[Scope, FastStatement[CaseVector]] = {scope: FastStatement.of(_vectors(scope)) for scope in Scope}

@@ -111,6 +111,13 @@ class ProfileSettings(Protocol):
 def profile_settings() -> CTE:
     """Returns the settings of the profile, overridden by those of the request that are not NULL; no profile, no row."""
     overridden = [_overridden(name, profiles.c[name]) for name in OVERRIDES]
+    latest = (
+        select(decisions.c.reward)
+        .where(decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None))
+        .order_by(decisions.c.id.desc())
+        .limit(literal_column(str(LATEST)))
+        .subquery()
+    )
     state: Mapping[str, Expression] = {
         "serving": _live("serving", policies.c.version),
         "serving_since": _live("serving", policies.c.created_at),
@@ -120,7 +127,7 @@ def profile_settings() -> CTE:
         "fleet_serving_since": _of_fleet("serving", policies.c.created_at),
         "fleet_candidate": _of_fleet("candidate", policies.c.version),
         "fleet_candidate_since": _of_fleet("candidate", policies.c.created_at),
-        "usual_reward": _usual_reward(),
+        "usual_reward": select(func.avg(latest.c.reward)).scalar_subquery(),
         "has_procedures": exists().where(
             procedures.c.user_sub == USER_SUB,
             procedures.c.agent_key == AGENT_KEY,
@@ -180,17 +187,6 @@ def _default(name: str) -> Expression:
     """Returns the setting of a new profile."""
     column, default = profiles.c[name], profiles.c[name].server_default
     return cast(literal_column(str(default.arg)) if isinstance(default, DefaultClause) else null(), column.type)
-
-
-def _usual_reward() -> ScalarSelect[float]:
-    latest = (
-        select(decisions.c.reward)
-        .where(decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None))
-        .order_by(decisions.c.id.desc())
-        .limit(literal_column(str(LATEST)))
-        .subquery()
-    )
-    return select(func.avg(latest.c.reward)).scalar_subquery()
 
 
 def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:

@@ -55,12 +55,6 @@ def visible(text: str) -> str:
     """Returns the visible characters of the text, in one line, with single spaces."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    kept = "".join(_shown(char) for char in _VARIATION_SELECTORS.sub("", text))
-    return " ".join(kept.split())
-
-
-def _shown(char: str) -> str:
-    category = unicodedata.category(char)
-    if category in _SPACES:
-        return " "
-    return "" if category in _INVISIBLE else char
+    categories = ((char, unicodedata.category(char)) for char in _VARIATION_SELECTORS.sub("", text))
+    kept = (" " if category in _SPACES else char for char, category in categories if category not in _INVISIBLE)
+    return " ".join("".join(kept).split())

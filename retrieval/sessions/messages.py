@@ -54,10 +54,5 @@ def said_in(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else _text_of(part) for part in parts]
-    return "\n".join(text for text in texts if text)
-
-
-def _text_of(part: object) -> str:
-    text = part.get("text") if isinstance(part, Mapping) else None
-    return text if isinstance(text, str) else ""
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from typing import Protocol
 from uuid import UUID
 
@@ -111,21 +112,15 @@ class Reading:
         head = self._head
         if head is None:
             return None
-        shown = read if spent <= budget else self._within(read, int(budget * (1 - SUMMARY_SHARE)))
+        shown = read
+        if spent > budget:
+            costs = accumulate(map(self.cost_of_turn, read))
+            shown = [turn for turn, cost in zip(read, costs, strict=True) if cost <= int(budget * (1 - SUMMARY_SHARE))]
         items: list[Item] = []
         if len(shown) < head.turn_count:
             left = budget - sum(map(self.cost_of_turn, shown))
             items = await self._summary(read[len(shown) :], backwards, left)
         return View(head.agent_key, head.turn_count, head.last_turn_at, head.created_at, shown[::-1], items)
-
-    def _within(self, newest_first: Sequence[Turn], budget: int) -> list[Turn]:
-        shown: list[Turn] = []
-        for turn in newest_first:
-            budget -= self.cost_of_turn(turn)
-            if budget < 0:
-                break
-            shown.append(turn)
-        return shown
 
     async def _summary(self, read: Sequence[Turn], rest: AsyncIterator[Turn], budget: int) -> list[Item]:
         older = list(read)
@@ -133,17 +128,16 @@ class Reading:
             if len(older) == MOST_SUMMARISED:
                 break
             older.append(turn)
-        first = older[-1] if older[-1].number == 1 else await self._first()
-        return chosen(older, first, budget, self.cost_of_line, await self._written(older[0].number))
-
-    async def _written(self, last: int) -> Written:
-        """Returns a model's summary of the turns up to that number, or of the most of them; empty without one."""
-        rows = await self.connection.all(_WRITTEN, {"name": self.name, "last": last})
-        if not rows or self._seal is None:
-            return Written()
-        row = rows[0]
-        lines = self._seal.open_summary(row.id, row.last_turn, row.payload)
-        return Written(row.last_turn, [Item(**line, by="llm") for line in lines])
+        first: Turn | None = older[-1]
+        if older[-1].number != 1:
+            rows = await self.connection.all(_PAGE, {"name": self.name, "before": 2})
+            first = await self._opened(rows[0]) if rows else None
+        written = Written()  # a model's summary of these turns, or of the most of them
+        for row in await self.connection.all(_WRITTEN, {"name": self.name, "last": older[0].number}):
+            if self._seal is not None:
+                lines = self._seal.open_summary(row.id, row.last_turn, row.payload)
+                written = Written(row.last_turn, [Item(**line, by="llm") for line in lines])
+        return chosen(older, first, budget, self.cost_of_line, written)
 
     async def _backwards(self) -> AsyncIterator[Turn]:
         before: int | None = None
@@ -155,10 +149,6 @@ class Reading:
             if len(rows) < PAGE:
                 return
             before = rows[-1].number
-
-    async def _first(self) -> Turn | None:
-        rows = await self.connection.all(_PAGE, {"name": self.name, "before": 2})
-        return await self._opened(rows[0]) if rows else None
 
     async def _opened(self, row: SessionRow) -> Turn:
         if self._seal is None:
