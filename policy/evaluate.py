@@ -8,7 +8,7 @@ Kish 1965 (effective sample); Efron 1987 (BCa interval); Field & Welsh 2007 (clu
 Chernozhukov et al. 2018 (cross-fitting).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -183,24 +183,13 @@ def estimate(columns: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str
     estimates = {}
     for number, name in enumerate(columns):
         own = slice(6 * number, 6 * number + 6)
-        estimates[name] = _estimates(total[:, own], draws[:, own], left_out[:, own], plan.level)
+        tables = total[:, own], draws[:, own], left_out[:, own]
+        # each read from a table whose columns are those of `_columns`
+        ips = [_ratio(table[:, 3] - table[:, 5], table[:, 0]) for table in tables]
+        snips = [_ratio(table[:, 3], table[:, 2]) - _ratio(table[:, 5], table[:, 4]) for table in tables]
+        dr = [_ratio(table[:, 1], table[:, 0]) for table in tables]
+        estimates[name] = Estimates(*(_bca(statistic, plan.level) for statistic in (ips, snips, dr)))
     return estimates
-
-
-def _estimates(total: Floats, draws: Floats, left_out: Floats, level: float) -> Estimates:
-    return Estimates(*(_bca(read(total), read(draws), read(left_out), level) for read in (_ips, _snips, _dr)))
-
-
-def _ips(table: Floats) -> Floats:
-    return _ratio(table[:, 3] - table[:, 5], table[:, 0])
-
-
-def _snips(table: Floats) -> Floats:
-    return _ratio(table[:, 3], table[:, 2]) - _ratio(table[:, 5], table[:, 4])
-
-
-def _dr(table: Floats) -> Floats:
-    return _ratio(table[:, 1], table[:, 0])
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
@@ -221,11 +210,12 @@ def resampled(sums: Floats, plan: Plan) -> Floats:
     return np.concatenate(parts)
 
 
-def _bca(point: Floats, draws: Floats, left_out: Floats, level: float) -> Interval:
+def _bca(statistic: Sequence[Floats], level: float) -> Interval:
     """Returns the bias-corrected and accelerated interval (Efron 1987, eq. 2.3) of one statistic.
 
-    ``point`` is (1,), ``draws`` (resamples,), ``left_out`` (groups,) the jackknife over groups.
+    ``statistic`` is its value, (1,), that of each resample, (resamples,), and the jackknife over groups, (groups,).
     """
+    point, draws, left_out = statistic
     estimate = float(point[0])
     deviation = left_out.mean() - left_out
     spread = float(np.square(deviation).sum())

@@ -106,9 +106,15 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
     """
     plans = candidates.agreement if peers is candidates else agreement(candidates.effects, peers.effects)  # (n, m)
     reward = known_or_zero(peers.reward)
-    near = _near(peers.similarity)
-    places = _places(peers.keyword_rank, reward > 0)
-    weight = reward * _kernel(near) * (1 + KEYWORD_BOOST / places)
+    near = near_of(peers.similarity)
+    if not np.isfinite(peers.similarity).any():
+        near = np.full(len(near), TYPICAL)
+    # 1-based places in the keyword order among rewarded peers; infinite for the others and for unranked ones
+    ranked = np.flatnonzero((reward > 0) & np.isfinite(peers.keyword_rank))
+    places = np.full(len(reward), np.inf)
+    places[ranked[np.argsort(peers.keyword_rank[ranked], kind="stable")]] = np.arange(1, len(ranked) + 1)
+    kernel_weight = ((1 - TYPICAL) / (1 + JITTER - near)) ** SHARPNESS
+    weight = reward * kernel_weight * (1 + KEYWORD_BOOST / places)
     unknown = PRIOR_MASS / (PRIOR_MASS + weight.sum())
     used = (candidates.effects > 0).astype(np.float64)  # (n, t)
     fit = _fit(used, tools)
@@ -117,13 +123,14 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
     weights = (
         weight,
         reward * np.minimum(near / top, 1) ** NEAR_POWER,
-        earned * (_order(-earned) < BROAD),
+        earned * (np.argsort(np.argsort(-earned, kind="stable"), kind="stable") < BROAD),  # the first by place
         reward * (1 / (1 + places)) ** 2,
         reward,
     )
     kernel, sharp, broad, by_keywords, common = _means(plans, np.array(weights))
     done = candidates.effects.sum(1)
     steps, errors, effects, distinct = np.log1p((candidates.steps, candidates.errors, done, used.sum(1)))
+    most_similar = np.fmax.reduce(candidates.similarity, initial=np.nan)  # NaN where none is known
     columns = (
         (1 - unknown) * kernel + unknown * np.minimum(PRIOR_SCALE * fit[0], 1),
         kernel,
@@ -132,7 +139,7 @@ def features(candidates: Cases, peers: Cases, tools: Tools) -> NDArray[np.float3
         by_keywords,
         common,
         *fit,
-        _gap(candidates.similarity),
+        known_or_zero(most_similar - candidates.similarity),
         np.full(len(plans), unknown),
         fit[0] * unknown,
         sharp * unknown,
@@ -166,34 +173,9 @@ def known_or_zero(values: Vector) -> Vector:
     return np.where(np.isnan(values), 0.0, values)
 
 
-def _near(similarity: Vector) -> Vector:
-    if not np.isfinite(similarity).any():
-        return np.full(len(similarity), TYPICAL)
-    return near_of(similarity)
-
-
 def near_of(similarity: Vector) -> Vector:
     """Returns the similarities as weights, 0 to 1, zeros for NaN."""
     return np.minimum(np.fmax(similarity, 0), 1)
-
-
-def _kernel(near: Vector) -> Vector:
-    weight: Vector = ((1 - TYPICAL) / (1 + JITTER - near)) ** SHARPNESS
-    return weight
-
-
-def _places(keyword_rank: Vector, counted: NDArray[np.bool_]) -> Vector:
-    """Returns 1-based places in the keyword order among the counted; infinite for the others and for unranked ones."""
-    ranked = np.flatnonzero(counted & np.isfinite(keyword_rank))
-    places = np.full(len(keyword_rank), np.inf)
-    places[ranked[np.argsort(keyword_rank[ranked], kind="stable")]] = np.arange(1, len(ranked) + 1)
-    return places
-
-
-def _order(key: Vector) -> NDArray[np.intp]:
-    """Returns 0-based places, the smallest key first; ties by position."""
-    places: NDArray[np.intp] = np.argsort(np.argsort(key, kind="stable"), kind="stable")
-    return places
 
 
 def _means(plans: Matrix, weights: Matrix) -> Matrix:
@@ -212,11 +194,6 @@ def _fit(used: Matrix, tools: Tools) -> tuple[Vector, Vector, Vector, Vector]:
     best = (used * np.maximum(each, 0)).max(axis=1, initial=0.0)
     words = used @ tools.overlap
     return np.maximum(plan, 0), best, words / np.maximum(used.sum(1), 1), words / max(tools.overlap.sum(), TINY)
-
-
-def _gap(similarity: Vector) -> Vector:
-    top = np.fmax.reduce(similarity, initial=np.nan)  # NaN where none is known
-    return known_or_zero(top - similarity)
 
 
 def _peer_success(plans: Matrix, near: Vector, peers: Cases, candidates: Cases) -> Vector:

@@ -77,20 +77,17 @@ def features(candidates: Cases, history: ReuseHistory) -> NDArray[np.float32]:
         votes = plans @ mates + won - lost
         columns["past_vote" + name] = votes / (np.maximum(mates.sum() - mates, 0) + LEAST_MASS + weight.sum())
         columns["past_odds" + name] = _log_odds(won, lost)
-        earned, missed = _of_the_case_itself(history, outcomes, len(near))
+        mine = history.candidate >= 0  # successes and failures of each candidate's own uses
+        earned, missed = (
+            np.bincount(history.candidate[mine], each[mine], minlength=len(near)).astype(np.float64)
+            for each in outcomes
+        )
         if power == NEAR:
             columns["past_mass"] = np.log1p(won + lost)
             columns["past_odds_case"] = _log_odds(earned, missed)
         else:
             columns["near_count"], columns["near_reward"] = earned + missed, earned
     return np.array([columns[name] for name in NAMES], dtype=np.float32).T
-
-
-def _of_the_case_itself(history: ReuseHistory, outcomes: Matrix, n: int) -> Matrix:
-    """Returns the successes and the failures of each candidate's own uses, (2, n)."""
-    mine = history.candidate >= 0
-    own = [np.bincount(history.candidate[mine], each[mine], minlength=n) for each in outcomes]
-    return np.array(own, dtype=np.float64)
 
 
 def _log_odds(won: Vector, lost: Vector) -> Vector:

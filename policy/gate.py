@@ -78,7 +78,10 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
     parts: tuple[Segment, ...] = ()
     sufficient = len(sound) == len(targets)
     if sufficient:
-        found = _calibration(log, targets[CANDIDATE], settings)
+        candidate = targets[CANDIDATE]
+        if candidate.predicted is not None:
+            weight = weights(log, candidate)
+            found = calibration(candidate.predicted, log.reward, weight, settings.calibration_bins)
         shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], plan)
         parts = segments(shares, log, settings.segment_alpha, settings.min_segment_groups)
         checks += _merit_checks(estimates, courses, settings)
@@ -139,10 +142,6 @@ def _at_least(name: str, value: float, limit: float, what: str) -> Check:
     return Check(name, float(value), float(limit), reached, f"{what}: {value:.4g}, at least {limit:g} asked")
 
 
-def _at_most(name: str, value: float, limit: float, what: str) -> Check:
-    return Check(name, float(value), float(limit), value <= limit, f"{what}: {value:.4g}, at most {limit:g} allowed")
-
-
 def _log_checks(log: Logged, missing: Missingness, settings: Settings) -> Iterable[Check]:
     """Yields what the log must hold whichever policy is asked about."""
     yield _at_least("decisions", len(log.reward), settings.min_decisions, "decisions with a reward")
@@ -200,13 +199,6 @@ def _enough(settings: Settings) -> Enough:
     return enough
 
 
-def _calibration(log: Logged, candidate: Target, settings: Settings) -> Calibration | None:
-    """Returns how well the candidate's promises held, over the slates that it would serve."""
-    if candidate.predicted is None:
-        return None
-    return calibration(candidate.predicted, log.reward, weights(log, candidate), settings.calibration_bins)
-
-
 def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
     """Returns the course of each difference that is tested; where nothing serves but the default, it is one contest."""
     enough = _enough(settings)
@@ -261,7 +253,9 @@ def _trust_checks(found: Calibration | None, parts: Iterable[Segment], settings:
         yield Check("calibration", None, settings.ece_limit, passed=False, reason="the candidate promised no rewards")
     else:
         what = f"calibration error {found.ece:.4g}, of which beyond noise"
-        yield _at_most("calibration", found.excess, settings.ece_limit, what)
+        reason = f"{what}: {found.excess:.4g}, at most {settings.ece_limit:g} allowed"
+        passed = found.excess <= settings.ece_limit
+        yield Check("calibration", float(found.excess), float(settings.ece_limit), passed, reason)
     worse = [part for part in parts if part.worse]
     named = "; ".join(f"segment {part.segment}: {part.difference:+.4f} on {part.rows} decisions" for part in worse)
     yield Check("no segment worse", float(len(worse)), 0.0, not worse, named or "no segment is significantly worse")

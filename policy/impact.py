@@ -94,19 +94,25 @@ def difference(log: Logged, other: Target, least_chance: float) -> Difference:
     seen = np.isfinite(log.reward)
     log, other = log.take(seen), other.take(seen)
     weight = weights(log, other)
-    found = Difference(len(weight), int((weight > 0).sum()), _effective(weight, log))
-    if found.effective < LEAST_EFFECTIVE:
-        return replace(found, more=_until_effective(found, least_chance))
+    measured = Difference(
+        len(weight), int((weight > 0).sum()), effective_sample(group_sums(weight, log.group)) if len(weight) else 0.0
+    )
+    if measured.effective < LEAST_EFFECTIVE:
+        # decisions until there are enough of the other's slates, at the rate of the log or by design
+        rate = measured.effective / measured.decisions if measured.effective >= 1 else least_chance
+        return replace(measured, more=max(1, int(np.ceil(LEAST_EFFECTIVE / rate)) - measured.decisions))
     bettor = _Bettor.of(surprise(log), weight, log, 1 / least_chance)
     low, high = bettor.bound(-1), bettor.bound(1)
-    found = replace(found, estimate=bettor.estimate, low=low, high=high)
+    measured = replace(measured, estimate=bettor.estimate, low=low, high=high)
     gap = abs(missing.rate_candidate - missing.rate_default)
     if abs(missing.z) > MISSING_Z and gap > MISSING_GAP:
-        return replace(found, doubt=f"rewards are missing more often on one side, by {gap:.0%} of its decisions")
+        return replace(measured, doubt=f"rewards are missing more often on one side, by {gap:.0%} of its decisions")
     mean, error = clustered_mean(weight, log.group)
     if abs(mean - 1) > max(SUPPORT_GAP, SUPPORT_Z * error):
-        return replace(found, doubt=f"the log could not have served all of its slates: their mean weight is {mean:.2f}")
-    return replace(found, more=_until_apart(found))
+        return replace(
+            measured, doubt=f"the log could not have served all of its slates: their mean weight is {mean:.2f}"
+        )
+    return replace(measured, more=_until_apart(measured))
 
 
 def surprise(log: Logged) -> Floats:
@@ -149,25 +155,15 @@ def known_before(at: Floats, group: Ints, reward: Floats) -> Floats:
     return np.column_stack((at, went))
 
 
-def _effective(weight: Floats, log: Logged) -> float:
-    return effective_sample(group_sums(weight, log.group)) if len(weight) else 0.0
-
-
-def _until_effective(found: Difference, least_chance: float) -> int:
-    """Returns the further decisions that bring enough of the other's slates, at the rate of the log or by design."""
-    rate = found.effective / found.decisions if found.effective >= 1 else least_chance
-    return max(1, int(np.ceil(LEAST_EFFECTIVE / rate)) - found.decisions)
-
-
-def _until_apart(found: Difference) -> int | None:
+def _until_apart(measured: Difference) -> int | None:
     """Returns the further decisions that move the interval off 0, by the root of their number."""
-    if found.helped is not None:
+    if measured.helped is not None:
         return 0
-    estimate, low, high = found.estimate or 0.0, found.low or 0.0, found.high or 0.0
+    estimate, low, high = measured.estimate or 0.0, measured.low or 0.0, measured.high or 0.0
     if estimate == 0:
         return None
     reach = (estimate - low if estimate > 0 else high - estimate) / abs(estimate)
-    more = found.decisions * (reach**2 - 1)
+    more = measured.decisions * (reach**2 - 1)
     return int(np.ceil(more)) if more < MOST_MORE else None
 
 

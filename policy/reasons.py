@@ -1,6 +1,5 @@
 """Why each candidate of a decision stands where it stands, or does not stand: the rules of a slate, told one by one."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -57,7 +56,7 @@ def _reason(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: S
     if index in by_rule:  # a lot gave its place away
         return "lower"
     if not fits(field, served, index):
-        return "same_as_another" if _repeats(field, served, index) else "another_failure"
+        return "same_as_another" if np.isin(field.group[index], field.group[list(served)]) else "another_failure"
     return _held_back(field, scores, by_rule, index)
 
 
@@ -73,7 +72,3 @@ def _held_back(field: Field, scores: NDArray[np.float32], by_rule: Slate, index:
     if field.source is not None and field.source[index] in field.source[list(by_rule)]:
         return "source"
     return "displaced" if proven else "unproven"
-
-
-def _repeats(field: Field, served: Sequence[int], index: int) -> bool:
-    return bool(np.isin(field.group[index], field.group[list(served)]))

@@ -147,7 +147,10 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
 def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
     """Trains P profiles, whose ridges are the plan's, with M members each as tensors that begin (P, M, ...)."""
     begun = [_begin(examples, seed, start) for examples, seed in zip(profiles, seeds, strict=True)]
-    fixed = {name: _stack([head.arrays()[name] for head in begun], plan) for name in begun[0].arrays()}
+    fixed = {
+        name: torch.tensor(np.stack([head.arrays()[name] for head in begun]), device=plan.device)
+        for name in begun[0].arrays()
+    }
     moved = {name: fixed[name].clone().requires_grad_() for name in TRAINED}
     batch = _batch(profiles, begun, plan, seeds)
     stays = torch.tensor(plan.ridges, device=plan.device).isinf()
@@ -217,18 +220,15 @@ def _begin(examples: Examples, seed: int, start: Head) -> Head:
     case = _standard(examples.inputs[row, place], examples.weight[row])
     scaled = _rescaled(start, case, _standard(examples.query, examples.weight))
     if examples.empty.sum() >= FEWEST_EMPTY:
-        scaled = replace(scaled, null=_worst(examples, scaled) - np.float32(EMPTY_SLATE_MARGIN))
+        # below the least log odds that a slate of the log has by each member, (M,); NEVER where all were empty
+        filled = examples.take(~examples.empty)
+        worst = scaled.shown(_slates(scaled, filled)).min(axis=1, initial=np.inf if len(filled) else NEVER)
+        scaled = replace(scaled, null=np.asarray(worst) - np.float32(EMPTY_SLATE_MARGIN))
     if scaled.hidden.any() or not scaled.hidden.size:
         return scaled
     spread = 1 / np.sqrt(scaled.centre.size)
     hidden = np.random.default_rng([seed, 1]).normal(0, spread, scaled.hidden.shape)
     return replace(scaled, hidden=hidden.astype(np.float32))
-
-
-def _worst(examples: Examples, head: Head) -> np.ndarray:
-    """Returns the least log odds that a slate of the log has by each member, (M,); NEVER where all were empty."""
-    filled = examples.take(~examples.empty)
-    return np.asarray(head.shown(_slates(head, filled)).min(axis=1, initial=np.inf if len(filled) else NEVER))
 
 
 def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
@@ -254,10 +254,6 @@ def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
             query_bias=head.query_bias + shift,
         )
     return head
-
-
-def _stack(arrays: Sequence[np.ndarray], plan: Plan) -> Tensor:
-    return torch.tensor(np.stack(arrays), device=plan.device)
 
 
 def _batch(profiles: Sequence[Examples], begun: Sequence[Head], plan: Plan, seeds: Sequence[int]) -> _Batch:

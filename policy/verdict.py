@@ -125,13 +125,12 @@ class Verdict:
             decisions=stored["decisions"],
             groups=stored["groups"],
             missing=Missingness(**stored["missing"]),
-            estimates={name: _estimates(parts) for name, parts in stored["estimates"].items()},
+            estimates={
+                name: Estimates(**{kind: Interval(**interval) for kind, interval in parts.items()})
+                for name, parts in stored["estimates"].items()
+            },
             calibration=measured and Calibration(**{**measured, "bins": tuple(Bin(**row) for row in measured["bins"])}),
             segments=tuple(Segment(**segment) for segment in stored["segments"]),
             courses={name: Course.from_json(course) for name, course in stored.get("courses", {}).items()},
             outlook=outlook and Outlook(**outlook),
         )
-
-
-def _estimates(stored: Mapping[str, Mapping[str, float]]) -> Estimates:
-    return Estimates(**{name: Interval(**interval) for name, interval in stored.items()})
