@@ -1,4 +1,4 @@
-"""How the process logs: JSON lines on standard error for a service, warnings only for a command."""
+"""Logging of the process: JSON lines on standard error for a service, warnings only for a command."""
 
 import logging
 import sys
@@ -8,7 +8,7 @@ import structlog
 
 
 class _StandardError:
-    """Standard error, looked up at each write: whoever redirects it later gets what is written later."""
+    """Standard error, looked up at each write, so that a later redirection takes effect."""
 
     @staticmethod
     def write(text: str) -> int:
@@ -17,7 +17,7 @@ class _StandardError:
 
     @staticmethod
     def flush() -> None:
-        """Writes out what waits."""
+        """Writes out buffered text."""
         sys.stderr.flush()
 
 

@@ -1,4 +1,4 @@
-"""The service: the routes, with everything they need started before the first request and stopped after the last."""
+"""The service: the routes, and the parts that start before the first request and stop after the last."""
 
 import asyncio
 import gc
@@ -55,7 +55,7 @@ Call `retrieve` before the agent acts and `retain` after. Every answer that is n
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """Returns the service for these settings; nothing is started until the server runs it."""
+    """Returns the service for these settings; its parts start when the server runs it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -65,12 +65,12 @@ def create_app(settings: Settings) -> FastAPI:
             beside(_endless(app, runtime, trainings)),
             mcp_when_asked(intake) as app.state.mcp,
         ):
-            with suppress(SchemaOutdated):  # nobody is served until it is migrated, and then it is asked again
+            with suppress(SchemaOutdated):  # requests are refused until it is migrated
                 await app.state.verifier.revocations.refresh(runtime.database)
             app.state.runtime = runtime
             app.state.trainings = trainings
-            compiled = asyncio.create_task(asyncio.to_thread(compile_templates))  # while nobody waits for a page yet
-            gc.freeze()  # what was made so far stays: the collector need not look at it again
+            compiled = asyncio.create_task(asyncio.to_thread(compile_templates))  # before the first page is requested
+            gc.freeze()  # objects made so far stay: the collector need not look at them again
             try:
                 yield
             finally:
@@ -80,12 +80,12 @@ def create_app(settings: Settings) -> FastAPI:
 
     app = FastAPIOffline(
         redoc_url=None,  # it would fetch a picture
-        swagger_ui_parameters={"validatorUrl": None},  # or each reader's browser would tell a stranger of this address
+        swagger_ui_parameters={"validatorUrl": None},  # or each reader's browser would send this address to a stranger
         title="casebank",
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        generate_unique_id_function=lambda route: route.name,  # what a generated client calls its methods
+        generate_unique_id_function=lambda route: route.name,  # names of a generated client's methods
     )
     app.state.settings = settings
     app.state.verifier = make_verifier(settings)
@@ -98,28 +98,18 @@ def create_app(settings: Settings) -> FastAPI:
     openapi.install(app)
     include(app, about.router)
     memories = (runs, findings, sessions, facts, knowledge, recall, procedures)
-    settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent's name
-    for routes in (
-        loop,
-        decisions,
-        impact,
-        *memories,
-        *settings_of_agents,
-        begin_again,
-        policy,
-        tools,
-        memory_tools,
-        mcp,
-    ):
+    settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent
+    others = (begin_again, policy, tools, memory_tools, mcp)
+    for routes in (loop, decisions, impact, *memories, *settings_of_agents, *others):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, mcp.metadata)
     console.add(app)
-    include(app, health.router)  # with whatever a prober adds to get past a cache
+    include(app, health.router)  # without the check of parameters: probers add some to get past a cache
     return app
 
 
 def _endless(app: FastAPI, runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
-    """Returns what runs beside the requests: the jobs and, unless a process of its own has that part, the worker."""
+    """Returns the endless functions beside the requests: the jobs and, unless it has its own process, the worker."""
     verifier: TokenVerifier = app.state.verifier
     endless: list[Callable[[], Awaitable[None]]] = [job.run for job in jobs_of(runtime, trainings)]
     endless.append(lambda: verifier.revocations.keep_fresh(runtime.database))

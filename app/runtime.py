@@ -1,4 +1,4 @@
-"""Everything a running process holds: the database, the embedder, the keys; made from the settings, closed in turn."""
+"""The parts of a running process: database, embedder, keys; made from the settings, and closed in turn."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from app.providers.llm import OpenAIModel
 
 ASK_AGAIN_S = 2.0
-"""How often a process that began before its database was migrated asks for the key of the audit."""
+"""Seconds between two requests for the audit's key while the database waits for its migration."""
 
 _VECTOR_COLUMN = text(
     "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
@@ -72,7 +72,7 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
     """Connects to the database (starting and migrating the embedded one) and yields the parts; closes them after.
 
     Raises:
-        MasterKeyMismatch: the database's users' keys are wrapped by a master key that these settings do not have.
+        MasterKeyMismatch: the users' keys are wrapped with a master key that these settings lack.
     """
     if settings.database_url is not None:
         async with _parts(settings, settings.database_url) as runtime:
@@ -90,7 +90,7 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
 
 @asynccontextmanager
 async def owner_url(settings: Settings) -> AsyncIterator[str]:
-    """Yields the URL under which migrations run, with the embedded Postgres started if it is the one."""
+    """Yields the URL for migrations; starts the embedded Postgres if it is the database."""
     if settings.database_url is not None:
         yield settings.database_url
         return
@@ -111,7 +111,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             service_database(url, pool_size=settings.pool_size, timeout_s=settings.timeouts_s.database)
         )
         keyring = Keyring(settings.master_key_bytes, settings.old_master_keys, seals_words=settings.seal == "all")
-        with suppress(SchemaOutdated):  # nobody is served until it is migrated, and then it is asked again
+        with suppress(SchemaOutdated):  # requests are refused until it is migrated, and then it is asked again
             async with database.as_worker() as connection:
                 await agree(connection, keyring.masters)
         database = await _signed_at_last(database, keyring.masters, stack)
@@ -149,7 +149,7 @@ async def signed(database: Database, held: MasterKeys) -> Database:
     """Returns the database, on the same connections, with every entry of the audit signed.
 
     Raises:
-        MasterKeyMismatch: the database's master key is none of those that this process holds.
+        MasterKeyMismatch: this process does not hold the database's master key.
         SealBroken: the installation's keys were wrapped by another master key.
     """
     return replace(database, engine=signing(database.engine, await _audit_key(database, held)))
@@ -157,12 +157,12 @@ async def signed(database: Database, held: MasterKeys) -> Database:
 
 async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
     async with database.as_worker() as connection:
-        found = await find_or_make(connection, held, "audit")
-    return AuditKey(found.key, found.made_at)
+        key = await find_or_make(connection, held, "audit")
+    return AuditKey(key.key, key.made_at)
 
 
 async def _signed_at_last(database: Database, held: MasterKeys, stack: AsyncExitStack) -> Database:
-    """Returns the database as ``signed``; one that is to be migrated first takes no entry until it was."""
+    """Returns the database as ``signed``; one that waits for its migration accepts no entry until then."""
     try:
         return await signed(database, held)
     except SchemaOutdated:
@@ -184,7 +184,7 @@ def _payer(asker: Asker) -> Profile:
 
 
 async def has_pgvector(database: Database) -> bool:
-    """Returns whether the stored vectors are pgvector's, so that the database can compare them."""
+    """Returns whether the stored vectors are pgvector's, which the database can compare."""
     async with database.engine.connect() as connection:
         return str(await connection.scalar(_VECTOR_COLUMN)).startswith("vector")
 
@@ -200,7 +200,7 @@ def _pace(settings: Settings) -> Pace:
 
 
 def make_admission(settings: Settings, database: Database) -> Admission:
-    """Returns who lets requests in, within the limits of the settings."""
+    """Returns the admission of requests, with the limits of the settings."""
     limits, wait_s = settings.limits, settings.timeouts_s.turn
     places = Places(limits.requests, limits.user_requests or limits.requests, wait_s=wait_s)
     return Admission(
@@ -222,19 +222,22 @@ def _quotas(limits: Limits) -> Quotas:
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """Returns the embedder that the settings name."""
+    """Returns the embedder of the settings."""
     if settings.embedder == "wordllama":
         return WordLlamaEmbedder()
-    # A second and 15 MiB to load, which only who asks such a server waits for.
+    # A second and 15 MiB to load, which only such a server needs.
     from app.providers.openai import Endpoint, OpenAIEmbedder  # noqa: PLC0415
     from app.providers.wire import Patience  # noqa: PLC0415
 
+    ask_dimension: bool | Literal["try"] = "try" if "openai_embedding_dimension" in settings.model_fields_set else False
+    if settings.openai_ask_dimension is not None:
+        ask_dimension = settings.openai_ask_dimension
     endpoint = Endpoint(
         base_url=settings.openai_base_url,
         api_key=settings.openai_api_key.get_secret_value(),
         model=settings.openai_embedding_model,
         dimension=settings.openai_embedding_dimension,
-        ask_dimension=_ask_dimension(settings),
+        ask_dimension=ask_dimension,
         max_chars=settings.openai_max_chars,
     )
     return OpenAIEmbedder(
@@ -242,16 +245,10 @@ def make_embedder(settings: Settings) -> Embedder:
     )
 
 
-def _ask_dimension(settings: Settings) -> bool | Literal["try"]:
-    if settings.openai_ask_dimension is not None:
-        return settings.openai_ask_dimension
-    return "try" if "openai_embedding_dimension" in settings.model_fields_set else False
-
-
 def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIModel":
-    """Returns the language model that the settings name, which answers within ``budget_s``, or else the settings'.
+    """Returns the language model of the settings, which answers within ``budget_s``, or else the settings' timeout.
 
-    Each has a breaker of its own: that a model is too slow to rewrite a query is no reason to let no run be explained.
+    Each has a breaker of its own: a model that is too slow to rewrite queries can still explain runs.
     """
     from app.providers.llm import ModelEndpoint, OpenAIModel  # noqa: PLC0415 - as above
     from app.providers.wire import Patience  # noqa: PLC0415
@@ -267,7 +264,7 @@ def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIMode
 
 
 def make_verifier(settings: Settings) -> TokenVerifier:
-    """Returns the judge of tokens: RS256 with a JWKS URL, else HS256 with the secret."""
+    """Returns the verifier of tokens: RS256 with a JWKS URL, else HS256 with the secret."""
     if settings.jwks_url is not None:
         return TokenVerifier.rs256(settings.jwks_url, settings.jwt_issuer, settings.jwt_audience)
     older = settings.older_signing_secrets

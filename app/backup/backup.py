@@ -41,19 +41,19 @@ WHERE NOT EXISTS (
 
 
 class BackupRefused(ValueError):
-    """Nothing was backed up or restored; the text says why, and what to do."""
+    """The backup or restore was refused and changed nothing; the message says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is, as it stands beside the dump.
+    """Description of a backup, beside the dump.
 
     Attributes:
-        casebank: version that made it.
-        revision: of the schema.
-        created_at: ISO 8601, UTC.
-        sha256: of the dump, in hex.
-        master_key: fingerprint of the key that opens what is sealed; during a rotation several, apart by commas.
+        casebank: version of casebank that made it.
+        revision: revision of the schema.
+        created_at: time of the backup, ISO 8601, UTC.
+        sha256: sha256 of the dump, in hex.
+        master_key: fingerprint of the key that opens sealed texts; during a rotation several, with commas between.
     """
 
     casebank: str
@@ -65,7 +65,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore brought back, and whom it erased again."""
+    """Result of a restore: the backup, its users, and the users who were erased again."""
 
     manifest: Manifest
     users: int
@@ -73,7 +73,7 @@ class Restored:
 
 
 async def backup(settings: Settings, folder: Path) -> Manifest:
-    """Writes a dump of the embedded database and its manifest into a new folder, while the service may go on.
+    """Writes a dump of the embedded database and its manifest into a new folder, while the service may run.
 
     Raises:
         BackupRefused: the folder is not empty, there is no bank, or the database is not the embedded one.
@@ -94,23 +94,24 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
         master_key=",".join(keys),
     )
     draft.rename(folder / DUMP)
-    _write_private(folder / MANIFEST, json.dumps(asdict(manifest), indent=2) + "\n")
+    with os.fdopen(os.open(folder / MANIFEST, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+        out.write(json.dumps(asdict(manifest), indent=2) + "\n")
     return manifest
 
 
 async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *, replace: bool) -> Restored:
-    """Puts a backup in the place of the bank, less everybody who was erased since.
+    """Replaces the bank by a backup, and erases the users who were erased since.
 
-    Tokens that were revoked stay so.
+    Revoked tokens stay revoked.
 
     Args:
-        settings: of the installation; its master keys must be the backup's, or have it among them.
-        folder: as `backup` left it.
-        receipts: of erasures that this installation does not know of, as ``casebank purge --json`` prints them.
-        replace: whether a bank that holds anything may be replaced; it is gone afterwards.
+        settings: settings of the installation; its master keys must include the backup's.
+        folder: folder that `backup` wrote.
+        receipts: files with receipts of erasures unknown to this installation, printed by ``casebank purge --json``.
+        replace: True to replace a bank with content, which is lost.
 
     Raises:
-        BackupRefused, NoReceipt: nothing was changed.
+        BackupRefused, NoReceipt: the bank was not changed.
     """
     _refuse_external(settings)
     manifest = _checked(settings, folder)
@@ -118,7 +119,9 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
     with postgres.running(settings.home) as server:
         url = server.url()
         await migrate(url, pgvector=settings.pgvector)  # makes the roles, too, which no dump carries
-        await _refuse_in_use(url)
+        others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        if await _value(url, others):
+            raise BackupRefused("the bank is in use: stop the service and its workers first")
         if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
         erased |= await tombstones(url)
@@ -158,11 +161,11 @@ def _checked(settings: Settings, folder: Path) -> Manifest:
     """Returns the manifest of a whole backup that this installation's master key opens."""
     try:
         manifest = Manifest(**json.loads((folder / MANIFEST).read_text()))
-        found = _digest(folder / DUMP)
+        digest = _digest(folder / DUMP)
     except (OSError, TypeError, ValueError) as error:
         raise BackupRefused(f"no backup in {folder}: {type(error).__name__}") from None
-    if found != manifest.sha256:
-        raise BackupRefused(f"{folder / DUMP} is not what was backed up: its sha256 is {found}")
+    if digest != manifest.sha256:
+        raise BackupRefused(f"{folder / DUMP} is not the dump of the backup: its sha256 is {digest}")
     missing = sorted(set(manifest.master_key.split(",")) - set(_held(settings).by_fingerprint))
     if missing:
         raise BackupRefused(
@@ -182,11 +185,6 @@ def _digest(file: Path) -> str:
         while portion := data.read(_PORTION_BYTES):
             digest.update(portion)
     return digest.hexdigest()
-
-
-def _write_private(file: Path, text: str) -> None:
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
-        out.write(text)
 
 
 def _run(program: str, server: postgres.EmbeddedPostgres, *words: str) -> None:
@@ -232,14 +230,8 @@ async def _value(url: str, statement: str) -> object:
     return (await _rows(url, statement))[0][0]
 
 
-async def _refuse_in_use(url: str) -> None:
-    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    if await _value(url, others):
-        raise BackupRefused("somebody is connected to the bank: stop the service and its workers first")
-
-
 async def _master_keys(url: str) -> list[str]:
-    """Returns the fingerprints of the master keys that the bank needs; none, where they were not noted yet."""
+    """Returns the fingerprints of the master keys that the bank needs; empty for a bank without fingerprints."""
     if await _value(url, "SELECT to_regclass('master_keys')") is None:
         return []
     rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
@@ -247,7 +239,7 @@ async def _master_keys(url: str) -> list[str]:
 
 
 async def _refuse_sealed(settings: Settings, url: str) -> None:
-    """Refuses a bank that the master keys at hand do not open: a rotation may have begun while it was dumped."""
+    """Refuses a bank that the present master keys do not open: a rotation may have begun during the dump."""
     try:
         async with service_database(url, pool_size=1) as database, database.as_worker() as connection:
             await agree(connection, _held(settings))

@@ -1,4 +1,4 @@
-"""Erasures win over backups: whoever was erased after a backup was made is erased again once it has come back."""
+"""Erasures win over backups: a user who was erased after a backup is erased again when it is restored."""
 
 import hashlib
 import json
@@ -15,14 +15,14 @@ from writer.rights.erase import erase
 
 
 class NoReceipt(ValueError):
-    """The file is no receipt of an erasure."""
+    """The file is not a receipt of an erasure."""
 
 
 def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
-    """Returns when each user was erased last, by the digest of the name, as ``casebank purge --json`` printed it.
+    """Returns the time of each user's last erasure, by the digest of the name, from files of ``casebank purge --json``.
 
     Raises:
-        NoReceipt: a file is none.
+        NoReceipt: a file is not a receipt.
     """
     erased: dict[str, datetime] = {}
     for path in paths:
@@ -36,14 +36,13 @@ def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
 
 
 async def erase_again(url: str, erased: dict[str, datetime]) -> int:
-    """Erases everybody whose erasure the database does not know, and returns of how many it had anything.
+    """Erases the users whose erasure the database does not know, and returns the number of those who had rows.
 
-    All that it has of them is from before. Those of whom it has nothing get their tombstone all the same, for a token
-    from before must not begin anew.
+    Users without rows get their tombstone, too, so that an old token cannot begin again.
 
     Args:
-        url: of the database, as the owner of the tables; no service may use it yet.
-        erased: when, by the digest of the name.
+        url: URL of the database, for the owner of the tables; no service may use it yet.
+        erased: times of the erasures, by the digest of the name.
     """
     known = await tombstones(url)
     missing = {digest for digest, at in erased.items() if digest not in known or known[digest] < at}
@@ -57,13 +56,13 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
 
 
 async def users(url: str) -> list[str]:
-    """Returns everybody who has a row anywhere; the URL is the owner's."""
+    """Returns the users who have a row in any table; the URL is the owner's."""
     tables = " UNION ".join(f"SELECT user_sub FROM {table.name}" for table in USER_TABLES)  # noqa: S608 - our own names
     return [row["user_sub"] for row in await _unforced(url, f"{tables} ORDER BY 1") if row["user_sub"]]
 
 
 async def tombstones(url: str) -> dict[str, datetime]:
-    """Returns when each user was erased last, by the digest of the name; the URL is the owner's."""
+    """Returns the time of each user's last erasure, by the digest of the name; the URL is the owner's."""
     statement = "SELECT user_sub, max(erased_at) AS erased_at FROM erasures GROUP BY user_sub"
     return {row["user_sub"]: row["erased_at"] for row in await _unforced(url, statement)}
 
@@ -71,16 +70,16 @@ async def tombstones(url: str) -> dict[str, datetime]:
 async def _unforced(
     url: str, statement: str, rows: Sequence[tuple[object, ...]] | None = None
 ) -> Sequence[asyncpg.Record]:
-    """Runs the statement, once or for each row, with row-level security off for an owner who is no superuser."""
+    """Runs the statement, once or for each row, with row-level security off for an owner without superuser rights."""
     connection = await asyncpg.connect(dsn(url))
     tables = [table.name for table in (*USER_TABLES, erasures)]
-    found: Sequence[asyncpg.Record] = []
+    records: Sequence[asyncpg.Record] = []
     try:
         async with connection.transaction():
             for table in tables:
                 await connection.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
             if rows is None:
-                found = await connection.fetch(statement)
+                records = await connection.fetch(statement)
             else:
                 await connection.executemany(statement, rows)
             await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")  # links the tombstones now, not at the end
@@ -88,4 +87,4 @@ async def _unforced(
                 await connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
     finally:
         await connection.close()
-    return found
+    return records

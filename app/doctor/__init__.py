@@ -1,4 +1,4 @@
-"""The doctor: looks at everything that a support person would ask about, and says what to do."""
+"""The doctor: checks the machine, the settings, the database and the memory, and advises on each fault."""
 
 from app.doctor.examine import CHECKS, examine
 from app.doctor.finding import Finding

@@ -1,4 +1,4 @@
-"""Checks of the database: its versions, its schema, and who sees what."""
+"""Checks of the database: its versions, its schema, and its access rights."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,13 +28,13 @@ async def postgres(installation: Installation) -> Finding:
 
 
 async def pgvector(installation: Installation) -> Finding:
-    """Judges the version of pgvector; none is nothing to judge."""
+    """Judges the version of pgvector, if it is installed."""
     async with installation.owner.connect() as connection:
-        found = await connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
-    if found is None:
+        version = await connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    if version is None:
         return Finding("pgvector", ok=None, detail="not installed: the service compares vectors by itself, more slowly")
-    new_enough = tuple(map(int, found.split(".")[:2])) >= OLDEST_PGVECTOR
-    return Finding("pgvector", new_enough, f"pgvector {found}", "ALTER EXTENSION vector UPDATE, to 0.8 or newer")
+    new_enough = tuple(map(int, version.split(".")[:2])) >= OLDEST_PGVECTOR
+    return Finding("pgvector", new_enough, f"pgvector {version}", "ALTER EXTENSION vector UPDATE, to 0.8 or newer")
 
 
 async def schema(installation: Installation) -> Finding:
@@ -48,7 +48,7 @@ async def schema(installation: Installation) -> Finding:
 
 
 async def role(installation: Installation) -> Finding:
-    """Judges whether the role that the service acts as is a plain one."""
+    """Judges whether the service's role owns no table and bypasses no row security."""
     plain = text(
         "SELECT rolname, NOT rolsuper AND NOT rolbypassrls AND NOT EXISTS"
         " (SELECT FROM pg_class WHERE relowner = pg_roles.oid AND relnamespace = 'public'::regnamespace)"
@@ -73,15 +73,15 @@ async def row_security(installation: Installation) -> Finding:
 
 
 async def isolation(installation: Installation) -> Finding:
-    """Looks as a user whom nobody knows, who must see nothing; deliberately asks for everybody's rows."""
+    """Judges whether an unknown user, who asks for all rows, sees none."""
     async with installation.database.as_user(f"doctor-{uuid4()}", datetime.now(UTC)) as connection:
         seen = [t.name for t in USER_TABLES if await connection.scalar(select(select(t.c.user_sub).exists()))]
-    detail = f"a stranger sees rows of {', '.join(seen)}" if seen else "a stranger sees nobody's rows"
+    detail = f"a stranger sees rows of {', '.join(seen)}" if seen else "a stranger sees no rows"
     return Finding("isolation", not seen, detail, "stop the service: users can read each other")
 
 
 async def clock(installation: Installation) -> Finding:
-    """Judges how far the database's clock is off."""
+    """Judges the difference between the database's clock and this machine's."""
     async with installation.owner.connect() as connection:
         before = datetime.now(UTC)
         there = (await connection.execute(select(func.clock_timestamp()))).scalar_one()
@@ -91,7 +91,7 @@ async def clock(installation: Installation) -> Finding:
 
 
 async def indexes(installation: Installation) -> Finding:
-    """Judges whether every index of the schema is there and whole."""
+    """Judges whether every index of the schema exists and is valid."""
     wanted = {str(index.name) for table in metadata.tables.values() for index in table.indexes}
     there = text(
         "SELECT c.relname FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid"
@@ -105,7 +105,7 @@ async def indexes(installation: Installation) -> Finding:
 
 
 async def search(installation: Installation) -> Finding:
-    """Judges whether the statements of a retrieve run, vectors and all; it asks as a user whom nobody is."""
+    """Judges whether the statements of a retrieve run, with vectors, for an unknown user."""
     vector = [1.0] + [0.0] * (installation.embedder.dimension - 1)
     question = Search("doctor", "how is the memory today?", vector, installation.embedder.model)
     in_database = await has_pgvector(installation.database)
@@ -118,7 +118,7 @@ async def search(installation: Installation) -> Finding:
 
 
 async def sizes(installation: Installation) -> Finding:
-    """Says how large the tables are."""
+    """Reports the sizes of the tables."""
     sizes = text(
         "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
         " WHERE relnamespace = 'public'::regnamespace AND relname = ANY(:names) ORDER BY 2 DESC, 1",

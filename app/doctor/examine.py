@@ -1,4 +1,4 @@
-"""Runs the checks, each of which may break without the others."""
+"""Runs the checks; one that breaks does not stop the others."""
 
 from collections.abc import Awaitable, Callable
 
@@ -20,7 +20,7 @@ BEFORE: tuple[Look, ...] = (
     machine.secrets,
     machine.tokens,
 )
-"""What is asked before there is a connection."""
+"""Checks without a connection, in the order of the report."""
 
 CHECKS: tuple[Check, ...] = (
     database.postgres,
@@ -41,7 +41,7 @@ CHECKS: tuple[Check, ...] = (
     memory.embedding_models,
     database.sizes,
 )
-"""What is asked once there is a connection, in the order of the report."""
+"""Checks with a connection, in the order of the report."""
 
 ANY_SCHEMA: frozenset[Check] = frozenset(
     {
@@ -53,43 +53,37 @@ ANY_SCHEMA: frozenset[Check] = frozenset(
         memory.language_model,
     }
 )
-"""What can be judged before `casebank migrate`; the rest would find what it mends anyway."""
+"""Checks that make sense before `casebank migrate`; the others would find faults that it corrects."""
 
 
 async def examine(settings: Settings) -> list[Finding]:
-    """Returns the findings of every check, in a fixed order; a check that breaks is a finding, too."""
-    findings = [_looked(look, settings) for look in BEFORE]
+    """Returns the findings of all checks, in a fixed order; a check that breaks is a finding, too."""
+    findings = []
+    for look in BEFORE:
+        try:
+            findings.append(look(settings))
+        except Exception as error:  # noqa: BLE001 - the report must come out
+            findings.append(_broken(look, error))
     try:
         async with opened(settings) as installation:
             findings.append(Finding("connection", ok=True, detail=_where(settings)))
-            findings += await _asked(installation)
+            # with another schema, the checks that depend on it wait for the migration
+            migrated = (await _guarded(database.schema, installation)).ok
+            later = "can be judged after casebank migrate"
+            findings += [
+                await _guarded(check, installation)
+                if migrated or check in ANY_SCHEMA
+                else Finding(_name(check), ok=None, detail=later)
+                for check in CHECKS
+            ]
     except Exception as error:  # noqa: BLE001 - whatever it was, the report must come out
         advice = "is the database running, and DATABASE_URL right? see postgres.log in the home folder"
         findings.append(Finding("connection", ok=False, detail=f"{_where(settings)}: {said(error)}", advice=advice))
     return findings
 
 
-async def _asked(installation: Installation) -> list[Finding]:
-    """Returns the findings in their order; while the schema is another, those that hang on it wait for it."""
-    migrated = (await _guarded(database.schema, installation)).ok
-    return [
-        await _guarded(check, installation) if migrated or check in ANY_SCHEMA else _put_off(check) for check in CHECKS
-    ]
-
-
-def _put_off(check: Check) -> Finding:
-    return Finding(_name(check), ok=None, detail="can be judged after casebank migrate")
-
-
 def _name(check: Check | Look) -> str:
     return check.__name__.replace("_", " ")
-
-
-def _looked(look: Look, settings: Settings) -> Finding:
-    try:
-        return look(settings)
-    except Exception as error:  # noqa: BLE001 - as above
-        return _broken(look, error)
 
 
 async def _guarded(check: Check, installation: Installation) -> Finding:

@@ -1,11 +1,11 @@
-"""What a check finds."""
+"""The result of a check."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found; ``ok`` is None where there was nothing to judge."""
+    """Result of one check; ``ok`` is None if the check does not apply."""
 
     name: str
     ok: bool | None

@@ -1,4 +1,4 @@
-"""What the checks look at: the database as its owner and as the service sees it, and the embedder."""
+"""Subjects of the checks: the database, under its owner and under the service's role, and the embedder."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from retrieval.ports import Embedder
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the checks look at."""
+    """Parts of an installation that the checks need."""
 
     settings: Settings
     owner: AsyncEngine
@@ -26,7 +26,7 @@ class Installation:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Installation]:
-    """Yields what the settings name, with the embedded Postgres started if it is the one."""
+    """Yields the installation of these settings; starts the embedded Postgres if it is the database."""
     async with owner_url(settings) as url:
         timeout_s = settings.timeouts_s.database
         owner = engine_of(url, connect_args={"timeout": timeout_s, "command_timeout": timeout_s})

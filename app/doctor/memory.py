@@ -1,4 +1,4 @@
-"""Checks of what makes memory work: the queue, the jobs, the keys, the embedder and the language model."""
+"""Checks of the memory's parts: the queue, the jobs, the keys, the embedder and the language model."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,17 +19,17 @@ from writer.queue.statements import depth
 
 WAIT = timedelta(minutes=10)
 SILENCE = 4 * timedelta(seconds=SIGN_EVERY_S)
-"""After which a worker is not taken to be alive any more."""
+"""Time since its last sign of life after which a worker counts as dead."""
 SAMPLE = 20
-"""How many users' keys are tried."""
+"""Number of users whose keys are tried."""
 
 
 async def queue(installation: Installation) -> Finding:
-    """Judges whether somebody works on what is retained, and whether it succeeds."""
+    """Judges whether the workers keep up with the queue, and whether cases fail."""
     async with installation.database.as_worker() as connection:
-        found = {row.status: row for row in await connection.execute(depth())}
+        rows = {row.status: row for row in await connection.execute(depth())}
         now = (await connection.execute(select(func.now()))).scalar_one()
-    pending, dead = found.get("pending"), found.get("dead")
+    pending, dead = rows.get("pending"), rows.get("dead")
     age = now - pending.oldest if pending else timedelta()
     settings = installation.settings
     bound = settings.limits.pending if settings.limits.bounds_queue else 0
@@ -43,7 +43,7 @@ async def queue(installation: Installation) -> Finding:
 
 
 async def worker(installation: Installation) -> Finding:
-    """Judges whether a worker works; that none ever did is nothing to judge until something has waited for one."""
+    """Judges the workers' sign of life; without one the check applies only if a case waits."""
     advice = "casebank serve, or casebank worker"
     async with installation.database.as_worker() as connection:
         known = {job.name: job for job in await all_records(connection)}
@@ -56,7 +56,7 @@ async def worker(installation: Installation) -> Finding:
 
 
 async def jobs(installation: Installation) -> Finding:
-    """Judges the jobs that these settings ask for; that they never ran is nothing to judge."""
+    """Judges the jobs of these settings; jobs that never ran are not judged."""
     async with installation.database.as_worker() as connection:
         known = await all_records(connection)
     wanted = periods(installation.settings)
@@ -65,7 +65,7 @@ async def jobs(installation: Installation) -> Finding:
         return Finding("jobs", ok=None, detail="no service has run here yet")
     well = all(is_well(job, every) for job, every in here)
     detail = "; ".join(_how_it_went(job) for job, _ in here)
-    return Finding("jobs", well, detail, "is a service running? its log says job.failed, and why a job did")
+    return Finding("jobs", well, detail, "is a service running? its log has job.failed, with the cause")
 
 
 def _how_it_went(job: JobRecord) -> str:
@@ -75,7 +75,7 @@ def _how_it_went(job: JobRecord) -> str:
 
 
 async def keys(installation: Installation) -> Finding:
-    """Judges whether the master key is the database's, and opens some users' keys."""
+    """Judges whether the master key is the database's and opens some users' keys."""
     settings, opened = installation.settings, 0
     try:
         keyring = Keyring(settings.master_key_bytes, settings.old_master_keys)
@@ -110,18 +110,18 @@ async def embedder(installation: Installation) -> Finding:
 
 
 class _Well(BaseModel):
-    """What a language model is asked to answer."""
+    """Answer that the language model is asked for."""
 
     well: bool
 
 
 async def language_model(installation: Installation) -> Finding:
-    """Judges whether the language model answers in a form, where there is one."""
+    """Judges whether the language model, if there is one, answers in the requested form."""
     settings = installation.settings
     if settings.llm == "off":
         return Finding("language model", ok=None, detail="none configured: the rules rewrite, explain and abstract")
     model = make_model(settings)
-    advice = "check CASEBANK_LLM_…; until then the rules do what a model was to do"
+    advice = "check CASEBANK_LLM_…; until then the rules replace the model"
     try:
         reply = await model.ask("Say in JSON that you are well.", {}, _Well)
     except CasebankError as error:
@@ -133,7 +133,7 @@ async def language_model(installation: Installation) -> Finding:
 
 
 async def embedding_models(installation: Installation) -> Finding:
-    """Judges whether every profile's vectors are of the embedder's model."""
+    """Judges whether the vectors of all profiles are of the embedder's model."""
     model = profiles.c.embedding_model
     chosen = select(model, func.count()).where(model.is_not(None)).group_by(model)
     async with installation.database.as_worker() as connection:

@@ -1,4 +1,4 @@
-"""What `casebank purge` does: erases a user, scrubs the disk, finds receipts again."""
+"""The work of `casebank purge`: erases a user, scrubs the disk, reads receipts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from sqlalchemy import exists, select, text
 
 from app.erasure.files import search
 from app.erasure.marks import Marks, sample
-from app.erasure.scrub import Progress, Rewritten, scrub
+from app.erasure.scrub import Progress, scrub
 from app.postgres.pools import service_database
 from app.runtime import owner_url, running
 from app.settings import Settings
@@ -30,11 +30,11 @@ _REPLICAS = text(
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge did.
+    """Result of a purge.
 
     Attributes:
-        receipt: signed; None where nobody was named.
-        receipts: how many a scrub completed.
+        receipt: signed receipt; None: no user was erased.
+        receipts: number of receipts that a scrub completed.
     """
 
     receipt: dict[str, Any] | None
@@ -42,11 +42,11 @@ class Purged:
 
 
 async def purge(settings: Settings, user: str | None, *, scrubs: bool, progress: Progress) -> Purged:
-    """Erases the user, if one is named, and then scrubs the disk, if that is wanted.
+    """Erases the user, if given, and then scrubs the disk, if ``scrubs``.
 
     Raises:
         ScrubRefused: the user is erased and the disk is not scrubbed, as the receipt says; a scrub can be repeated.
-        DatabaseUnavailable: nothing was erased, or nobody can say whether it was; repeat.
+        DatabaseUnavailable: the erasure failed, or its result is unknown; repeat it.
     """
     marks, receipt = None, None
     if user is not None:
@@ -63,10 +63,10 @@ async def purge(settings: Settings, user: str | None, *, scrubs: bool, progress:
 
 
 async def is_known(settings: Settings, user: str) -> bool:
-    """Returns whether there is a row of the user, or one of somebody else's that names the user.
+    """Returns whether a row belongs to the user, or another user's row names the user.
 
     Raises:
-        DatabaseUnavailable: nobody can say.
+        DatabaseUnavailable: the database does not answer.
     """
     async with running(settings) as runtime:
         async with runtime.database.as_eraser(user) as connection:
@@ -83,13 +83,13 @@ def found_nothing(receipt: dict[str, Any]) -> bool:
 
 
 async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]:
-    """Returns the receipts of a user's erasures as they are stored, the oldest first."""
+    """Returns the stored receipts of a user's erasures, the oldest first."""
     async with owner_url(settings) as url, service_database(url, pool_size=1) as database:
         return [document for _, _, document in await stored(database, user_digest)]
 
 
 async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress) -> int:
-    """Scrubs, searches the files where they are at hand, and completes the receipts; returns of how many erasures."""
+    """Scrubs, searches the files if they are on this machine, and completes the receipts; returns their number."""
     async with owner_url(settings) as url:
         rewritten = await scrub(url, progress)
         readable = settings.database_url is None
@@ -99,11 +99,13 @@ async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress
             searches[digest(marks.name)] = await _search(url, settings.home / "postgres", marks)
         async with service_database(url, pool_size=1, timeout_s=settings.timeouts_s.database) as database:
             issuer = await make_issuer(database, settings)
-            return await issuer.complete(_scrubbed(rewritten, readable=readable), rewritten.began_at, searches)
+            at = rewritten.began_at.isoformat(timespec="seconds")
+            scrubbed = Scrubbed(at=at, tables=rewritten.tables, log=rewritten.log, readable=readable)
+            return await issuer.complete(scrubbed, rewritten.began_at, searches)
 
 
 async def make_issuer(database: Database, settings: Settings) -> Issuer:
-    """Returns who issues this installation's receipts."""
+    """Returns the issuer of this installation's receipts."""
     async with database.engine.connect() as connection:
         seen = (await connection.execute(_REPLICAS)).one()
     around = Surroundings(SEALED[settings.seal], _providers(settings), seen.standbys, seen.archives)
@@ -118,19 +120,14 @@ SEALED = {
 
 
 def _providers(settings: Settings) -> tuple[str, ...]:
-    """Returns the hosts to which texts are sent as it is set now."""
+    """Returns the hosts to which texts are sent with these settings."""
     urls = [settings.openai_base_url] if settings.embedder == "openai" else []
     urls += [settings.llm_base_url] if settings.llm == "openai" else []
     return tuple(dict.fromkeys(urlsplit(url).hostname or url for url in urls))
 
 
-def _scrubbed(rewritten: Rewritten, *, readable: bool) -> Scrubbed:
-    at = rewritten.began_at.isoformat(timespec="seconds")
-    return Scrubbed(at=at, tables=rewritten.tables, log=rewritten.log, readable=readable)
-
-
 async def _search(url: str, data: Path, marks: Marks) -> Search:
-    """Searches the files; a mark that stands in a living row of somebody else proves nothing, and is left out."""
+    """Searches the files; a mark in a living row of another user proves nothing and is left out."""
     found = search(data, marks.all())
     met = sorted({mark for counts in found.values() for mark in counts})
     shared = await _living(url, met) if met else set[str]()

@@ -3,36 +3,30 @@
 import mmap
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 FOLDERS = ("base", "global", "pg_wal")
-"""Where rows, indexes, statistics and the log are."""
+"""Folders of the rows, indexes, statistics and the log."""
 
 
 def search(data: Path, marks: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Returns how often each mark stands in each file of the data folder and in the server's log beside it.
+    """Returns the number of times that each mark stands in each file of the data folder and of the server's log.
 
-    The answer has a file, by its path, only if there is a mark in it. What Postgres compressed (texts of more than
-    about 2 kB) is not found.
+    The result has a file, by its path, only if it holds a mark. Text that Postgres compressed (of more than about
+    2 kB) is not found.
     """
     pattern = re.compile(b"|".join(re.escape(mark.encode()) for mark in sorted(marks, key=len, reverse=True)))
-    found: dict[str, dict[str, int]] = {}
-    for file in _files(data):
-        if counts := _counts(file, pattern):
-            found[file.relative_to(data.parent).as_posix()] = counts
-    return found
-
-
-def _files(data: Path) -> Iterator[Path]:
-    for folder in FOLDERS:
-        yield from sorted(path for path in (data / folder).rglob("*") if path.is_file())
-    yield from sorted(data.parent.glob(f"{data.name}.log*"))
-
-
-def _counts(file: Path, pattern: re.Pattern[bytes]) -> dict[str, int]:
-    try:
-        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return dict(Counter(match.group().decode() for match in pattern.finditer(content)))
-    except (FileNotFoundError, ValueError):  # gone meanwhile, or empty
-        return {}
+    files = [path for folder in FOLDERS for path in sorted((data / folder).rglob("*")) if path.is_file()]
+    files += sorted(data.parent.glob(f"{data.name}.log*"))
+    hits: dict[str, dict[str, int]] = {}
+    for file in files:
+        with (
+            suppress(FileNotFoundError, ValueError),  # gone meanwhile, or empty
+            file.open("rb") as opened,
+            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            if counts := Counter(match.group().decode() for match in pattern.finditer(content)):
+                hits[file.relative_to(data.parent).as_posix()] = dict(counts)
+    return hits

@@ -1,6 +1,6 @@
-"""Marks by which a user's words would be known again on a disk: the name, and pieces of what the user wrote."""
+"""Marks of a user's words on a disk: the name, and pieces of the user's texts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,20 +16,20 @@ from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
 
 LEAST_CHARS, MOST_CHARS = 12, 64
-"""Shorter pieces stand in anybody's rows; longer ones may lie across two pages."""
+"""Characters of a piece: shorter ones stand in other users' rows, longer ones may lie across two pages."""
 SAMPLES = 200
-"""Of each table, the newest rows."""
+"""Number of each table's newest rows that are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What to look for: texts, none of which is part of another's row when they are looked for."""
+    """Texts to search for; none is part of another user's row at the time of the search."""
 
     name: str
     texts: Sequence[str] = ()
 
     def by_kind(self) -> dict[str, int]:
-        """Returns how many marks there are of each kind."""
+        """Returns the number of marks of each kind."""
         return {"name": 1, "texts": len(self.texts)}
 
     def all(self) -> list[str]:
@@ -40,18 +40,19 @@ class Marks:
 async def sample(database: Database, keyring: Keyring, user_sub: str) -> Marks:
     """Returns the marks of a user who is about to be erased.
 
-    What is sealed is opened: it may have been written in plain before, and lie about as a dead row.
+    Sealed texts are opened: they may have been written in plain before, and still lie in a dead row.
     """
     async with database.as_eraser(user_sub) as connection:
         runs = await _newest(connection, user_sub, cases, ("id", "task", "plan", "words"))
-        asked = await _newest(connection, user_sub, decisions, ("id", "query", "rewritten", "words"))
+        queries = await _newest(connection, user_sub, decisions, ("id", "query", "rewritten", "words"))
         texts = [row["trigger"] for row in await _newest(connection, user_sub, procedures, ("trigger",))]
-        with suppress(SealBroken):  # whose key is lost can be erased all the same
+        with suppress(SealBroken):  # a user whose key is lost can be erased all the same
             if (key := await keyring.find(connection, user_sub)) is not None:
                 words = Words(user_sub, key)
                 texts += [words.opened(row)["task"] for row in runs]
-                texts += [words.open_query(row)["query"] for row in asked]
-    return Marks(user_sub, list(dict.fromkeys(_pieces(texts))))
+                texts += [words.open_query(row)["query"] for row in queries]
+    lines = [max(each.splitlines(), key=len, default="").strip()[:MOST_CHARS] for each in texts]
+    return Marks(user_sub, list(dict.fromkeys(line for line in lines if len(line) >= LEAST_CHARS)))
 
 
 async def _newest(
@@ -60,10 +61,3 @@ async def _newest(
     columns = [table.c[name] for name in names]
     newest = select(*columns).where(table.c.user_sub == user_sub).order_by(table.c.id.desc()).limit(SAMPLES)
     return (await connection.execute(newest)).mappings().all()
-
-
-def _pieces(texts: Sequence[str]) -> Iterator[str]:
-    for text in texts:
-        line = max(text.splitlines(), key=len, default="").strip()[:MOST_CHARS]
-        if len(line) >= LEAST_CHARS:
-            yield line

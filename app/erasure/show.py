@@ -1,4 +1,4 @@
-"""Receipts for a terminal, and the check of one that somebody brings."""
+"""Prints receipts on a terminal, and checks the signature of a receipt in a file."""
 
 import json
 from typing import Any
@@ -12,18 +12,18 @@ from writer.rights.receipt import is_signed
 from writer.rights.signature import Signer, read, verified
 
 WIDTH = 100
-"""So that a digest has a line of its own, whatever the terminal."""
+"""Width of the tables in characters, so that a digest has a line of its own on any terminal."""
 
 
 def print_receipt(console: Console, receipt: dict[str, Any], *, as_json: bool) -> None:
-    """Prints the receipt, as a table or as the very JSON that is signed."""
+    """Prints the receipt, as tables or as the signed JSON."""
     console.print(
         json.dumps(receipt) if as_json else as_table(receipt), soft_wrap=as_json, markup=False, highlight=False
     )
 
 
 def as_table(receipt: dict[str, Any]) -> Group:
-    """Returns what was erased, table by table and place by place."""
+    """Returns the erased rows by table, and the state of each place."""
     if not is_signed(receipt):
         return Group(Text(f"an erasure that broke off, or of an older version: repeat the purge\n{receipt}"))
     rows = Table(title="Erasure receipt", min_width=WIDTH)
@@ -42,19 +42,13 @@ def as_table(receipt: dict[str, Any]) -> Group:
 
 
 def check(settings: Settings, receipt: str) -> str:
-    """Returns who signed the receipt, and whether that is this installation.
+    """Returns the signer of the receipt, and whether that is this installation.
 
     Raises:
-        SignatureBroken: it was changed since it was signed, or nobody signed it.
+        SignatureBroken: the receipt was changed after its signature, or has none.
     """
     signer = verified(read(receipt))
-    if signer == _own(settings):
+    has_key = settings.master_key is not None or (settings.home / "secrets.json").exists()  # no key is made up here
+    if has_key and signer == Signer.of(settings.master_key_bytes).public_key:
         return f"signed by this installation, {signer}"
     return f"signed by {signer}, which is not this installation's key: compare it with the one that you noted"
-
-
-def _own(settings: Settings) -> str | None:
-    """Returns this installation's public key; none is made up where there is no master key yet."""
-    if settings.master_key is None and not (settings.home / "secrets.json").exists():
-        return None
-    return Signer.of(settings.master_key_bytes).public_key

@@ -1,11 +1,11 @@
-"""Who uses a server, who starts or stops it just now, and whether it lives: locks on files beside its data.
+"""Locks on files beside a server's data: its users, the process that starts or stops it, and its life.
 
-    home/postgres.turn    locked by whoever starts or stops the server just now
+    home/postgres.turn    locked by the process that starts or stops the server
     home/postgres.users   locked, shared, by every process that uses the server
     home/postgres.alive   locked by the server: it inherits the open file, as do its backends
 
-The kernel drops a process's locks however it dies, so nobody dead is ever counted, and no pid that
-another process has by now is taken for the server.
+The kernel drops a process's locks when it dies, so dead processes are never counted, and a reused pid
+is never taken for the server.
 """
 
 import fcntl
@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 threads = threading.RLock()
-"""Held by the one thread of this process that starts or stops a server."""
+"""Lock of the one thread of this process that starts or stops a server."""
 
 _seats: dict[Path, int] = {}  # data folder → the open file that holds this process's shared lock
 
 
 @contextmanager
 def turn(data: Path) -> Iterator[None]:
-    """Holds every other process that would start or stop this server."""
+    """Keeps other processes from starting or stopping this server during the block."""
     file = _locked(data.with_suffix(".turn"), fcntl.LOCK_EX)
     try:
         yield
@@ -32,7 +32,7 @@ def turn(data: Path) -> Iterator[None]:
 
 
 def join(data: Path) -> bool:
-    """Takes this process's place among the users of the server, and returns whether it had none before."""
+    """Adds this process to the users of the server, and returns whether it is new among them."""
     if data in _seats:
         return False
     _seats[data] = _locked(data.with_suffix(".users"), fcntl.LOCK_SH)
@@ -40,13 +40,13 @@ def join(data: Path) -> bool:
 
 
 def leave(data: Path, stop: Callable[[Path], None]) -> None:
-    """Gives up this process's place, having stopped the server if that was the last one."""
+    """Removes this process from the users, after stopping the server if it was the last one."""
     seat = _seats.pop(data)
     try:
         fcntl.flock(seat, fcntl.LOCK_EX | fcntl.LOCK_NB)
         stop(data)
     except BlockingIOError:
-        pass  # somebody else still uses it
+        pass  # another process still uses it
     finally:
         os.close(seat)
 
@@ -57,7 +57,7 @@ def joined() -> list[Path]:
 
 
 def life(data: Path) -> int | None:
-    """The open file with the lock that a server is to inherit; None while any process of a server has it."""
+    """Returns the open file with the lock that a server inherits; None while a process of a server has it."""
     try:
         return _locked(data.with_suffix(".alive"), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -65,7 +65,7 @@ def life(data: Path) -> int | None:
 
 
 def _locked(path: Path, how: int) -> int:
-    """An open file that holds the lock; closing it gives the lock back."""
+    """Returns an open file that holds the lock, until it is closed."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, how)
@@ -76,7 +76,7 @@ def _locked(path: Path, how: int) -> int:
 
 
 def _forget() -> None:
-    """Closes a forked child's copies of the locks: the places are its parent's."""
+    """Closes a forked child's copies of its parent's locks."""
     while _seats:
         os.close(_seats.popitem()[1])
 

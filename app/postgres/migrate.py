@@ -17,7 +17,7 @@ from retrieval.database.database import sqlstate
 from retrieval.errors import CasebankError, DatabaseUnavailable
 
 PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "alembic")
-"""Where the migrations are: inside the package, as a wheel has them, or beside it, as in a clone."""
+"""Folders of the migrations: inside the package in a wheel, beside it in a clone."""
 LOCK_NOT_AVAILABLE = "55P03"
 
 Act = Callable[[Connection, Config], None]
@@ -81,7 +81,7 @@ def _is_below(current: str | None, config: Config, revision: str) -> bool:
 
 
 def configuration() -> Config:
-    """Returns what alembic needs to know: where the migrations are."""
+    """Returns alembic's configuration, with the folder of the migrations."""
     folder = next((place for place in PLACES if place.is_dir()), PLACES[0])
     config = Config()
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
@@ -93,9 +93,9 @@ async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
     """Runs a command of alembic on the database, in one transaction; it is given the connection and what to call with.
 
     Args:
-        url: of the database.
-        act: the command.
-        pgvector: ``off``: as if the extension were missing.
+        url: URL of the database.
+        act: command of alembic.
+        pgvector: ``off``: treat the extension as missing.
     """
     engine = engine_of(url)
     try:

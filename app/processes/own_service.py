@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -16,23 +16,23 @@ from app.settings import Settings
 START_TIMEOUT_S = 120.0
 TOKEN_VALID_FOR = timedelta(days=1)
 BACKEND = "casebank-backend"
-"""The actor of what is done in a service of our own on behalf of users."""
+"""Actor of changes that a service of our own makes on behalf of users."""
 
 
 class ServiceDidNotStart(OSError):
-    """The service ended, or did not become ready in time."""
+    """The service ended, or was not ready in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnService:
-    """A running service: its settings, where it is, and which process it is."""
+    """A running service: its settings, address and process id."""
 
     settings: Settings
     base_url: str
     pid: int
 
     def token(self, user: str, scope: str = "") -> str:
-        """Returns a token of the user, or of a service where it has that scope; valid for a day."""
+        """Returns a token of the user, or of a service with that scope; valid for a day."""
         return issue_token(
             self.settings.signing_secret,
             user=user,
@@ -44,16 +44,16 @@ class OwnService:
         )
 
     def headers(self, user: str) -> dict[str, str]:
-        """Returns the headers of a request by a backend that acts for the user, and so may tell what a metric says."""
+        """Returns the headers of a backend that acts for the user, and may send rewards of a metric."""
         return {"Authorization": f"Bearer {self.token(BACKEND, ACT_AS)}", "X-Casebank-User": user}
 
 
 @asynccontextmanager
 async def own_service(settings: Settings) -> AsyncIterator[OwnService]:
-    """Yields a service with these settings that is ready; it ends with the block.
+    """Yields a ready service with these settings, which ends with the block.
 
     Raises:
-        ServiceDidNotStart: it ended, or was not ready in time.
+        ServiceDidNotStart: the service ended, or was not ready in time.
     """
     port = free_port()
     command = (*OWN_MODULE, "app.cli", "serve", "--port", str(port))
@@ -70,7 +70,7 @@ async def own_service(settings: Settings) -> AsyncIterator[OwnService]:
 
 
 def free_port() -> int:
-    """Returns a port of this machine that nobody listens on just now."""
+    """Returns a free port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
         return port
@@ -80,16 +80,10 @@ async def _ready(base_url: str, process: asyncio.subprocess.Process) -> None:
     try:
         async with httpx.AsyncClient(base_url=base_url) as client, asyncio.timeout(START_TIMEOUT_S):
             while process.returncode is None:
-                if await _answers(client):
-                    return
+                with suppress(httpx.TransportError):
+                    if (await client.get("/readyz")).is_success:
+                        return
                 await asyncio.sleep(0.1)
     except TimeoutError:
         raise ServiceDidNotStart(f"the service was not ready in {START_TIMEOUT_S:.0f} s") from None
     raise ServiceDidNotStart("the service ended while it started; `casebank serve` shows why")
-
-
-async def _answers(client: httpx.AsyncClient) -> bool:
-    try:
-        return (await client.get("/readyz")).is_success
-    except httpx.TransportError:
-        return False

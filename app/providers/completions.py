@@ -1,7 +1,8 @@
-"""Chat completions as servers send them: what the model said, what that cost, and the answer in it."""
+"""Chat completions of servers: reads the model's text, its cost, and the answer in it."""
 
 import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
@@ -14,11 +15,11 @@ from retrieval.errors import ModelMisbehaved, ModelRefused, ModelUnavailable, To
 from retrieval.ports import Answer
 
 MOST_BYTES = 1 << 20
-"""Longest body that is read of an answer."""
+"""Most bytes of an answer's body that are read."""
 MOST_FAULTS = 8
-"""How many of its faults a model is told of."""
+"""Most faults of its answer that are sent to the model."""
 UNSUPPORTED = {"minLength", "maxLength", "minItems", "maxItems", "default", "title"}
-"""Keywords that some servers refuse in the schema of an answer; what they say is checked here, and told in words."""
+"""Keywords that some servers refuse in an answer's schema; the answer is checked for them here."""
 
 
 class NoCompletion(NoAnswer, ModelUnavailable):
@@ -26,12 +27,12 @@ class NoCompletion(NoAnswer, ModelUnavailable):
 
 
 class Unusable(Exception):
-    """The answer is not of the form that was asked for; the message says to the model what is wrong."""
+    """The answer does not have the requested form; the message explains the fault to the model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the model said."""
+class Completion:
+    """Text of the model, and whether it was cut at the longest answer."""
 
     text: str
     cut: bool
@@ -39,14 +40,14 @@ class Said:
 
 @cache
 def form_of(answer: type[BaseModel]) -> dict[str, JsonValue]:
-    """Returns the answer's schema as the wire format has it: strict, and without what some servers refuse."""
+    """Returns the answer's schema in the wire format: strict, and without the unsupported keywords."""
     strict = cast("JsonValue", openai.pydantic_function_tool(answer)["function"]["parameters"])
     name = re.sub(r"\W+", "_", answer.__name__)[:60]
     return {"name": name, "strict": True, "schema": _plain(strict)}
 
 
 def _plain(schema: JsonValue) -> JsonValue:
-    """Returns the schema without the unsupported keywords; a property may well be called like one."""
+    """Returns the schema without the unsupported keywords; a property may have the name of one."""
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -78,11 +79,11 @@ class _Usage(BaseModel):
 
 
 async def bounded(chunks: AsyncIterator[bytes]) -> bytes:
-    """Returns the whole of a body.
+    """Returns the whole body.
 
     Raises:
-        NoCompletion: it broke off.
-        ModelMisbehaved: it is longer than MOST_BYTES.
+        NoCompletion: the body broke off.
+        ModelMisbehaved: the body is longer than MOST_BYTES.
     """
     body = bytearray()
     try:
@@ -97,8 +98,8 @@ async def bounded(chunks: AsyncIterator[bytes]) -> bytes:
     return bytes(body)
 
 
-def read(body: bytes) -> tuple[Said, Tokens | None]:
-    """Returns what the model said, and what it cost if the server tells.
+def read(body: bytes) -> tuple[Completion, Tokens | None]:
+    """Returns the model's text, and its cost if the server states it.
 
     Raises:
         ModelMisbehaved: the body is no chat completion.
@@ -111,31 +112,27 @@ def read(body: bytes) -> tuple[Said, Tokens | None]:
     choice = completion.choices[0]
     if choice.message.refusal or choice.finish_reason == "content_filter":
         raise ModelRefused("the model will not answer")
-    return Said(choice.message.content or "", choice.finish_reason == "length"), _cost(completion.usage)
+    cost = None
+    with suppress(ValidationError):
+        usage = _Usage.model_validate(completion.usage)
+        cost = Tokens(usage.prompt_tokens, usage.completion_tokens)
+    return Completion(choice.message.content or "", choice.finish_reason == "length"), cost
 
 
-def _cost(usage: object) -> Tokens | None:
-    try:
-        counted = _Usage.model_validate(usage)
-    except ValidationError:
-        return None
-    return Tokens(counted.prompt_tokens, counted.completion_tokens)
-
-
-def parsed(said: Said, answer: type[Answer]) -> Answer:
-    """Returns the answer in the text: its outermost JSON object, whatever a model thinks, says or fences around it.
+def parsed(completion: Completion, answer: type[Answer]) -> Answer:
+    """Returns the outermost JSON object of the text as the answer, without thoughts, words or fences around it.
 
     Raises:
-        Unusable: there is none, or not of that form.
+        Unusable: there is no JSON object, or it does not have the form.
     """
-    text = said.text.rpartition("</think>")[2]
+    text = completion.text.rpartition("</think>")[2]
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
-        raise Unusable("it was cut off; be shorter" if said.cut else "there is no JSON object in it")
+        raise Unusable("it was cut off; be shorter" if completion.cut else "there is no JSON object in it")
     try:
         return answer.model_validate_json(text[start : end + 1])
     except ValidationError as error:
-        raise Unusable("it was cut off; be shorter" if said.cut else _faults(error)) from None
+        raise Unusable("it was cut off; be shorter" if completion.cut else _faults(error)) from None
 
 
 def _faults(error: ValidationError) -> str:

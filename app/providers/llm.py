@@ -1,4 +1,4 @@
-"""Answers in a given form from any language model behind OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp."""
+"""Asks any language model behind OpenAI's chat completions for answers in a form: OpenAI, vLLM, Ollama, llama.cpp."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import openai
 from pydantic import BaseModel, JsonValue
 
-from app.providers.completions import NoCompletion, Said, Unusable, bounded, form_of, parsed, read
+from app.providers.completions import Completion, NoCompletion, Unusable, bounded, form_of, parsed, read
 from app.providers.wire import Breaker, Patience, client, is_retryable, retry_after_s, with_retries
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Answer, Reply
@@ -19,7 +19,7 @@ from retrieval.rewriting.fence import MOST_CHARS, WHAT_IS_DATA, fenced
 from retrieval.sections.context import count_tokens
 
 THE_REQUESTS_FAULT = {400, 413, 422}
-"""Too long, or with something that the server does not know: another request may well succeed."""
+"""Statuses of a request that is too long or has a part unknown to the server; another request may succeed."""
 
 CHECK = {
     400: "check the model's context length",
@@ -31,14 +31,14 @@ CHECK = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEndpoint:
-    """Where the answers come from.
+    """Server and model of the answers.
 
     Attributes:
-        base_url: up to and with the version, as in http://localhost:8000/v1.
-        model: the name that the server knows.
-        api_key: empty for a local server.
-        max_output_tokens: longest answer.
-        max_chars: what is sent of the material; what is longer is cut.
+        base_url: address with the version, as http://localhost:8000/v1.
+        model: name of the model on the server.
+        api_key: API key; empty for a local server.
+        max_output_tokens: longest answer, in tokens.
+        max_chars: characters of the material that are sent; the rest is cut.
     """
 
     base_url: str
@@ -50,7 +50,7 @@ class ModelEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """What this server understands of the wire format; learned from what it refuses."""
+    """Part of the wire format that the server accepts, learned from its refusals."""
 
     schema: bool = True
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -58,7 +58,7 @@ class _Dialect:
 
 @dataclass(slots=True)
 class _Talk:
-    """The messages of one call of ours, what it cost so far, and when it must end, by the clock of the event loop."""
+    """Messages of one call, its cost so far, and its end by the clock of the event loop."""
 
     messages: list[dict[str, str]]
     answer: type[BaseModel]
@@ -67,12 +67,12 @@ class _Talk:
 
 
 class OpenAIModel:
-    """Asks over HTTP, and trusts nothing that comes back."""
+    """Asks over HTTP, and checks every part of the answer."""
 
     def __init__(
         self, endpoint: ModelEndpoint, patience: Patience, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Prepares the client; nothing is asked yet."""
+        """Prepares the client, without a request."""
         self._endpoint = endpoint
         self._patience = patience
         self._breaker = Breaker(patience, clock, ModelUnavailable, "language model")
@@ -81,7 +81,7 @@ class OpenAIModel:
 
     @property
     def name(self) -> str:
-        """The name that the server knows the model by."""
+        """Name of the model on the server."""
         return self._endpoint.model
 
     async def aclose(self) -> None:
@@ -99,56 +99,53 @@ class OpenAIModel:
         talk = _Talk(messages, answer, asyncio.get_running_loop().time() + self._patience.budget_s)
         try:
             with self._breaker:
-                return Reply(await self._in_time(talk, answer), talk.tokens)
+                try:
+                    async with asyncio.timeout_at(talk.ends_at):
+                        return Reply(await self._repaired(talk, answer), talk.tokens)
+                except TimeoutError:
+                    raise NoCompletion(f"no answer from {self.name} in {self._patience.budget_s} s") from None
         except ModelError as error:
             error.tokens = talk.tokens
             raise
 
-    async def _in_time(self, talk: _Talk, answer: type[Answer]) -> Answer:
-        try:
-            async with asyncio.timeout_at(talk.ends_at):
-                return await self._repaired(talk, answer)
-        except TimeoutError:
-            raise NoCompletion(f"no answer from {self.name} in {self._patience.budget_s} s") from None
-
     async def _repaired(self, talk: _Talk, answer: type[Answer]) -> Answer:
-        """Returns the first valid answer of two; before the second the model is told what was wrong with the first."""
-        said = await self._say(talk)
+        """Returns the first valid answer of two; the second request explains the fault of the first answer."""
+        completion = await self._say(talk)
         try:
-            return parsed(said, answer)
+            return parsed(completion, answer)
         except Unusable as fault:
             correction = f"That cannot be used: {fault}. Answer again, with nothing but the JSON object."
-            talk.messages.append({"role": "assistant", "content": said.text[:MOST_CHARS] or "(nothing)"})
+            talk.messages.append({"role": "assistant", "content": completion.text[:MOST_CHARS] or "(nothing)"})
             talk.messages.append({"role": "user", "content": correction})
         try:
             return parsed(await self._say(talk), answer)
         except Unusable as fault:
-            raise ModelMisbehaved(f"{self.name} was told what was wrong, and still: {fault}") from None
+            raise ModelMisbehaved(f"{self.name} repeated a fault after an explanation: {fault}") from None
 
-    async def _say(self, talk: _Talk) -> Said:
+    async def _say(self, talk: _Talk) -> Completion:
         return await with_retries(partial(self._request, talk), self._patience)
 
-    async def _request(self, talk: _Talk) -> Said:
-        """Returns what the model says, asked for in a way that its server understands.
+    async def _request(self, talk: _Talk) -> Completion:
+        """Returns the model's completion, requested in the server's dialect.
 
-        Errors are raised without their cause: the client's quote the server, which may quote the key or the texts.
+        Errors are raised without their cause: the client's errors quote the server, which may quote key or texts.
         """
         dialect: _Dialect | None = self._dialect
         while dialect is not None:
             try:
-                said = await self._post(talk, dialect)
+                completion = await self._post(talk, dialect)
             except openai.APIStatusError as error:
                 dialect, refusal = _simpler(dialect, error), self._refusal(error, talk.ends_at)
             else:
                 self._dialect = dialect
-                return said
+                return completion
         raise refusal
 
-    async def _post(self, talk: _Talk, dialect: _Dialect) -> Said:
-        before, asked = talk.tokens, Tokens(prompt=sum(count_tokens(each["content"]) for each in talk.messages))
+    async def _post(self, talk: _Talk, dialect: _Dialect) -> Completion:
+        before, prompt = talk.tokens, Tokens(prompt=sum(count_tokens(each["content"]) for each in talk.messages))
         try:
             async with asyncio.timeout(self._patience.timeout_s):  # the client's own restarts with every byte
-                talk.tokens = before + asked  # what never comes back may have been paid for
+                talk.tokens = before + prompt  # an answer that never arrives may have been paid for
                 async with self._client.chat.completions.with_streaming_response.create(
                     model=self.name,
                     messages=talk.messages,  # type: ignore[arg-type]
@@ -156,14 +153,14 @@ class OpenAIModel:
                 ) as response:
                     body = await bounded(response.iter_bytes())
         except openai.APIStatusError:
-            talk.tokens = before  # what is refused costs nothing
+            talk.tokens = before  # a refusal costs nothing
             raise
         except (TimeoutError, openai.OpenAIError) as error:
             raise NoCompletion(f"no answer from {self.name} ({type(error).__name__})") from None
-        said, cost = read(body)
-        estimate = asked + Tokens(completion=count_tokens(said.text))
+        completion, cost = read(body)
+        estimate = prompt + Tokens(completion=count_tokens(completion.text))
         talk.tokens = before + (cost or estimate)
-        return said
+        return completion
 
     def _options(self, answer: type[BaseModel], dialect: _Dialect) -> dict[str, Any]:  # of the client's overloads
         options: dict[str, Any] = {dialect.limit: self._endpoint.max_output_tokens}
@@ -186,7 +183,7 @@ class OpenAIModel:
 
 
 def _simpler(dialect: _Dialect, error: openai.APIStatusError) -> _Dialect | None:
-    """Returns what to try after a refusal: another name of the limit, or no schema; None where nothing is left."""
+    """Returns the dialect to try after a refusal: another name of the limit, or no schema; None: no other is left."""
     if error.status_code not in THE_REQUESTS_FAULT:
         return None
     if "max_completion_tokens" in str(error.body) and dialect.limit == "max_tokens":

@@ -15,7 +15,7 @@ from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused,
 from retrieval.ports import Vectors, embedder_inputs
 
 THE_TEXTS_FAULT = {400, 413, 422}
-"""Too long, too many, not valid: another request may well succeed."""
+"""Statuses of texts that are too long, too many or not valid; another request may succeed."""
 
 CHECK = {
     400: "check the model's limit on text length (CASEBANK_OPENAI_MAX_CHARS), and whether it can shorten vectors"
@@ -30,17 +30,17 @@ CHECK_DIMENSION = "check the model and CASEBANK_OPENAI_EMBEDDING_DIMENSION"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where the vectors come from.
+    """Server and model of the vectors.
 
     Attributes:
-        base_url: up to and with the version, as in http://localhost:8000/v1.
-        model: the name that the server knows.
+        base_url: address with the version, as http://localhost:8000/v1.
+        model: name of the model on the server.
         dimension: length of the vectors; any other length is an error.
-        ask_dimension: whether to ask the server for vectors of that length; many models cannot shorten theirs, and
-            with "try" are no longer asked once they have refused.
-        api_key: empty for a local server.
+        ask_dimension: True to ask the server for vectors of that length, which many models cannot shorten; "try": until
+            the server refuses.
+        api_key: API key; empty for a local server.
         batch_size: texts in one request.
-        max_chars: what is sent of a text; longer ones are cut.
+        max_chars: characters of a text that are sent; the rest is cut.
     """
 
     base_url: str
@@ -57,7 +57,7 @@ class _NoAnswer(NoAnswer, EmbedderUnavailable):
 
 
 class OpenAIEmbedder:
-    """Embeds over HTTP, and trusts nothing that comes back."""
+    """Embeds over HTTP, and checks every part of the answer."""
 
     def __init__(
         self, endpoint: Endpoint, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic
@@ -104,25 +104,25 @@ class OpenAIEmbedder:
         return np.concatenate(rows)
 
     async def _embed_batch(self, inputs: list[str]) -> Vectors:
-        async def asked() -> Vectors:
+        async def request() -> Vectors:
             return _vectors(await self._request(inputs), len(inputs), self.dimension)
 
         try:
-            return await with_retries(asked, self._patience)
+            return await with_retries(request, self._patience)
         except EmbedderRefused:
             if not self._ask_dimension or self._endpoint.ask_dimension != "try":
                 raise
-        self._ask_dimension = False  # it may be this that was refused
+        self._ask_dimension = False  # the dimension may be the cause of the refusal
         try:
-            return await with_retries(asked, self._patience)
+            return await with_retries(request, self._patience)
         except EmbedderError:
-            self._ask_dimension = True  # it was not, or not alone
+            self._ask_dimension = True  # it is not the cause, or not the only one
             raise
 
     async def _request(self, inputs: list[str]) -> bytes:
         """Returns the body of one answer.
 
-        Errors are raised without their cause: the client's quote the server, which may quote the key or the texts.
+        Errors are raised without their cause: the client's errors quote the server, which may quote key or texts.
         """
         try:
             async with asyncio.timeout(self._patience.timeout_s):  # the client's own restarts with every byte
@@ -163,10 +163,10 @@ class _Answer(BaseModel):
 
 
 def _vectors(body: bytes, count: int, dimension: int) -> Vectors:
-    """Returns the answer's vectors in the order asked for, (count, dimension), at length 1.
+    """Returns the answer's vectors in the requested order, (count, dimension), at length 1.
 
     Raises:
-        EmbedderMisbehaved: not the JSON that was agreed, or the wrong count, order, dimension or numbers.
+        EmbedderMisbehaved: the answer is not the agreed JSON, or has the wrong count, order, dimension or numbers.
     """
     try:
         items = sorted(_Answer.model_validate_json(body).data, key=lambda item: item.index)

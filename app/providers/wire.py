@@ -1,4 +1,4 @@
-"""What every client of an OpenAI-compatible server needs: patience, retries, and no waiting for a dead server."""
+"""Common parts of clients of OpenAI-compatible servers: timeouts, retries, and a breaker for dead servers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from retrieval.telemetry import Outage
 Answer = TypeVar("Answer")
 
 RETRYABLE = {408, 409, 429}
-"""Besides 5xx: too slow, locked, too many requests."""
+"""Statuses worth a retry besides 5xx: too slow, locked, too many requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long to wait for a server, all in seconds unless said otherwise.
+    """Waits for a server, in seconds.
 
     Attributes:
-        timeout_s: one request.
-        budget_s: one call of ours, with its requests, retries and waits. Keep it below the patience of the
-            callers: a call that they cancel says nothing about the server, so the breaker does not count it.
-        attempts: how often the same is requested.
-        wait_initial_s: before the second request; doubles each time and is jittered by as much again.
-        wait_max_s: the longest wait of our own choice; a server may ask for more, up to the budget.
-        failures_to_open: calls in a row without an answer, after which the server counts as dead.
-        cooldown_s: how long nobody waits for a dead server, until one call tries it again.
+        timeout_s: longest wait for one request.
+        budget_s: longest time of one call, with its requests, retries and waits. Keep it below the patience of the
+            callers: a cancelled call says nothing about the server, so the breaker does not count it.
+        attempts: number of requests of one call.
+        wait_initial_s: wait before the second request; doubles each time, plus a jitter of up to the same length.
+        wait_max_s: longest wait of our own choice; a server may ask for more, up to the budget.
+        failures_to_open: calls in a row without an answer after which the server counts as dead.
+        cooldown_s: time in which a dead server gets no request, until one call tries it again.
     """
 
     timeout_s: float = 2.0
@@ -42,7 +42,7 @@ class Patience:
 
 
 class NoAnswer(Exception):
-    """The server gave no answer, or asked to be asked again, after `wait_s` seconds if it said so; to be mixed in."""
+    """The server gave no answer, or asked for another try, after `wait_s` seconds if it named a time; a mix-in."""
 
     def __init__(self, message: str, wait_s: float | None = None) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class NoAnswer(Exception):
 
 
 class Breaker:
-    """Spares callers the wait for a dead server: `with breaker` refuses at once while it is thought dead."""
+    """Spares callers the wait for a dead server: `with breaker` refuses at once while the server counts as dead."""
 
     def __init__(self, patience: Patience, clock: Callable[[], float], refusal: type[CasebankError], what: str) -> None:
         self._patience = patience
@@ -65,7 +65,7 @@ class Breaker:
         if now < self._open_until:
             raise self._refusal("the server did not answer lately; not asked again yet")
         if self._failures >= self._patience.failures_to_open:
-            self._open_until = now + self._patience.cooldown_s  # this caller alone finds out for the others
+            self._open_until = now + self._patience.cooldown_s  # this caller alone tries it for the others
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is None:
@@ -76,7 +76,7 @@ class Breaker:
             self._failures += 1
             if self._failures >= self._patience.failures_to_open:
                 self._open_until = self._clock() + self._patience.cooldown_s
-        elif error is None or isinstance(error, CasebankError):  # even a refusal shows life; a cancelled call, nothing
+        elif error is None or isinstance(error, CasebankError):  # a refusal shows life; a cancelled call does not
             self._failures, self._open_until = 0, float("-inf")
 
 
@@ -99,7 +99,7 @@ def is_retryable(status: int) -> bool:
 
 
 def backoff(error: Exception) -> bool | float:
-    """Returns whether to try again, or after how many seconds if the server said so."""
+    """Returns whether to try again, or the seconds until then if the server named a time."""
     if not isinstance(error, NoAnswer):
         return False
     return True if error.wait_s is None else error.wait_s
@@ -112,10 +112,10 @@ def retry_after_s(error: openai.APIStatusError) -> float | None:
 
 
 async def with_retries(request: Callable[[], Awaitable[Answer]], patience: Patience) -> Answer:
-    """Returns what the request answers, after as many tries as the patience allows.
+    """Returns the request's answer, after up to ``attempts`` tries.
 
     Raises:
-        Exception: the last try's own error, or the first that no other try can mend.
+        Exception: the last try's error, or the first that another try cannot correct.
     """
     # Not stamina's decorator or caller: those may log the arguments, which are a user's texts.
     async for attempt in stamina.retry_context(

@@ -10,11 +10,11 @@ import wordllama
 from retrieval.ports import Vectors, embedder_inputs
 
 MAX_CHARS = 8_192
-"""What is read of a text, in characters: 3 ms of English, and at worst 70 ms and 50 MB for a rare script."""
+"""Characters of a text that are embedded: 3 ms for English, and at worst 70 ms and 50 MB for a rare script."""
 
 INLINE_TEXTS = 16
 INLINE_CHARS = 4_096
-"""Up to here a batch takes 2 ms or so, which is less than the event loop notices; above, a thread takes it."""
+"""Largest batch on the event loop, in texts and characters, which takes 2 ms or so; a thread takes larger ones."""
 
 
 class WordLlamaEmbedder:
@@ -40,7 +40,7 @@ class WordLlamaEmbedder:
         return await asyncio.to_thread(self._embed, inputs)
 
     async def aclose(self) -> None:
-        """Changes nothing: the weights go when nobody refers to them any more."""
+        """Does nothing: the weights are freed with the last reference to them."""
 
     def _embed(self, inputs: list[str]) -> Vectors:
         # One text at a time: a batch pads each text to its longest, and one long text would cost gigabytes.

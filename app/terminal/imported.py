@@ -1,4 +1,4 @@
-"""A module imported with the garbage collector at rest."""
+"""Imports a module with the garbage collector at rest."""
 
 import gc
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any
 def imported(module: str) -> Any:
     """Imports a module and returns it.
 
-    What imports make stays; to look through more and more of it for garbage takes about a tenth of a start.
+    Imported objects stay, and searching them for garbage would take about a tenth of a start.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Commands that end in the same way where a setting is wrong: with a line for each that is, and no traceback."""
+"""Commands that report wrong settings with a line for each, and no traceback."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,5 +28,5 @@ class PlainGroup(TyperGroup):
 def _plainly(invoke: Callable[[Any], Any], context: Any) -> Any:
     try:
         return invoke(context)
-    except WrongSettings as error:  # what says so is imported now: the list of all commands is quicker without it
+    except WrongSettings as error:  # imported here: the list of all commands is quicker without it
         imported("app.terminal.run_to_end").refuse(error)

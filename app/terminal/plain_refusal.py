@@ -1,4 +1,4 @@
-"""Why a service does not start, in the log: the one sentence of an expected error, in place of a traceback."""
+"""Logs the one sentence of an expected error in place of a traceback when a service does not start."""
 
 import sys
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from app.terminal.run_to_end import EXPECTED
 
 @dataclass(frozen=True, slots=True)
 class PlainRefusal:
-    """Passes everything on; of a start that failed as expected, the server is told the sentence alone."""
+    """Passes everything on; shortens the message of a failed start to the sentence of an expected error."""
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers as the app does."""
+        """Answers with the app's answer."""
 
         async def say(message: Message) -> None:
-            # sent from where the error is handled, so it is at hand
+            # it is sent while the error is handled, so the error is at hand
             if message["type"] == "lifespan.startup.failed" and isinstance(error := sys.exception(), EXPECTED):
                 message = {**message, "message": str(error)}
             await send(message)

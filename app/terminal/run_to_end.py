@@ -1,4 +1,4 @@
-"""Runs what a command does to its end; what casebank expects to go wrong is one line, and never a traceback."""
+"""Runs a command's work to its end; an expected error is one line, and never a traceback."""
 
 import asyncio
 import signal
@@ -13,13 +13,13 @@ from app.wrong_settings import WrongSettings
 from retrieval.errors import CasebankError
 
 EXPECTED = (CasebankError, WrongSettings, ValueError, OSError)
-"""What a person can put right who reads the one line that it says."""
+"""Errors that the reader of their message can put right."""
 
 Result = TypeVar("Result")
 
 
 def run_to_end(work: Coroutine[object, None, Result]) -> Result:
-    """Returns what the work does; an expected error is one line on standard error and exit status 1."""
+    """Returns the result of the work; an expected error is one line on standard error and exit status 1."""
     try:
         return uvloop.run(work)
     except EXPECTED as error:
@@ -27,23 +27,23 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
 
 
 def refuse(error: Exception) -> NoReturn:
-    """Ends the command with what the error says: one line on standard error, or one for each wrong setting."""
-    said = str(error).replace("\n", "\ncasebank: ") if isinstance(error, WrongSettings) else str(error)
-    Console(stderr=True, soft_wrap=True).print(f"casebank: {said}", style="red", markup=False, highlight=False)
+    """Ends the command with the error's message: one line on standard error, or one for each wrong setting."""
+    message = str(error).replace("\n", "\ncasebank: ") if isinstance(error, WrongSettings) else str(error)
+    Console(stderr=True, soft_wrap=True).print(f"casebank: {message}", style="red", markup=False, highlight=False)
     raise typer.Exit(1) from None
 
 
 async def until_told_to_stop(work: Coroutine[object, None, None]) -> None:
-    """Does what never ends by itself until SIGTERM, SIGINT or SIGHUP; then it is cancelled, and its clean-up awaited.
+    """Runs endless work until SIGTERM, SIGINT or SIGHUP; then cancels it and waits for its clean-up.
 
-    The event loop hands the signal on between two steps. A handler that raises where the signal finds the program
-    would be lost in a callback of the garbage collector or of a C extension, and the process never end.
+    The event loop handles the signal between two steps. An error that a handler of Python raises would be lost in
+    a callback of the garbage collector or of a C extension, and the process would never end.
     """
     task = asyncio.ensure_future(work)
-    told: list[signal.Signals] = []
+    signals: list[signal.Signals] = []
 
     def stop(number: signal.Signals) -> None:
-        told.append(number)
+        signals.append(number)
         task.cancel()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -51,5 +51,5 @@ async def until_told_to_stop(work: Coroutine[object, None, None]) -> None:
     try:
         await task
     except asyncio.CancelledError:
-        if not told:
+        if not signals:
             raise

@@ -1,4 +1,4 @@
-"""Training as a process of its own, for torch has no place in the service: ``python -m app.training``."""
+"""Training in a process of its own, which keeps torch out of the service: ``python -m app.training``."""
 
 import json
 import re
@@ -49,7 +49,7 @@ class Local:
 
 
 def engine(name: Engine, device: str) -> Fit:
-    """Returns what trains: here, or in shards on a Ray cluster."""
+    """Returns the function that trains, on this machine or in shards on a Ray cluster."""
     plan = Plan(device=device, ridges=RIDGES)
     if name == "local":
         return Local(plan)
@@ -59,7 +59,7 @@ def engine(name: Engine, device: str) -> Fit:
 
 
 async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
-    """Trains and judges, and returns what became of each profile and each fleet."""
+    """Trains and judges, and returns the result for each profile and each fleet."""
     demand, fleet = Demand(hidden=settings.hidden_units), settings.fleet
     async with running(settings) as runtime:
         night = learn(runtime.database, fit, only=only, demand=demand, seed=seed, fleet=fleet)
@@ -67,7 +67,7 @@ async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> 
 
 
 async def run_again(settings: Settings, fit: Fit, seed: int) -> list[TrainingResult]:
-    """Trains again what fleets lost by an erasure, and returns it."""
+    """Trains again the fleets' policies that an erasure emptied, and returns the results."""
     recipe = Recipe(fit, Demand(hidden=settings.hidden_units), seed)
     async with running(settings) as runtime:
         return await retrain(runtime.database, settings.fleet, recipe)
@@ -100,8 +100,8 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     """Train policies from the logs, judge those on trial and watch those that serve."""
     logs.quiet()
     if profile_from_stdin:
-        given = json.loads(sys.stdin.read())
-        user, agent = given["user"], given["agent"]
+        profile = json.loads(sys.stdin.read())
+        user, agent = profile["user"], profile["agent"]
     elif user == "-":
         user = sys.stdin.readline().rstrip("\n")
     if (user is None) != (agent is None):
@@ -114,7 +114,10 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     settings = Settings()
     learnt = run_to_end(run_again(settings, fit, seed) if after_erasure else run(settings, fit, only, seed))
     if outcomes:
-        sys.stdout.write(json.dumps(_counted(learnt)) + "\n")
+        trials = [each.verdict for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
+        more = [each.outlook.more for each in trials if each.outlook is not None and each.outlook.more is not None]
+        counts = {"outcomes": Counter(each.outcome for each in learnt), "more": more}
+        sys.stdout.write(json.dumps(counts) + "\n")
     else:
         Console().print(as_table(learnt))
     if out_dir is not None:
@@ -125,7 +128,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
 
 
 def _check_device(name: str, *, is_here: bool) -> None:
-    """Refuses what no device is called, and a GPU that this machine lacks; what a cluster has only it knows."""
+    """Refuses an unknown device name, and a GPU that this machine lacks; a cluster's GPUs are not checked."""
     device = _DEVICE.fullmatch(name)
     if device is None:
         raise typer.BadParameter("cpu, cuda, or one of several as cuda:1", param_hint="--device")
@@ -133,15 +136,8 @@ def _check_device(name: str, *, is_here: bool) -> None:
         raise typer.BadParameter("this machine has no such GPU that torch can use", param_hint="--device")
 
 
-def _counted(learnt: Sequence[TrainingResult]) -> dict[str, object]:
-    """Returns how many profiles had which outcome, and how many more decisions each trial under way takes."""
-    outlooks = [each.verdict.outlook for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
-    more = [outlook.more for outlook in outlooks if outlook is not None and outlook.more is not None]
-    return {"outcomes": Counter(each.outcome for each in learnt), "more": more}
-
-
 def as_table(learnt: Sequence[TrainingResult]) -> Table:
-    """Returns what became of each profile, with the gate's reasons."""
+    """Returns a table of the results, with the gate's reasons."""
     table = Table("user", "agent", "policy", "decisions", "outcome", "why")
     for each in learnt:
         version = "" if each.version is None else name_of(each.user_sub, each.version)
@@ -152,7 +148,7 @@ def as_table(learnt: Sequence[TrainingResult]) -> Table:
 
 
 def _why(learnt: TrainingResult) -> str:
-    """The gate's reasons, or how many decisions are missing."""
+    """Returns the gate's reasons, or the number of missing decisions."""
     if learnt.verdict:
         outlook = learnt.verdict.outlook
         more = [f"{outlook.more} more decisions if all stays as it is"] if outlook and outlook.more else []

@@ -1,6 +1,6 @@
-"""Trainings: processes of their own, one at a time; of those that the API starts, one a user.
+"""Trainings: processes of their own, one at a time; the API starts one a user.
 
-home/training.log     what the last one printed, for its owner alone
+home/training.log     output of the last one, readable by its owner alone
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Trainings:
     _running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     def start(self, user_sub: str, agent_key: str) -> Literal["started", "running"]:
-        """Starts a training of the profile, unless one of the user's waits or runs."""
+        """Starts a training of the profile, unless the user has one that waits or runs."""
         if user_sub in self._running:
             return "running"
         self._running[user_sub] = task = asyncio.create_task(self._train(user_sub, agent_key))
@@ -49,22 +49,22 @@ class Trainings:
         """Trains every profile that has learned enough.
 
         Raises:
-            TrainingFailed: the process that trains did not end well.
+            TrainingFailed: the training process failed.
         """
         if status := await self._run():
             raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
 
     async def train_again(self) -> None:
-        """Trains again what fleets lost by an erasure.
+        """Trains again the fleets' policies that an erasure emptied.
 
         Raises:
-            TrainingFailed: the process that trains did not end well.
+            TrainingFailed: the training process failed.
         """
         if status := await self._run("", "--after-erasure"):
             raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
 
     async def close(self) -> None:
-        """Ends every training; what had not been stored is as if it had never begun."""
+        """Ends every training; its results are stored whole or not at all."""
         for task in list(self._running.values()):
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
@@ -76,51 +76,46 @@ class Trainings:
     async def _train(self, user_sub: str, agent_key: str) -> None:
         await self._run(json.dumps({"user": user_sub, "agent": agent_key}), "--profile-from-stdin")
 
-    async def _run(self, given: str = "", *options: str) -> int:
-        """Runs one training to its end and returns its status; a cancelled one is killed, and stored all or nothing.
+    async def _run(self, words: str = "", *options: str) -> int:
+        """Runs one training to its end and returns its status; kills a cancelled one, which stores all or no results.
 
-        What it is given comes by standard input: everybody on the machine can read a process's arguments.
+        ``words`` go to its standard input: every user of the machine can read a process's arguments.
         """
         piped = asyncio.subprocess.PIPE
         self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         async with self._turn:
             self._log.touch(mode=0o600)
-            with self._log.open("wb") as said:
+            with self._log.open("wb") as output:
                 process = await asyncio.create_subprocess_exec(
                     *(*OWN_MODULE, "app.training", "--outcomes", *options),
                     stdin=piped,
                     stdout=piped,
-                    stderr=said,
+                    stderr=output,
                     env=self.settings.as_environment(),
                 )
             try:
-                printed, _ = await process.communicate(given.encode())
+                printed, _ = await process.communicate(words.encode())
             except asyncio.CancelledError:
                 process.kill()
                 await process.wait()
                 raise
-            with self._log.open("ab") as said:
-                said.write(printed)
+            with self._log.open("ab") as output:
+                output.write(printed)
         status = process.returncode or 0
-        told = _told(printed)
-        for outcome, profiles in told.outcomes.items():
+        report = _Report()
+        with suppress(ValueError):  # a failed training prints no report
+            report = TypeAdapter(_Report).validate_json(printed)
+        for outcome, profiles in report.outcomes.items():
             TRAININGS.labels(outcome).inc(profiles)
-        for more in told.more:
+        for more in report.more:
             TO_GO.observe(more)
-        log.info("training.ended", status=status, profiles=told.outcomes)
+        log.info("training.ended", status=status, profiles=report.outcomes)
         return status
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What a training printed: how many profiles had which outcome, and what each trial under way still takes."""
+class _Report:
+    """Printed report of a training: number of profiles by outcome, and decisions that each trial still needs."""
 
     outcomes: dict[str, int] = field(default_factory=dict)
     more: list[int] = field(default_factory=list)
-
-
-def _told(printed: bytes) -> _Told:
-    """Reads what a training printed; of one that failed nothing is known."""
-    with suppress(ValueError):
-        return TypeAdapter(_Told).validate_json(printed)
-    return _Told()

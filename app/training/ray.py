@@ -12,7 +12,7 @@ from policy.train import Plan, train
 
 @dataclass(frozen=True, slots=True)
 class OnRay:
-    """Trains on the cluster that Ray is told of (``RAY_ADDRESS``), or on one that it starts here."""
+    """Trains on the Ray cluster of ``RAY_ADDRESS``, or on one that it starts here."""
 
     plan: Plan
     shard: int = 256

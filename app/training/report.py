@@ -1,4 +1,4 @@
-"""What a training says of itself: JSON for machines, and a picture of each verdict for people."""
+"""Reports of a training: JSON for machines, and a picture of each verdict for people."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from writer.training.result import TrainingResult
 
 
 def as_json(learnt: TrainingResult) -> dict[str, object]:
-    """Returns everything that is known of the training, as plain JSON values."""
+    """Returns the whole result of the training, as plain JSON values."""
     verdict = learnt.verdict.as_json() if learnt.verdict else None
     return {**asdict(learnt), "verdict": verdict}
 
@@ -62,9 +62,9 @@ def _draw(learnt: TrainingResult, verdict: Verdict, file: Path) -> Path:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     names = [name for name in verdict.estimates if " - " in name]
     for place, name in enumerate(names):
-        seen = verdict.estimates[name].dr
-        left.plot([seen.low, seen.high], [place, place], color="tab:blue")
-        left.plot(seen.estimate, place, "o", color="tab:blue")
+        interval = verdict.estimates[name].dr
+        left.plot([interval.low, interval.high], [place, place], color="tab:blue")
+        left.plot(interval.estimate, place, "o", color="tab:blue")
     left.axvline(0, color="grey", linewidth=0.8)
     left.set_yticks(range(len(names)), names)
     left.set_xlabel(f"reward gained, one-sided {verdict.settings.level:.0%} bounds")

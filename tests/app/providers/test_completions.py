@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from app.providers.completions import MOST_BYTES, NoCompletion, Said, Unusable, bounded, form_of, parsed, read
+from app.providers.completions import MOST_BYTES, Completion, NoCompletion, Unusable, bounded, form_of, parsed, read
 from retrieval.errors import ModelMisbehaved, ModelRefused, Tokens
 
 
@@ -23,21 +23,21 @@ GOOD = '{"title": "fine", "kind": "good"}'
 
 @pytest.mark.parametrize("text", [GOOD, f"<think>{{no}}</think>{GOOD}", f"```json\n{GOOD}\n```", f"Here: {GOOD} Bye."])
 def test_the_outermost_object_is_the_answer(text: str):
-    assert parsed(Said(text, cut=False), Verdict) == Verdict(title="fine")
+    assert parsed(Completion(text, cut=False), Verdict) == Verdict(title="fine")
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    ("answer", "fault"),
     [
-        (Said("no", cut=False), "no JSON object"),
-        (Said('{"title": "secret', cut=True), "be shorter"),
-        (Said('{"title": ""}', cut=False), "title: string_too_short"),
-        (Said('{"title": "secret", "kind": "secret"}', cut=False), "kind: literal_error"),
+        (Completion("no", cut=False), "no JSON object"),
+        (Completion('{"title": "secret', cut=True), "be shorter"),
+        (Completion('{"title": ""}', cut=False), "title: string_too_short"),
+        (Completion('{"title": "secret", "kind": "secret"}', cut=False), "kind: literal_error"),
     ],
 )
-def test_what_is_no_answer_says_what_is_wrong_and_quotes_nothing(said: Said, fault: str):
+def test_what_is_no_answer_says_what_is_wrong_and_quotes_nothing(answer: Completion, fault: str):
     with pytest.raises(Unusable, match=fault) as caught:
-        parsed(said, Verdict)
+        parsed(answer, Verdict)
     assert "secret" not in str(caught.value)
 
 
@@ -47,7 +47,7 @@ def completion(**more: Any) -> bytes:
 
 def test_what_was_said_and_what_it_cost_are_read():
     said, cost = read(completion(usage={"prompt_tokens": 3, "completion_tokens": 2}))
-    assert (said, cost) == (Said("hi", cut=False), Tokens(3, 2))
+    assert (said, cost) == (Completion("hi", cut=False), Tokens(3, 2))
 
 
 @pytest.mark.parametrize("usage", [None, "much", {"prompt_tokens": -1, "completion_tokens": 2}])
