@@ -75,19 +75,20 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
     Traces have the shape of retain's ``tool_traces``. A trace of another shape becomes a call without tool and data,
     so that the index of later calls stays right.
     """
-    return [_call(index, trace) for index, trace in enumerate(islice(traces, MOST_CALLS))]
-
-
-def _call(index: int, trace: object) -> Call:
-    if not isinstance(trace, Mapping) or not isinstance(trace.get("tool"), str):
-        return Call(index, "", None, None)
-    arguments, output = with_lines(trace.get("input")), trace.get("output")
-    line = command_in(arguments)
-    if line is None or not isinstance(output, str) or output.lstrip().startswith(("{", "[")):
-        error = error_in(output)
-    else:
-        error = error_in_command(line, output) or (None if only_shows(line) else error_in(output))
-    if not failed_by_status(trace.get("status")):
-        return Call(index, trace["tool"], arguments, output, error, line=line)
-    failure = error or (output[:TEXT_CHARS] if isinstance(output, str) else "an error")
-    return Call(index, trace["tool"], arguments, output, failure, "status", line)
+    calls: list[Call] = []
+    for index, trace in enumerate(islice(traces, MOST_CALLS)):
+        if not isinstance(trace, Mapping) or not isinstance(trace.get("tool"), str):
+            calls.append(Call(index, "", None, None))
+            continue
+        arguments, output = with_lines(trace.get("input")), trace.get("output")
+        line = command_in(arguments)
+        if line is None or not isinstance(output, str) or output.lstrip().startswith(("{", "[")):
+            error = error_in(output)
+        else:
+            error = error_in_command(line, output) or (None if only_shows(line) else error_in(output))
+        evidence: Evidence = "output"
+        if failed_by_status(trace.get("status")):
+            evidence = "status"
+            error = error or (output[:TEXT_CHARS] if isinstance(output, str) else "an error")
+        calls.append(Call(index, trace["tool"], arguments, output, error, evidence, line))
+    return calls

@@ -42,7 +42,7 @@ async def verify_tombstones(database: Database) -> Tombstones:
         head = (await connection.execute(select(erasure_heads))).mappings().one_or_none()
     if head is None:
         return Tombstones(0, b"", 0, "the head of the chain of erasures is gone")
-    fault = _links(links) or _end(links, head, key_of(database.engine)) or _stones(links, stones)
+    fault = _chain_fault(links, head, key_of(database.engine)) or _tombstone_fault(links, stones)
     return Tombstones(head["seq"], head["hash"], head["sealed_seq"], fault)
 
 
@@ -57,16 +57,13 @@ async def seal_tombstones(database: Database, key: AuditKey) -> Tombstones:
     return chain
 
 
-def _links(links: Sequence[RowMapping]) -> str | None:
+def _chain_fault(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | None) -> str | None:
+    """Returns the fault of the links, of their end, or of the seal; None if the chain holds."""
     before = genesis(CHAIN)
     for seq, link in enumerate(links, start=1):
         before = link_hash(before, seq, tombstone_content(link["user_sha256"], link["erased_at"]))
         if link["seq"] != seq or link["hash"] != before:
             return f"erasure {seq} is missing, was changed, or was put in"
-    return None
-
-
-def _end(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | None) -> str | None:
     hashes = [genesis(CHAIN), *(link["hash"] for link in links)]
     if len(links) != head["seq"] or hashes[-1] != head["hash"]:
         return f"the end was cut: the head says {head['seq']} erasures"
@@ -78,7 +75,8 @@ def _end(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | None) ->
     return None
 
 
-def _stones(links: Sequence[RowMapping], stones: set[tuple[str, datetime]]) -> str | None:
+def _tombstone_fault(links: Sequence[RowMapping], stones: set[tuple[str, datetime]]) -> str | None:
+    """Returns the first difference between the chain and the stored tombstones; None if they agree."""
     for link in links:
         if (link["user_sha256"], link["erased_at"]) not in stones:
             return f"the tombstone of erasure {link['seq']} was deleted or changed"

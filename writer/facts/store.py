@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import ColumnElement, Update, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
@@ -91,7 +91,10 @@ async def store_fact(connection: AsyncConnection, words: Words, draft: FactDraft
     await connection.execute(insert(facts).values({**row, "words": words.seal_fact(fact_id, texts)}))
     await remember_fact(connection, words.user_sub, source.agent_key, fact_id, draft.text)
     if slot is not None:
-        await connection.execute(_close_earlier(mine, slot, fact_id, source.valid_from))
+        at = source.valid_from
+        held = facts.c.valid_from <= at, func.coalesce(facts.c.valid_to > at, True)
+        older = update(facts).where(*mine, facts.c.slot == slot, facts.c.id != fact_id, *held)
+        await connection.execute(older.values(valid_to=at, superseded_by=fact_id))
     owner = words.user_sub, source.agent_key
     await note(connection, Change.of(owner, source.actor, "insert_fact", fact_id, kind=draft.kind))
     return fact_id
@@ -112,9 +115,3 @@ def next_of(mine: Sequence[ColumnElement[bool]], slot: bytes, at: datetime) -> R
     """Returns the statement for the first value of the slot that begins to hold after that time."""
     later = select(facts.c.id, facts.c.valid_from).where(*mine, facts.c.slot == slot, facts.c.valid_from > at)
     return later.order_by(facts.c.valid_from, facts.c.id).limit(1)
-
-
-def _close_earlier(mine: Sequence[ColumnElement[bool]], slot: bytes, newer: UUID, at: datetime) -> Update:
-    held = func.coalesce(facts.c.valid_to > at, True)
-    earlier = update(facts).where(*mine, facts.c.slot == slot, facts.c.id != newer, facts.c.valid_from <= at, held)
-    return earlier.values(valid_to=at, superseded_by=newer)

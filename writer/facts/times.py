@@ -17,6 +17,7 @@ NUMBERS = {
         ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
     )
 } | {"a": 1, "an": 1, "a couple of": 2}
+_SHIFTS = {"yesterday": -1, "last night": -1, "tomorrow": 1}
 _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})"
 _MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
 _WHEN = re.compile(
@@ -50,11 +51,6 @@ def days_of(sentence: str, today: date) -> Days | None:
         return next(read(parts, today) for key, read in _READERS.items() if key in parts)
     except (ValueError, OverflowError):  # the 31st of June
         return None
-
-
-def _named_day(parts: Mapping[str, str], today: date) -> Days:
-    shift = {"yesterday": -1, "last night": -1, "tomorrow": 1}.get(parts["day"], 0)
-    return _one(today + timedelta(days=shift))
 
 
 def _span(parts: Mapping[str, str], today: date) -> Days:
@@ -94,10 +90,6 @@ def _few(parts: Mapping[str, str], today: date) -> Days:
     return Days(today - timedelta(days=5 * days), today - timedelta(days=2 * days))
 
 
-def _other_day(_parts: Mapping[str, str], today: date) -> Days:
-    return Days(today - timedelta(days=7), today - timedelta(days=2))
-
-
 def _whole_month(parts: Mapping[str, str], today: date) -> Days:
     """Returns a month; without a year, the month nearest to the day of the turn."""
     month, year = _number_of(parts["month3"]), parts.get("year3")
@@ -129,27 +121,20 @@ def _in_month(parts: Mapping[str, str], today: date) -> Days:
     return _one(min(years, key=lambda each: abs(each - today)))
 
 
-def _iso(parts: Mapping[str, str], _today: date) -> Days:
-    return _one(date.fromisoformat(parts["iso"]))
-
-
-def _whole_year(parts: Mapping[str, str], _today: date) -> Days:
-    return Days(date(int(parts["only"]), 1, 1), date(int(parts["only"]), 12, 31))
-
-
 def _one(day: date) -> Days:
     return Days(day, day)
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, str], date], Days]] = {
-    "day": _named_day,
+    "day": lambda parts, today: _one(today + timedelta(days=_SHIFTS.get(parts["day"], 0))),
     "span": _span,
     "ago": _ago,
     "few": _few,
-    "other": _other_day,
+    "other": lambda _, today: Days(today - timedelta(days=7), today - timedelta(days=2)),
     "month3": _whole_month,
     "month": _in_month,
     "month2": _in_month,
-    "iso": _iso,
-    "only": _whole_year,
+    "iso": lambda parts, _: _one(date.fromisoformat(parts["iso"])),
+    "only": lambda parts, _: Days(date(int(parts["only"]), 1, 1), date(int(parts["only"]), 12, 31)),
 }
+"""Readers of the groups of `_WHEN`, the first that matched counts; each takes the groups and the day of the turn."""

@@ -132,7 +132,7 @@ class _ToolAnswer:
 def _finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
     if not aspect.shows:
         return answer.finding(aspect, f"changed {aspect.path}" if aspect.path else "may have changed files")
-    fact = _beginning(answer.text)
+    fact = visible(answer.text[: 4 * FACT_CHARS])[:FACT_CHARS]
     if aspect.kind != "write" and (answer.failed or _is_error(aspect, answer.output, answer.text)):
         return answer.finding(aspect, fact or "an error", success=False)
     if aspect.kind == "read":
@@ -233,7 +233,3 @@ def _paths(lines: Sequence[str] | Iterator[str]) -> Iterator[str]:
     for line in lines:
         if (match := _PATH_LINE.match(line[:500])) and (path := match[1] or match[2]):
             yield path[:FACT_CHARS]
-
-
-def _beginning(text: str) -> str:
-    return visible(text[: 4 * FACT_CHARS])[:FACT_CHARS]

@@ -13,7 +13,7 @@ from retrieval.errors import NotFound
 from retrieval.findings.statements import IN_EARLIER_RUNS, IN_THIS_RUN, RunAsked
 from retrieval.tables.kinds import FindingKind, Knowledge
 from writer.author import Author
-from writer.findings.aspects import SHELL_FOLDER, Aspect
+from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.calls import aspects_of
 from writer.findings.record import hashes_of
 from writer.privacy.keys import Keyring
@@ -120,7 +120,9 @@ def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str
     Raises:
         PathTooLong: the path of the call is too long.
     """
-    aspect = _aspect(call, kinds)
+    visible = [each for each in aspects_of(call.tool, call.query, kinds) if each.shows and each.repeatable]
+    # the output of a call that changes files, or that has several aspects, is never known
+    aspect = visible[0] if len(visible) == 1 and visible[0].kind != "write" else None
     folder = words.number_of("place", SHELL_FOLDER)
     more = {"run_id": run_id, "with_content": call.content_chars > 0, "folder": folder}
     if aspect is None:
@@ -134,12 +136,6 @@ def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str
         "last_line": aspect.lines[1] if aspect.lines else None,
         "in_shell": SHELL_FOLDER in aspect.place.marks,
     }
-
-
-def _aspect(call: PlannedCall, kinds: Mapping[str, str]) -> Aspect | None:
-    """Returns the aspect that the call's output would belong to; None if the call changes files or has several."""
-    shown = [each for each in aspects_of(call.tool, call.query, kinds) if each.shows and each.repeatable]
-    return shown[0] if len(shown) == 1 and shown[0].kind != "write" else None
 
 
 @dataclass(slots=True)

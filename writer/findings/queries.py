@@ -83,22 +83,16 @@ def _content(line: str) -> list[str]:
     for raw in line.split():
         word = raw[:LONGEST_WORD].strip(_QUOTES)
         name = _NAME.fullmatch(word) is not None and not re.fullmatch(r"[A-Za-z]+'[a-z]{1,2}", word)
+        lower = word.casefold()
         if name:
             content.append(word.strip(".:"))
-        else:
-            content += _plain(word, before)
-        before = word.casefold()
+        elif lower.endswith("n't") or lower.replace("'", "") in _NOT:
+            content.append("not")
+        elif lower != "to" or before not in _IDLE_TO:
+            parts = _WORD.findall(lower.removesuffix("'s"))
+            content += [stem(part) for part in parts if part not in _EMPTY]
+        before = lower
     return content
-
-
-def _plain(word: str, before: str) -> list[str]:
-    lower = word.casefold()
-    if lower.endswith("n't") or lower.replace("'", "") in _NOT:
-        return ["not"]
-    if lower == "to" and before in _IDLE_TO:
-        return []
-    parts = _WORD.findall(lower.removesuffix("'s"))
-    return [stem(part) for part in parts if part not in _EMPTY]
 
 
 @lru_cache(maxsize=50_000)  # most words occur many times

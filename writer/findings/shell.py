@@ -118,8 +118,12 @@ class _Line:
         """Adds the aspects of a pipeline."""
         for command in pipeline:
             self._aspects += [self._changed(target) for target in command.targets]
-        parts = [[_bare(word) for word in unwrapped(command.words)] for command in pipeline]
-        parts = [part for part in parts if part]
+        parts = []
+        for command in pipeline:
+            words = [bare(word) for word in unwrapped(command.words)]
+            # flags without quotes inside as well
+            words = [re.sub("['\"]", "", word) if word.startswith("-") else word for word in words]
+            parts += [words] if words else []
         if not parts or (len(parts) == 1 and self._alone(parts[0])):
             return
         if all(shows(_program(part), part[1:]) for part in parts):
@@ -217,12 +221,6 @@ class _Line:
         if not all(self._is_known(path) for path in paths):
             return []
         return [tidy(path, self._folder) for path in paths] or [self._folder]
-
-
-def _bare(word: str) -> str:
-    """Returns a word without its quotes; a flag also without quotes inside."""
-    plain = bare(word)
-    return plain.replace("'", "").replace('"', "") if plain.startswith("-") else plain
 
 
 def _program(words: Sequence[str]) -> str:

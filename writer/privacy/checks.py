@@ -5,6 +5,7 @@ Each check returns whether bytes ``start`` to ``end`` of the text are such a val
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
 import phonenumbers
 from stdnum import iban, luhn
@@ -118,24 +119,13 @@ def _is_ssn(data: bytes, start: int, end: int) -> bool:
     return bool(_SSN.fullmatch(data, start, end))
 
 
-def _is_card(data: bytes, start: int, end: int) -> bool:
-    return bool(luhn.is_valid(data[start:end].translate(None, b" -").decode()))
-
-
-def _is_iban(data: bytes, start: int, end: int) -> bool:
-    return any(map(iban.is_valid, _readings(data, start, end)))
-
-
 def _is_phone(data: bytes, start: int, end: int) -> bool:
     """Returns whether the phone number exists; a number in national form is tried as North American."""
-    return any(map(_exists, _readings(data, start, end)))
-
-
-def _exists(number: str) -> bool:
-    try:
-        return bool(phonenumbers.is_valid_number(phonenumbers.parse(number, "US")))
-    except phonenumbers.NumberParseException:
-        return False
+    for number in _readings(data, start, end):
+        with suppress(phonenumbers.NumberParseException):
+            if phonenumbers.is_valid_number(phonenumbers.parse(number, "US")):
+                return True
+    return False
 
 
 def _readings(data: bytes, start: int, end: int) -> list[str]:
@@ -148,10 +138,10 @@ def _readings(data: bytes, start: int, end: int) -> list[str]:
 Check = Callable[[bytes, int, int], bool]
 CHECKS: dict[str, Check] = {
     "authorization": _is_credential,
-    "iban": _is_iban,
+    "iban": lambda data, start, end: any(map(iban.is_valid, _readings(data, start, end))),
     "openai-key": _is_random,
     "password": _is_password,
-    "payment-card": _is_card,
+    "payment-card": lambda data, start, end: bool(luhn.is_valid(data[start:end].translate(None, b" -").decode())),
     "phone": _is_phone,
     "token": _is_random,
     "ssn": _is_ssn,

@@ -1,6 +1,6 @@
-"""The forms in which providers document their tokens: a prefix that nothing else has, an alphabet, a length.
+"""Patterns of tokens as providers document them: a unique prefix, an alphabet and a length.
 
-They serve where the engine is missing, and beside it, for it reads some of these only behind a name.
+They replace the engine if it is missing, and complement it, because it finds some of them only behind a name.
 """
 
 PROVIDER_TOKEN = "provider-token"  # noqa: S105 - a kind of finds

@@ -156,11 +156,11 @@ def _clean(text: str, sensitive: str, counts: Counter[str]) -> str:
 def _is_secret(text: str, sensitive: str) -> bool:
     """Returns whether the text, under a key of this kind, is a secret."""
     data = text.encode("utf-8", "surrogatepass") if sensitive else b""
-    return bool(data.strip()) and CHECKS.get(f"{sensitive}/key", _is_given)(data, 0, len(data))
-
-
-def _is_given(data: bytes, start: int, end: int) -> bool:
-    return not PATH.fullmatch(data, start, end) and is_real(data, start, end)
+    if not data.strip():
+        return False
+    if (check := CHECKS.get(f"{sensitive}/key")) is not None:
+        return check(data, 0, len(data))
+    return not PATH.fullmatch(data) and is_real(data, 0, len(data))
 
 
 def _mark(kind: str, counts: Counter[str]) -> str:

@@ -39,25 +39,20 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
     renamed, left = {}, {}
     for column in NAMES:
         where = f"{column.table.name}.{column.name}"
-        renamed[where] = await _rename(database, user_sub, column)
+        renamed[where] = waited = 0
+        while waited < TRIES:
+            async with database.as_eraser_elsewhere(user_sub) as connection:
+                count = (await connection.execute(rename_some(user_sub, column))).rowcount
+                more = count == BATCH or (await connection.execute(named(user_sub, column))).scalar_one()
+            renamed[where] += count
+            if not more:
+                break
+            if not count:
+                waited += 1
+                await asyncio.sleep(WAIT_S)
         async with database.as_eraser_elsewhere(user_sub) as connection:
             left[where] = (await connection.execute(named(user_sub, column))).scalar_one()
     return renamed, left
-
-
-async def _rename(database: Database, user_sub: str, column: Column[str]) -> int:
-    done = waited = 0
-    while waited < TRIES:
-        async with database.as_eraser_elsewhere(user_sub) as connection:
-            count = (await connection.execute(rename_some(user_sub, column))).rowcount
-            left = count == BATCH or (await connection.execute(named(user_sub, column))).scalar_one()
-        done += count
-        if not left:
-            break
-        if not count:
-            waited += 1
-            await asyncio.sleep(WAIT_S)
-    return done
 
 
 def rename_some(user_sub: str, column: Column[str]) -> Update:
