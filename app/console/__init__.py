@@ -1,4 +1,4 @@
-"""The console: a bank for people to look at, as pages that the service renders and that need no script.
+"""The console: pages that show a bank to people, rendered by the service without scripts.
 
-Each page shows what a route of the API answers to the same user: it calls the route, and has no way around it.
+Each page calls the routes of the API for its user, so it shows exactly the data that the API returns.
 """

@@ -1,7 +1,7 @@
-"""Where the console may be reached: from this machine by a name of its own, and at the addresses that are set.
+"""Addresses at which the console answers: the local machine, and the configured origins.
 
-A page of somebody else's may give its own name the address of this machine (DNS rebinding): so the name that the
-browser asked for must be one of ours, and what a form sends must come from a page of that very origin.
+A foreign page can point its host name at this machine (DNS rebinding). So the Host header must be one of our names, and
+a form must come from a page of the same origin.
 """
 
 from collections.abc import Collection
@@ -13,33 +13,30 @@ from app.edge.dependencies import is_direct_from
 
 LOOPBACK: list[IPv4Network | IPv6Network] = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
 NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""What a browser calls the machine that it runs on."""
+"""Host names of the local machine."""
 
 
 def origin_of(request: Request, origins: Collection[str] | None) -> str:
     """Returns the origin at which the browser reached the console: scheme, name and port.
 
     Args:
-        request: of the browser.
-        origins: further ones besides the machine's own; None: the console is off.
+        request: the request of the browser.
+        origins: allowed origins besides the local machine; None: the console is off.
 
     Raises:
-        HTTPException: 404, the console does not answer there.
+        HTTPException: 404, the console does not answer at this address.
     """
     host = request.headers.get("host", "").lower()
     if origins is not None:
         for origin in origins:
             if host == origin.partition("://")[2]:
                 return origin
-        if _name(host) in NAMES and is_direct_from(request, LOOPBACK):
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name in NAMES and is_direct_from(request, LOOPBACK):
             return f"{request.url.scheme}://{host}"
-    raise HTTPException(404, "the console does not answer here: CASEBANK_CONSOLE names where people may open it")
+    raise HTTPException(404, "the console does not answer at this address; CASEBANK_CONSOLE lists its addresses")
 
 
 def is_from(request: Request, origin: str) -> bool:
-    """Returns whether a page of that origin sent the request; browsers say so with everything that a form sends."""
+    """Returns whether a page of that origin sent the request, by the Origin header that browsers add to forms."""
     return request.headers.get("origin", "").lower() == origin
-
-
-def _name(host: str) -> str:
-    return host if host.endswith("]") else host.rpartition(":")[0] or host

@@ -1,4 +1,4 @@
-"""How often a stranger may try to sign in: nobody guesses a token, and nobody is to keep the process busy trying."""
+"""A limit on failed sign-ins by address, against guessing and against load."""
 
 from dataclasses import dataclass, field
 
@@ -11,15 +11,15 @@ _ADDRESSES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Counts by address, in this process, the attempts that failed lately."""
+    """Counters of recently failed attempts, by address, in this process."""
 
     most: int = MOST
     _failed: TTLCache[str, int] = field(default_factory=lambda: TTLCache(_ADDRESSES, WINDOW_S))
 
     def are_used_up(self, address: str) -> bool:
-        """Returns whether so many failed from there that the next one has to wait until there was a minute's rest."""
+        """Returns whether the address has to wait: too many attempts failed within the last minute."""
         return self._failed.get(address, 0) >= self.most
 
     def failed(self, address: str) -> None:
-        """Counts one more."""
+        """Counts a failed attempt of the address."""
         self._failed[address] = self._failed.get(address, 0) + 1

@@ -1,4 +1,4 @@
-"""Charts as the numbers of an SVG: where each line runs, what stands at the axes; a template draws them as text."""
+"""Charts as numbers for an SVG template: paths of the lines, and labels of the axes."""
 
 import math
 from collections.abc import Sequence
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 MINUS = "\u2212"
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 48, 28, 16, 40
+MOST_LABELS = 8
+"""Labels that fit beside each other below the chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A number on a line: how far along, how high, and between what it lies where that is known."""
+    """A point of a line: position along the axis, value, and the bounds of its interval if known."""
 
     along: float
     value: float
@@ -24,7 +26,7 @@ class Series:
     """A line with its name.
 
     Attributes:
-        longest_step: that the line goes along between two points; over a longer gap there is none. None: any.
+        longest_step: longest gap between two points that the line bridges; None: any gap.
     """
 
     name: str
@@ -34,7 +36,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A line as it is drawn: its path, its dots, and through them how far down and up each may lie (``bars``)."""
+    """A line as drawn: its path, its dots, and the interval of each dot (``bars``)."""
 
     name: str
     path: str
@@ -55,9 +57,9 @@ class Chart:
     """A chart ready to be drawn.
 
     Attributes:
-        title: says what it shows; a screen reader's name for it.
-        description: says in a sentence what is seen.
-        ruled: the diagonal of promise and reward, as a path; empty: none.
+        title: title of the chart, also for screen readers.
+        description: one sentence that describes the chart.
+        ruled: path of the diagonal; empty: no diagonal.
     """
 
     title: str
@@ -76,12 +78,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What stands at the axes.
+    """Labels and ranges of the axes.
 
     Attributes:
-        labels: below, and how far along each stands.
-        up: the lowest and highest value; None: as the points need it.
-        diagonal: whether a line is drawn on which both axes say the same.
+        labels: position and text of each label of the horizontal axis.
+        up: lowest and highest value of the vertical axis; None: the range of the points.
+        diagonal: true: draw the line of equal values.
     """
 
     labels: Sequence[tuple[float, str]]
@@ -90,11 +92,16 @@ class Axes:
 
 
 def chart(title: str, description: str, series: Sequence[Series], axes: Axes) -> Chart | None:
-    """Returns the chart of the lines, two at most; None where there is not a point to draw."""
+    """Returns the chart of at most two lines; None without points."""
     points = [point for line in series for point in line.points]
     if not points:
         return None
-    low, high = axes.up or _range(points)
+    if axes.up is None:
+        values = [each for point in points for each in (point.value, point.low, point.high) if each is not None]
+        low, high = min(0.0, *values), max(values)
+        high = high if high > low else low + 1
+    else:
+        low, high = axes.up
     first, last = min(at for at, _ in axes.labels), max(at for at, _ in axes.labels)
     x = _Scale(first, last, LEFT, WIDTH - RIGHT)
     y = _Scale(low, high, HEIGHT - BOTTOM, TOP)
@@ -103,8 +110,11 @@ def chart(title: str, description: str, series: Sequence[Series], axes: Axes) ->
         title,
         description,
         [_drawn(line, x, y) for line in series],
-        [Tick(x(at), label) for at, label in _thinned(axes.labels)],
-        [Tick(y(value), _text(value)) for value in _ticks(low, high)],
+        [Tick(x(at), label) for at, label in axes.labels[:: math.ceil(len(axes.labels) / MOST_LABELS)]],
+        [
+            Tick(y(value), f"{value:.2f}".rstrip("0").rstrip(".").replace("-", MINUS) or "0")
+            for value in _ticks(low, high)
+        ],
         ruled,
     )
 
@@ -136,12 +146,6 @@ def _drawn(line: Series, x: _Scale, y: _Scale) -> Drawn:
     return Drawn(line.name, path, [(x(point.along), y(point.value)) for point in line.points], between)
 
 
-def _range(points: Sequence[Point]) -> tuple[float, float]:
-    values = [each for point in points for each in (point.value, point.low, point.high) if each is not None]
-    low, high = min(0.0, *values), max(values)
-    return (low, high if high > low else low + 1)
-
-
 def _ticks(low: float, high: float) -> list[float]:
     """Returns four to seven round values from low to high."""
     rough = (high - low) / 5
@@ -149,13 +153,3 @@ def _ticks(low: float, high: float) -> list[float]:
     step = next(size * unit for size in (1, 2, 5, 10) if size * unit >= rough)
     first = math.ceil(low / step - 1e-9)
     return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _text(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".").replace("-", MINUS) or "0"
-
-
-def _thinned(labels: Sequence[tuple[float, str]], most: int = 8) -> list[tuple[float, str]]:
-    """Returns as many of the labels as have room beside each other."""
-    every = math.ceil(len(labels) / most)
-    return list(labels[::every])

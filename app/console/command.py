@@ -1,4 +1,4 @@
-"""``casebank console``: a link that signs in once, without a token to copy."""
+"""``casebank console``: makes a link that signs in once, without a token."""
 
 import webbrowser
 from datetime import UTC, datetime
@@ -10,19 +10,19 @@ from app.settings import Settings
 
 
 def link(settings: Settings, address: str, user_sub: str, *, is_operator: bool) -> str:
-    """Returns an address that begins one visit of that user, if it is opened within two minutes.
+    """Returns a link that signs the user in once, within two minutes.
 
     Raises:
-        NoMasterKey: there is no key to seal it with.
+        NoMasterKey: no key is configured to seal the link.
     """
     made = Link(user_sub=user_sub, made_at=datetime.now(UTC), is_operator=is_operator)
     return f"{address.rstrip('/')}{ROOT}/link?{urlencode({'code': VisitSeal.of(settings).seal(made)})}"
 
 
 def open_privately(settings: Settings, address: str) -> bool:
-    """Opens the address in a browser, by way of a file that only its owner can read; returns whether there is one.
+    """Opens the address in a browser through a file that only its owner can read; returns False without a browser.
 
-    The arguments of a browser that is started are seen by everybody on the machine, the file's content is not.
+    Everybody on the machine can see the arguments of a started browser, but not the content of the file.
     """
     settings.make_home()
     page = settings.home / "console.html"

@@ -1,6 +1,6 @@
-"""What runs came to, week by week, with a case shown to them and without: what was seen, and no claim why.
+"""Charts of weekly results of runs with and without cases, and of the reward added by memory.
 
-What memory changed, with the interval that says so, is ``app.impact.impact``'s; here it is drawn.
+The numbers of the second chart and their intervals come from ``app.impact.impact``.
 """
 
 import math
@@ -13,16 +13,16 @@ from app.schemas.impact import RangeOut
 from retrieval.database.rows import AnyRow
 
 Z95 = 1.96
-CHANGED = "Reward that memory added per decision, so far"
-SHOWN, NOT_SHOWN = "a case was shown", "none was shown"
+CHANGED = "Reward added by memory per decision, so far"
+SHOWN, NOT_SHOWN = "with a case", "without a case"
 LEAST_FOR_INTERVAL = 2
 BESIDE = 0.08
-"""Of a week, by which the second line stands to the right of the first, so that both intervals are seen."""
+"""Offset of the second line in weeks, so that the intervals of both lines are visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean, with its 95 % interval where there are enough runs for one."""
+    """A mean, with its 95 % interval if there are enough runs."""
 
     value: float
     low: float | None
@@ -32,7 +32,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """What the runs of a week came to; None where there was none."""
+    """Means over the runs of a week, with and without a case; None: no such run."""
 
     starts: datetime
     shown: Mean | None
@@ -41,41 +41,48 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A number of runs by week, apart by whether a case was shown to them."""
+    """A weekly mean over runs with a case, and over runs without."""
 
     name: str
     unit: str
     weeks: list[Week]
 
     def chart(self) -> Chart | None:
-        """Returns it drawn; None where there is nothing to draw."""
+        """Returns the chart; None without data."""
         labels = [(self._along(week), f"{week.starts:%d %b}") for week in self.weeks]
         shown = [_point(self._along(week), week.shown) for week in self.weeks if week.shown]
         other = [_point(self._along(week) + BESIDE, week.not_shown) for week in self.weeks if week.not_shown]
         series = [Series(SHOWN, shown, longest_step=1), Series(NOT_SHOWN, other, longest_step=1)]
-        said = f"{self.name} by week, {len(self.weeks)} weeks: {_last(self.weeks)}. The table below has every number."
+        newest = self.weeks[-1]
+        with_case, without = (
+            "no run" if mean is None else f"{mean.value:.2f}" for mean in (newest.shown, newest.not_shown)
+        )
+        description = (
+            f"{self.name} by week, {len(self.weeks)} weeks. Last week: {with_case} {SHOWN}, {without} {NOT_SHOWN}."
+            " The table below has all numbers."
+        )
         axes = Axes(labels, (0.0, 1.0) if self.unit == "reward" else None)
-        return chart(f"{self.name} by week", said, series, axes)
+        return chart(f"{self.name} by week", description, series, axes)
 
     def _along(self, week: Week) -> float:
-        """Returns how many weeks it is after the first one."""
+        """Returns the number of weeks since the first one."""
         return (week.starts - self.weeks[0].starts) / timedelta(weeks=1)
 
 
 def so_far(known: Sequence[tuple[datetime, RangeOut]]) -> Chart | None:
-    """Returns what memory changed as far as each week's end, with its interval, drawn; None: nothing is known yet."""
+    """Returns the chart of the reward added by memory up to the end of each week; None without data."""
     if not known:
         return None
     along = [(starts - known[0][0]) / timedelta(weeks=1) for starts, _ in known]
     points = [Point(at, seen.estimate, seen.low, seen.high) for at, (_, seen) in zip(along, known, strict=True)]
     labels = [(at, f"{starts:%d %b}") for at, (starts, _) in zip(along, known, strict=True)]
     newest = known[-1][1]
-    said = f"{CHANGED}: {newest.estimate:+.2f} by now, 95 % from {newest.low:+.2f} to {newest.high:+.2f}."
-    return chart(CHANGED, f"{said} The table below has every number.", [Series(CHANGED, points)], Axes(labels))
+    description = f"{CHANGED}: {newest.estimate:+.2f} now, 95 % interval {newest.low:+.2f} to {newest.high:+.2f}."
+    return chart(CHANGED, f"{description} The table below has all numbers.", [Series(CHANGED, points)], Axes(labels))
 
 
 def curves(weeks: Sequence[datetime], rows: Sequence[AnyRow]) -> list[Curve]:
-    """Returns the curves of reward and of steps from rows of ``runs_by_week``, without weeks that had no run."""
+    """Returns the curves of reward and steps from rows of ``runs_by_week``, without weeks that had no run."""
     found = {(row.week, row.shown): row for row in rows}
     numbers = sorted({row.week for row in rows})
     both = [(weeks[each - 1], found.get((each, True)), found.get((each, False))) for each in numbers]
@@ -101,10 +108,3 @@ def _mean(value: float, deviation: float | None, runs: int, bounds: tuple[float,
 
 def _point(along: float, mean: Mean) -> Point:
     return Point(along, mean.value, mean.low, mean.high)
-
-
-def _last(weeks: Sequence[Week]) -> str:
-    newest = weeks[-1]
-    shown = "no run" if newest.shown is None else f"{newest.shown.value:.2f}"
-    other = "no run" if newest.not_shown is None else f"{newest.not_shown.value:.2f}"
-    return f"in the last one {shown} where {SHOWN}, {other} where {NOT_SHOWN}"

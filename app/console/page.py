@@ -1,4 +1,4 @@
-"""A page: who may see it, what a form on it sends, and the headers under which a browser runs nothing but our own."""
+"""Pages: access, forms, and the headers that keep a browser from running foreign content."""
 
 import hmac
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -45,12 +45,12 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
-"""Of every answer; there is no script, so none may run."""
+"""Headers of every response; pages have no scripts, so no script may run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """What the console keeps in the process: where it may be reached, and who tried to sign in."""
+    """The state of the console in this process: its addresses, and failed sign-ins."""
 
     settings: Settings
     origins: Sequence[str] | None
@@ -58,39 +58,41 @@ class Doors:
 
     @property
     def seal(self) -> VisitSeal:
-        """What opens the cookies."""
+        """The seal of the cookies."""
         return VisitSeal.of(self.settings)
 
 
 def doors(request: Request) -> Doors:
-    """Returns the console's part of the running process."""
+    """Returns the state of the console in this process."""
     kept: Doors = request.app.state.console
     return kept
 
 
 class SignInNeeded(HTTPException):
-    """Whoever asks is not signed in, or no longer: they are sent to do so, and then back."""
+    """Raised for a visitor who is not signed in: redirects to the sign-in page, and from there back."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(303, headers={"Location": f"{SIGN_IN}?next={quote(_asked_for(request), safe='/')}"})
 
 
 class FormRefused(HTTPException):
-    """A form that no page of this visit has sent."""
+    """Raised for a form that does not come from a page of this visit."""
 
     def __init__(self) -> None:
-        super().__init__(403, "this form is not from a page of this visit: go back, load the page again, and repeat")
+        super().__init__(403, "this form is not from a page of this visit: go back, reload the page, and try again")
 
 
 class Page(APIRoute):
-    """A route that answers with a page, also where something is wrong."""
+    """A route that answers with a page, also after an error."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns what answers a request: the route's own handler, behind the check of where it came in."""
+        """Returns the handler of a request: the route's own, behind the check of the address."""
         handle = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
-            origin_of(request, doors(request).origins)  # elsewhere there is no console, and no page that says so
+            origin_of(
+                request, doors(request).origins
+            )  # at other addresses there is no console, and no page that says so
             try:
                 response = await handle(request)
             except (CasebankError, AnyHTTPException, RequestValidationError) as error:
@@ -104,10 +106,10 @@ class Page(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks at a page, with the parts that answer them, and which of their agents the page is about.
+    """A signed-in visitor, with the runtime and the selected agent.
 
     Attributes:
-        agent: the one that is asked for, or else the first one; None: they have none yet.
+        agent: agent in the address, or else the first one; None: the user has no agent yet.
     """
 
     visit: Visit
@@ -118,10 +120,10 @@ class Visitor:
 
 
 async def visit_of(request: Request) -> Visit | None:
-    """Returns the visit that the cookie carries; None where there is none, or it is over.
+    """Returns the visit in the cookie; None: no visit, or one that has ended.
 
     Raises:
-        DatabaseUnavailable: nobody can say whether it is over.
+        DatabaseUnavailable: revocations cannot be checked.
     """
     visit = doors(request).seal.open(Visit, request.cookies.get(COOKIE))
     verifier: TokenVerifier = request.app.state.verifier
@@ -130,14 +132,14 @@ async def visit_of(request: Request) -> Visit | None:
 
 async def visitor(
     request: Request,
-    agent: Annotated[AgentKey | None, Query(description="which of the user's agents")] = None,
+    agent: Annotated[AgentKey | None, Query(description="agent of the user")] = None,
 ) -> AsyncIterator[Visitor]:
-    """Yields who is signed in, let in as a request of theirs to the API would be.
+    """Yields the signed-in visitor, under the limits of an API request of the same user.
 
     Raises:
-        SignInNeeded: nobody is.
-        NotNow: they are not let in.
-        UserErased: the user was erased since.
+        SignInNeeded: the visitor is not signed in.
+        NotNow: a limit is reached.
+        UserErased: the user was erased.
     """
     visit = await visit_of(request)
     if visit is None:
@@ -157,10 +159,10 @@ Looking = Annotated[Visitor, Depends(visitor, scope="function")]
 
 
 async def operating(looking: Looking) -> Visitor:
-    """Returns who is signed in, if they may see the numbers of the installation.
+    """Returns the signed-in visitor if they are the operator.
 
     Raises:
-        HTTPException: 404, for whom there is no such page.
+        HTTPException: 404, the visitor is not the operator.
     """
     if not looking.visit.is_operator:
         raise HTTPException(404, "no such page")
@@ -171,20 +173,21 @@ Operating = Annotated[Visitor, Depends(operating, scope="function")]
 
 
 class Fields(dict[str, str]):
-    """What a form sent, by name; of several under one name the last."""
+    """Fields of a form by name; the last one of several with the same name."""
 
     @property
     def named(self) -> Mapping[str, str]:
-        """The fields without the token that shows where the form is from."""
+        """The fields without the form token."""
         return {name: value for name, value in self.items() if name != "form_token"}
 
 
 async def sent(request: Request) -> Fields:
-    """Returns what a form of a page of this origin sent.
+    """Returns the fields of a form from a page of this origin.
 
     Raises:
-        FormRefused: it is from elsewhere.
-        BodyTooLarge, BodyIncomplete: it was not read, or not to its end.
+        FormRefused: the form comes from another origin.
+        BodyTooLarge: the body is too large.
+        BodyIncomplete: the body ended early.
     """
     if not is_from(request, origin_of(request, doors(request).origins)):
         raise FormRefused
@@ -192,14 +195,14 @@ async def sent(request: Request) -> Fields:
     try:
         return Fields(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError:
-        raise HTTPException(422, "this is not what a form sends") from None
+        raise HTTPException(422, "the body is not a form") from None
 
 
 async def form(request: Request, looking: Looking) -> Fields:
-    """Returns what a form of this visit sent.
+    """Returns the fields of a form of this visit.
 
     Raises:
-        FormRefused: it is not of this visit.
+        FormRefused: the form does not belong to this visit.
     """
     fields = await sent(request)
     if not hmac.compare_digest(fields.get("form_token", "").encode(), looking.visit.form_token.encode()):
@@ -211,25 +214,25 @@ Form = Annotated[Fields, Depends(form, scope="function")]
 
 
 def show(request: Request, template: str, looking: Visitor | None = None, status: int = 200, **more: Any) -> Response:
-    """Returns the page that a template makes."""
+    """Returns the page of a template."""
     return HTMLResponse(rendered(template, at=request.url.path, looking=looking, **more), status)
 
 
 def go(path: str, **parameters: object) -> Response:
-    """Returns the answer that sends a browser from a form to a page."""
+    """Returns the redirect from a form to a page."""
     given = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in parameters.items() if value is not None)
     return RedirectResponse(f"{path}?{given}" if given else path, 303)
 
 
 def is_ours(path: str) -> bool:
-    """Returns whether a path is one of the console's, so that a browser may be sent there."""
+    """Returns whether a path belongs to the console, so that a redirect to it is safe."""
     parts = urlsplit(path)
     plain = not parts.scheme and not parts.netloc and path.isprintable() and "\\" not in path
     return plain and (parts.path == ROOT or parts.path.startswith(f"{ROOT}/"))
 
 
 def _asked_for(request: Request) -> str:
-    """Returns the page that was asked for, or on which a form was filled in."""
+    """Returns the requested page, or the page of the form."""
     if request.method == "GET":
         return request.url.path + (f"?{request.url.query}" if request.url.query else "")
     before = urlsplit(request.headers.get("referer", ""))
@@ -238,17 +241,17 @@ def _asked_for(request: Request) -> str:
 
 
 def _refused(request: Request, error: CasebankError | AnyHTTPException | RequestValidationError) -> Response:
-    """Returns the page that says what is wrong; who must sign in first is sent to do so."""
+    """Returns the error page, or the redirect to the sign-in page."""
     if isinstance(error, SignInNeeded):
         return Response(status_code=303, headers=error.headers)
     if isinstance(error, CasebankError):
-        status, said = int(problems.kind_of(error).status), str(error)
+        status, message = int(problems.kind_of(error).status), str(error)
     elif isinstance(error, AnyHTTPException):
-        status, said = error.status_code, error.detail
+        status, message = error.status_code, error.detail
     else:
-        status, said = 422, "something in the address is not what this page takes"
+        status, message = 422, "a parameter in the address of this page is invalid"
     headers = error.headers if isinstance(error, AnyHTTPException) else None
-    page = HTMLResponse(rendered("problem.html", at=request.url.path, status=status, said=said), status, headers)
+    page = HTMLResponse(rendered("problem.html", at=request.url.path, status=status, message=message), status, headers)
     if isinstance(error, UserErased):
         page.delete_cookie(COOKIE, path=ROOT)
     return page

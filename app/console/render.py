@@ -1,4 +1,4 @@
-"""Templates into pages. What was stored is a stranger's text: it is escaped, and what would not be seen is shown."""
+"""Renders templates. Stored text is untrusted: it is escaped, and invisible characters are made visible."""
 
 import hashlib
 import json
@@ -20,29 +20,25 @@ from app.console.charts import MINUS
 UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
-"""Characters that show nothing, or turn the order of others around: told by their number, they mislead nobody."""
+"""Invisible characters and those that reorder text; they are shown as code points, so that they mislead no reader."""
 MOST_JSON_CHARS = 20_000
-"""Of one value on a page; an export has all of it."""
+"""Maximum characters of one value on a page; an export has the whole value."""
 NOTHING = "\u2013"
 
 STATIC = {"console.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
 
 
 def visible(value: object) -> object:
-    """Returns what a template prints for a value: nothing unseen in it, and a dash for what is not known."""
+    """Returns the text of a value for a template: invisible characters as code points, a dash for None."""
     if value is None:
         return NOTHING
     if hasattr(value, "__html__") or not isinstance(value, str):
         return value
-    return UNSEEN.sub(_by_number, value)
-
-
-def _by_number(found: re.Match[str]) -> str:
-    return f"⟨U+{ord(found.group()):04X}⟩"
+    return UNSEEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", value)
 
 
 def when(value: datetime | date | None) -> object:
-    """Returns a time in UTC, to the minute, as machines read it, too."""
+    """Returns a time in UTC to the minute, as an HTML time element."""
     if value is None:
         return NOTHING
     shown = f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime) else value.isoformat()
@@ -50,7 +46,7 @@ def when(value: datetime | date | None) -> object:
 
 
 def ago(value: timedelta | None) -> str:
-    """Returns how long ago something was, in the unit that fits."""
+    """Returns an age in words, in a fitting unit."""
     if value is None:
         return "never"
     seconds = value.total_seconds()
@@ -61,7 +57,7 @@ def ago(value: timedelta | None) -> str:
 
 
 def days(value: float) -> str:
-    """Returns how many days something takes, in words."""
+    """Returns a number of days in words."""
     if value < 1:
         return "less than a day"
     whole = math.ceil(value)
@@ -69,7 +65,7 @@ def days(value: float) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Returns a number with so many digits behind the point, whole ones with none."""
+    """Returns a number with the given digits after the point; an integer without."""
     if value is None:
         return NOTHING
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
@@ -89,18 +85,18 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 
 def plain(value: float) -> str:
-    """Returns a count that may have a part, without a needless one."""
+    """Returns a count with one digit after the point, unless it is whole."""
     return f"{value:,.1f}".removesuffix(".0")
 
 
 def times(value: float) -> str:
-    """Returns how often something was, in words; a part of a time counts to a tenth."""
+    """Returns a count of events in words, rounded to a tenth."""
     words = {0.0: "hardly ever" if value else "never", 1.0: "once", 2.0: "twice"}
     return words.get(round(value, 1)) or f"{plain(value)} times"
 
 
 def measured(value: float | None) -> str:
-    """Returns a number with as many digits as tell something, whatever its size."""
+    """Returns a number with about three significant digits."""
     if value is None:
         return NOTHING
     large = 100
@@ -108,30 +104,30 @@ def measured(value: float | None) -> str:
 
 
 def typed(value: float | None) -> str:
-    """Returns a number as a person would type it; nothing for none."""
+    """Returns a number as the value of a form field; empty for None."""
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def pretty(value: object) -> Markup:
-    """Returns JSON as it is read best, or a text as it is; cut where it is very long."""
+    """Returns indented JSON, or a text unchanged; cut if very long."""
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=str)
     cut = text[:MOST_JSON_CHARS] + (" … (cut; an export has all of it)" if len(text) > MOST_JSON_CHARS else "")
     return escape(visible(cut))
 
 
 def told(value: str) -> str:
-    """Returns what the words of the API mean in a sentence for people; itself where nothing is said of it."""
+    """Returns the console's text for a word of the API; the word itself if there is none."""
     return words.LABELS.get(value, value.replace("_", " "))
 
 
 def static(name: str) -> bytes:
-    """Returns a file that the pages use."""
+    """Returns the content of a static file."""
     return files("app.console").joinpath("static", name).read_bytes()
 
 
 @cache
 def static_version(name: str) -> str:
-    """Returns what changes with the file, so that a browser may keep it."""
+    """Returns a digest of the file for its address, so that browsers may cache it."""
     return hashlib.sha256(static(name)).hexdigest()[:12]
 
 
@@ -155,7 +151,7 @@ FILTERS: dict[str, Callable[..., object]] = {
 def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("app.console"),
-        auto_reload=False,  # a page is of one version, whatever an upgrade under way has written to the disk
+        auto_reload=False,  # pages keep the version of the process during an upgrade
         autoescape=True,
         undefined=StrictUndefined,
         finalize=visible,
@@ -168,20 +164,20 @@ def _environment() -> Environment:
 
 
 def compile_templates() -> None:
-    """Compiles every template, so that no visitor waits for it, and no later one is of another version."""
+    """Compiles every template at the start: no visitor waits, and all pages have the same version."""
     environment = _environment()
     for name in environment.list_templates(extensions=("html",)):
         environment.get_template(name)
 
 
 def rendered(template: str, *, at: str, looking: Any = None, **more: Any) -> str:
-    """Returns the page that a template makes.
+    """Renders a template.
 
     Args:
-        template: its file.
-        at: path of the page, by which the menu knows where it is.
-        looking: who visits; None: nobody is signed in.
-        more: what the template names.
+        template: file name of the template.
+        at: path of the page, for the menu.
+        looking: the visitor; None: not signed in.
+        more: variables of the template.
     """
     agent = looking.agent if looking is not None else None
     here = "" if agent is None else f"agent={quote(agent, safe='')}"

@@ -1,7 +1,7 @@
-"""Visits: a person's stay in the console, carried by a sealed cookie; and the links that begin one without a token.
+"""Visits of the console, stored in a sealed cookie, and the links that start one without a token.
 
-The cookie holds no token. Its key is derived from the master key, so that every replica reads it, and so does the
-command that makes a link. A visit ends with its time, its token's, at sign-out, or when that token is revoked.
+The cookie contains no token. Its key is derived from the master key, so every replica and the command that makes a link
+can use it. A visit ends when it or its token expires, at sign-out, or when its token is revoked.
 """
 
 import base64
@@ -21,7 +21,7 @@ from app.settings import Settings
 LONGEST = timedelta(hours=12)
 LINK_VALID_FOR = timedelta(minutes=2)
 MAX_CHARS = 4_000
-"""Of a cookie or a link's code; longer ones are nobody's."""
+"""Maximum length of a cookie or a link code."""
 
 _PURPOSE = b"casebank console 1"
 
@@ -31,16 +31,16 @@ def _random() -> str:
 
 
 class Visit(BaseModel):
-    """Who visits, since when they may, and until when.
+    """A visit: its user, and the time it lasts.
 
     Attributes:
-        id: by which it is ended at sign-out, on every replica.
-        form_token: what every form of the visit carries, and no other site knows.
-        user_sub: whose bank it shows.
-        jti: of the token that it began with; None: of none, or of one without an id.
-        authorised_at: since when the user may at the least.
-        ends_at: at the latest.
-        is_operator: whether it shows the numbers of the installation.
+        id: id of the visit, revoked at sign-out on every replica.
+        form_token: secret in every form of the visit, unknown to other sites.
+        user_sub: user whose bank it shows.
+        jti: id of the token that started it; None: started by a link, or by a token without an id.
+        authorised_at: time from which the user is authorised.
+        ends_at: latest end of the visit.
+        is_operator: true: the visit also shows the page of the installation.
     """
 
     audience: Literal["console"] = "console"
@@ -54,7 +54,7 @@ class Visit(BaseModel):
 
     @classmethod
     def by_token(cls, bearer: Bearer, now: datetime) -> Self:
-        """Returns the visit that a token begins."""
+        """Returns the visit that a token starts."""
         return cls(
             user_sub=bearer.subject,
             jti=bearer.jti,
@@ -65,7 +65,7 @@ class Visit(BaseModel):
 
 
 class Link(BaseModel):
-    """What a one-time link says: who may visit, and since when. Its id is used up with the first visit."""
+    """The content of a one-time link: its user and time. Its id is consumed by the first visit."""
 
     audience: Literal["console link"] = "console link"
     id: str = Field(default_factory=_random)
@@ -75,15 +75,15 @@ class Link(BaseModel):
 
     @property
     def ends_at(self) -> datetime:
-        """When it is good no more."""
+        """The time at which the link expires."""
         return self.made_at + LINK_VALID_FOR
 
     def visit(self) -> Visit:
-        """Returns the visit that it begins."""
+        """Returns the visit that the link starts."""
         return Visit(
             user_sub=self.user_sub,
             jti=None,
-            authorised_at=self.made_at - timedelta(seconds=LEEWAY_S),  # whose clock may be ahead of the database's
+            authorised_at=self.made_at - timedelta(seconds=LEEWAY_S),  # this clock may be ahead of the database's
             ends_at=self.made_at + LONGEST,
             is_operator=self.is_operator,
         )
@@ -93,27 +93,32 @@ Sealed = TypeVar("Sealed", Visit, Link)
 
 
 class VisitSeal:
-    """Seals visits and links, and opens those that are whole and not over."""
+    """Seals visits and links, and opens those that are intact and not expired."""
 
     def __init__(self, master_key: bytes, older: tuple[bytes, ...] = ()) -> None:
-        """Derives the keys: the first seals, all of them open."""
-        self._fernet = MultiFernet([Fernet(_derived(key)) for key in (master_key, *older)])
+        """Derives the keys: the newest one seals, all of them open."""
+        self._fernet = MultiFernet(
+            [
+                Fernet(base64.urlsafe_b64encode(HKDF(SHA256(), 32, salt=None, info=_PURPOSE).derive(key)))
+                for key in (master_key, *older)
+            ]
+        )
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """Returns the seal of the installation.
 
         Raises:
-            NoMasterKey: there is none.
+            NoMasterKey: no master key is configured.
         """
         return cls(settings.master_key_bytes, settings.old_master_keys)
 
     def seal(self, what: Visit | Link) -> str:
-        """Returns it as text that fits a cookie and an address, and that nobody else can read, make or change."""
+        """Returns a visit or link as encrypted and authenticated text for a cookie or an address."""
         return self._fernet.encrypt(what.model_dump_json().encode()).decode()
 
     def open(self, kind: type[Sealed], text: str | None, now: datetime | None = None) -> Sealed | None:
-        """Returns what was sealed; None where that is over, of another kind, or not ours."""
+        """Returns the sealed visit or link; None: expired, of another kind, or not authentic."""
         if not text or len(text) > MAX_CHARS or not text.isascii():
             return None
         try:
@@ -124,14 +129,10 @@ class VisitSeal:
 
 
 def is_over(visit: Visit, revocations: Revocations) -> bool:
-    """Returns whether the visit was ended, or the token that it began with was revoked.
+    """Returns whether the visit was ended, or its token revoked.
 
     Raises:
-        DatabaseUnavailable: nobody can say.
+        DatabaseUnavailable: revocations cannot be checked.
     """
     ids = (visit.jti, visit.id)
     return any(revocations.revoked(visit.user_sub, each, visit.authorised_at) for each in ids)
-
-
-def _derived(master_key: bytes) -> bytes:
-    return base64.urlsafe_b64encode(HKDF(SHA256(), 32, salt=None, info=_PURPOSE).derive(master_key))

@@ -1,62 +1,63 @@
-"""What the console says in place of the short words of the API; every one of them means what the glossary says."""
+"""Texts of the console for the short words of the API; the glossary explains the terms."""
 
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from app.schemas.bank import FleetPart
 from policy.reasons import Reason
 from retrieval.tables.kinds import Abstraction, AnalystChoice, Rewrite, SummaryChoice
 
 REASONS: dict[Reason, str] = {
-    "chosen": "Chosen: it stands by the order and the rules.",
-    "drawn": "Drawn by lot, to find out whether it helps.",
-    "not_near_enough": "Less similar than the request asked for.",
-    "same_as_another": "Says the same as a case that was chosen.",
-    "another_failure": "One failed run stands as a warning already; a slate has room for one.",
-    "unproven": "Waits in quarantine: nobody but its own run says that it went well.",
-    "displaced": "Gave its place to an unproven case that is much nearer to the query.",
-    "source": "Its source has half of the slate already.",
-    "lower": "Lower in the order than everything that was chosen.",
-    "left_empty": "The slate was left empty: by lot, or because no case was expected to help.",
+    "chosen": "Chosen by the policy and the rules.",
+    "drawn": "Chosen at random, to learn whether it helps.",
+    "not_near_enough": "Less similar to the query than the request requires.",
+    "same_as_another": "Has the same content as a chosen case.",
+    "another_failure": "The slate has one failed run as a warning already; one is the maximum.",
+    "unproven": "In quarantine: so far, only its own run reports success.",
+    "displaced": "Replaced by an unproven case that is much more similar to the query.",
+    "source": "Cases from the same source fill half of the slate already.",
+    "lower": "Has a lower score than all chosen cases.",
+    "left_empty": "The slate was left empty: at random as a comparison, or because no case was expected to help.",
 }
 
 LABELS: dict[str, str] = {
-    "hybrid": "by meaning and by words",
-    "keyword": "by words alone",
+    "hybrid": "by meaning and keywords",
+    "keyword": "by keywords alone",
     "off": "without memory",
-    "empty": "nothing to search",
+    "empty": "in an empty bank",
     "default": "the untrained order",
-    "serving": "serving",
+    "serving": "in service",
     "candidate": "on trial",
     "retired": "retired",
     "rolled_back": "rolled back",
     "rejected": "not promoted",
-    "failed": "cannot serve",
+    "failed": "cannot be used",
     "active": "in use",
-    "superseded": "replaced by another version",
+    "superseded": "replaced by a newer version",
     "pending": "waiting for the worker",
-    "ready": "ready to be found",
-    "merged": "merged with a case that says the same",
+    "ready": "ready",
+    "merged": "merged into an equal case",
     "pruned": "pruned",
-    "dead": "given up after several attempts",
-    "heuristic": "guessed by rule",
-    "user": "by a user",
-    "judge": "by a judge",
-    "metric": "by a metric",
-    "embedder": "the embedder did not answer, so words carried the search",
-    "query_not_embeddable": "the query could not be embedded, so words carried the search",
-    "embedding_model": "the vectors are of another model: run casebank reembed",
+    "dead": "failed after several attempts",
+    "heuristic": "set by a rule",
+    "user": "from a user",
+    "judge": "from a judge",
+    "metric": "from a metric",
+    "embedder": "the embedder did not answer, so the search used keywords alone",
+    "query_not_embeddable": "the query could not be embedded, so the search used keywords alone",
+    "embedding_model": "the stored vectors come from another model: run casebank reembed",
     "pgvector": "the database has no pgvector, so the service compares the vectors",
-    "rewriter": "the rewriter did not answer, so the query itself was searched for",
-    "failure_lesson": "lesson of a failure",
+    "rewriter": "the rewriter did not answer, so the search used the original query",
+    "failure_lesson": "lesson from a failure",
     "keep": "not promoted",
     "promote": "promoted",
-    "roll back": "roll back what serves",
+    "roll back": "roll back the policy in service",
     "insufficient evidence": "not enough evidence yet",
-    "futile": "not to be won",
+    "futile": "no chance of promotion",
 }
 
 FINDING_KINDS = {"read": "a file", "search": "a search", "answer": "an answer", "write": "a change", "other": "a call"}
-STANDINGS = {"holds": "holds", "changed": "a later step may have changed it", "found_again": "found again since"}
+STANDINGS = {"holds": "holds", "changed": "a later step may have changed it", "found_again": "found again later"}
 
 TERMS = {
     "found": "Search",
@@ -65,56 +66,56 @@ TERMS = {
     "returned": "Return",
     "learned": "Learned",
 }
-"""What a score is the sum of, in the order of its columns."""
+"""Terms of a score, in the order of the columns."""
 TERMS_SAY = (
-    "how the search ranked it, what came of it before, how well its plan agrees with what the query needs, whether its"
-    " task came back, and what was learned"
+    "rank in the search, earlier rewards of the case, agreement of its plan with the plan that the query needs,"
+    " similarity of a repeated task, and the learned policy"
 )
 
 CHECKS: dict[str, str] = {
     "decisions": "Decisions with a reward",
-    "rewards differ": "Rewards are not all the same",
-    "missing rewards": "Rewards are missing alike for both",
-    "effective sample of candidate": "Decisions that speak of the policy on trial",
-    "effective sample of serving": "Decisions that speak of what serves",
-    "effective sample of default": "Decisions that speak of the untrained order",
-    "effective groups of candidate": "Different queries that speak of the policy on trial",
-    "effective groups of serving": "Different queries that speak of what serves",
-    "effective groups of default": "Different queries that speak of the untrained order",
-    "support of candidate": "The log could have served all that the policy on trial would",
-    "support of serving": "The log could have served all that serves",
-    "support of default": "The log could have served all of the untrained order",
-    "better than default": "Better than the untrained order, surely",
-    "better than serving": "Better than what serves, surely",
-    "calibration": "Keeps its promises",
-    "no segment worse": "Worse for no kind of query",
-    "serving is not worse": "What serves is no worse than the untrained order",
+    "rewards differ": "Rewards are not all equal",
+    "missing rewards": "Both policies miss rewards equally often",
+    "effective sample of candidate": "Decisions that inform about the policy on trial",
+    "effective sample of serving": "Decisions that inform about the policy in service",
+    "effective sample of default": "Decisions that inform about the untrained order",
+    "effective groups of candidate": "Different queries that inform about the policy on trial",
+    "effective groups of serving": "Different queries that inform about the policy in service",
+    "effective groups of default": "Different queries that inform about the untrained order",
+    "support of candidate": "The log covers the slates of the policy on trial",
+    "support of serving": "The log covers the slates of the policy in service",
+    "support of default": "The log covers the slates of the untrained order",
+    "better than default": "Better than the untrained order, with confidence",
+    "better than serving": "Better than the policy in service, with confidence",
+    "calibration": "Predicted rewards match actual rewards",
+    "no segment worse": "Not worse for any kind of query",
+    "serving is not worse": "The policy in service is not worse than the untrained order",
 }
 
 ESTIMATED: dict[str, str] = {
     "default": "the untrained order",
-    "serving": "what serves",
+    "serving": "the policy in service",
     "candidate": "the policy on trial",
-    "candidate - default": "the policy on trial less the untrained order",
-    "candidate - serving": "the policy on trial less what serves",
-    "default - serving": "the untrained order less what serves",
-    "serving - default": "what serves less the untrained order",
+    "candidate - default": "the policy on trial minus the untrained order",
+    "candidate - serving": "the policy on trial minus the policy in service",
+    "default - serving": "the untrained order minus the policy in service",
+    "serving - default": "the policy in service minus the untrained order",
 }
-"""What the gate estimates the reward of."""
+"""Policies and differences whose reward the gate estimates."""
 
-Kind = Literal["whole", "part", "switch", "wish", "choice", "tools"]
+Kind = Literal["whole", "part", "switch", "choice", "tools"]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of a profile as a form asks for it.
+    """A setting of a profile as a form field.
 
     Attributes:
-        name: as the API has it.
-        says: what it does, in a sentence.
-        kind: a whole number, another number, a switch, a wish (a switch that may be left to the service), one of
-            ``choices``, or names of tools with their kinds.
-        may_be_empty: whether nothing is a value, and which ``says`` explains.
+        name: name of the setting in the API.
+        says: explanation in one sentence.
+        kind: type of the field: a whole number, a number, a switch, one of ``choices``, or names of tools with their
+            kinds.
+        may_be_empty: true if an empty field is a value; ``says`` explains it.
     """
 
     name: str
@@ -127,103 +128,107 @@ class Setting:
 
 SETTINGS: dict[str, list[Setting]] = {
     "Memory": [
-        Setting("enabled", "Memory is on", "Off: nothing is told to the agent; runs are still kept.", "switch"),
-        Setting("k", "Cases on a slate", "How many earlier runs an answer shows at most. Usual: 4.", "whole"),
-        Setting("window_size", "Window", "How many cases the bank keeps; the least useful go first.", "whole"),
-        Setting("ttl_days", "Days that a case stays", "Empty: for good.", "whole", may_be_empty=True),
+        Setting("enabled", "Memory is on", "Off: the agent gets no memories; runs are still stored.", "switch"),
+        Setting("k", "Cases on a slate", "Maximum number of earlier runs in one answer. Default: 4.", "whole"),
+        Setting(
+            "window_size",
+            "Window",
+            "Maximum number of cases in the bank; the least useful are removed first. Default: 200.",
+            "whole",
+        ),
+        Setting("ttl_days", "Days that a case is kept", "Empty: no limit.", "whole", may_be_empty=True),
         Setting(
             "session_ttl_days",
-            "Days that a session stays",
-            "After its last turn. Empty: for good.",
+            "Days that a session is kept",
+            "Counted from its last turn. Empty: no limit.",
             "whole",
             may_be_empty=True,
         ),
     ],
-    "What the agent is told": [
-        Setting("procedures", "Procedures in an answer", "0: none.", "whole"),
+    "Text for the agent": [
+        Setting("procedures", "Procedures in an answer", "Maximum number. 0: no procedures.", "whole"),
         Setting(
             "procedure_similarity",
             "Least similarity of a procedure",
-            "0 to 1. Empty: what was measured for the embedding model.",
+            "0 to 1. Empty: the value measured for the embedding model.",
             "part",
             may_be_empty=True,
         ),
-        Setting("procedures_share", "Share for procedures", "Of the text's tokens, 0 to 1, beside cases.", "part"),
+        Setting(
+            "procedures_share", "Share for procedures", "Largest share of the text, 0 to 1, if it has cases.", "part"
+        ),
         Setting(
             "session_summary",
-            "Who tells of a session's older turns",
-            "rules: as it was said. llm: a language model, where the service has one.",
+            "Summary of older turns of a session",
+            "rules: quotations. llm: by a language model, if the service has one.",
             "choice",
             choices=get_args(SummaryChoice),
         ),
-        Setting(
-            "session_share", "Share for the session", "Of the text's tokens, 0 to 1; the rest is for others.", "part"
-        ),
-        Setting("facts_share", "Share for facts", "Of the text's tokens, 0 to 1; 0: nothing of the user.", "part"),
+        Setting("session_share", "Share for the session", "Largest share of the text, 0 to 1.", "part"),
+        Setting("facts_share", "Share for facts", "Largest share of the text, 0 to 1. 0: no facts.", "part"),
     ],
     "Search": [
-        Setting("semantic_weight", "Weight of meaning", "Of the search by vectors.", "part"),
-        Setting("full_text_weight", "Weight of words", "Of the search by keywords.", "part"),
-        Setting("rrf_k", "Fusion constant", "Larger: ranks further down count more. Usual: 50.", "part"),
         Setting(
             "rewrite",
             "Rewriting of queries",
-            "off: the query is searched for as it is. rules, llm: it is rewritten first.",
+            "off: search with the original query. rules: rewrite it by rules. llm: rewrite it with a language model.",
             "choice",
             choices=get_args(Rewrite),
         ),
     ],
     "Learning": [
-        Setting("learning", "Learn which cases help", "Off: the untrained order serves for ever.", "switch"),
+        Setting("learning", "Learn which cases help", "Off: the untrained order always serves.", "switch"),
         Setting(
-            "explore", "Share of slates with a drawn place", "0 to 0.5. A lot tries one case out; 0: never.", "part"
-        ),
-        Setting("canary", "Share for a policy on trial", "0 to 0.9. Of the decisions, while there is a trial.", "part"),
-        Setting(
-            "contribute",
-            "Give numbers to the fleet",
-            "Yes: numbers of this agent's decisions, and no content, train what all its users share.",
-            "wish",
+            "explore", "Share of slates with a random case", "0 to 0.5. Random cases show what helps. 0: never.", "part"
         ),
         Setting(
-            "receive",
-            "Be served what the fleet learned",
-            "Yes: until this agent has learned a policy of its own, that of all its users serves, if it proved itself.",
-            "wish",
+            "canary",
+            "Share of a policy on trial",
+            "0 to 0.9. Share of decisions that it orders during a trial.",
+            "part",
+        ),
+        Setting(
+            "fleet",
+            "Learning with other users of this agent",
+            "contribute: numbers of your decisions, without texts, train a shared policy. receive: the shared policy "
+            "serves until this agent has its own. Empty: as the service is set.",
+            "choice",
+            may_be_empty=True,
+            choices=get_args(FleetPart),
         ),
     ],
-    "What runs teach": [
+    "Learning from runs": [
         Setting(
             "abstraction",
             "Scripts of successful runs",
-            "off: none. concrete: with the run's values. abstract: with placeholders. hybrid: with both.",
+            "off: no scripts. concrete: with the values of the run. abstract: with placeholders. hybrid: with both.",
             "choice",
             choices=get_args(Abstraction),
         ),
-        Setting("least_success", "Least success of a run that teaches", "0 to 1. Usual: 0.7.", "part"),
         Setting(
             "analyst",
-            "Who explains failures",
-            "rules: without a model. llm: a language model, where the service has one.",
+            "Analysis of failures",
+            "rules: by rules. llm: by a language model, if the service has one.",
             "choice",
             choices=get_args(AnalystChoice),
         ),
         Setting(
             "llm_tokens_per_day",
             "Tokens a day for language models",
-            "Empty: as many as the service allows.",
+            "Empty: the limit of the service.",
             "whole",
             may_be_empty=True,
         ),
         Setting(
             "tool_kinds",
             "Kinds of tools",
-            "One a line, as “fetch: read”, where its name does not tell: read, search, answer, write, shell, other.",
+            "One tool per line, such as “fetch: read”, if its name does not show its kind. Kinds: read, search, answer,"
+            " write, shell, other.",
             "tools",
         ),
     ],
 }
-"""The settings of a profile, by what they are about."""
+"""Settings of a profile, by topic."""
 
 MENU: list[tuple[str, str, tuple[str, ...]]] = [
     ("/console", "Overview", ("/console",)),
@@ -247,7 +252,7 @@ MENU: list[tuple[str, str, tuple[str, ...]]] = [
     ("/console/user", "User", ("/console/user",)),
     ("/console/installation", "Installation", ("/console/installation",)),
 ]
-"""Each page of the menu with its name, and how the paths begin that belong to it."""
+"""Menu items: page, name, and prefixes of the paths that belong to it."""
 BANK_MENU: list[tuple[str, str, tuple[str, ...]]] = [
     ("/console/bank", "Search and cases", ("/console/bank", "/console/cases")),
     ("/console/procedures", "Procedures", ("/console/procedures",)),
@@ -261,27 +266,27 @@ BANK_MENU: list[tuple[str, str, tuple[str, ...]]] = [
 
 
 def is_in(path: str, beginnings: tuple[str, ...]) -> bool:
-    """Returns whether a path belongs where these beginnings lead."""
+    """Returns whether a path belongs to a menu item with these prefixes."""
     return path in beginnings or any(path.startswith(each) for each in beginnings if each != "/console")
 
 
 def section(path: str) -> str:
-    """Returns the page of the menu to which a path belongs."""
+    """Returns the page of the menu that a path belongs to."""
     return next((page for page, _, beginnings in MENU if is_in(path, beginnings)), "/console")
 
 
 PROBLEMS: dict[int, str] = {
     401: "Please sign in",
     403: "Not allowed",
-    404: "Not here",
-    409: "Something else came first",
+    404: "Not found",
+    409: "Conflict with another change",
     410: "This memory was erased",
-    413: "Too much at once",
-    422: "That cannot be done so",
-    429: "Too often",
-    503: "Not now",
+    413: "Too much data",
+    422: "Invalid input",
+    429: "Too many requests",
+    503: "Not available now",
 }
-"""Headings of the pages that say what is wrong."""
+"""Headings of error pages, by status."""
 
 COUNTED = frozenset(name for name in CHECKS if name == "decisions" or name.startswith("effective"))
-"""The checks that more decisions, or more queries, can fulfil."""
+"""Checks that pass once there are enough decisions or queries."""

@@ -1,4 +1,4 @@
-"""What became of the demo's tasks in each arm, in numbers."""
+"""Results of the demo's tasks in each arm."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """One arm's whole stream in numbers; rates from 0 to 1, None where there was nothing to measure."""
+    """Totals of one arm over its stream; rates from 0 to 1, None without data."""
 
     tasks: int
     steps: int
@@ -101,7 +101,7 @@ class Stream:
 
     @property
     def arms(self) -> tuple[Arm, Arm, Arm]:
-        """The arms in the order in which they are told."""
+        """The arms in the order of the report."""
         return self.without, self.keywords, self.casebank
 
     def as_dict(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Casebank beside the simplest memory that does well: paired differences over the same tasks, and what they prove."""
+"""Comparison of casebank with keyword memory: paired differences over the same tasks."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -8,9 +8,9 @@ from app.demo.arms import Arm, Stream, TaskRecord
 from app.demo.difference import Difference, Pairs, absolute, bootstrap, relative
 
 STEPS_AIM = -0.20
-"""Change of the steps, or …"""
+"""Required change of the steps; see ``Comparison.proven``."""
 SUCCESS_AIM = 10.0
-"""… points of success that casebank has to be better by, with an interval that leaves out nothing at all."""
+"""Required gain in points of success; see ``Comparison.proven``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Comparison:
 
     @property
     def proven(self) -> bool:
-        """Whether it is better by as much as the aims ask."""
+        """True if one of the two aims is reached, with an interval that excludes 0."""
         fewer = self.steps.value <= STEPS_AIM and self.steps.high < 0
         return fewer or (self.success.value >= SUCCESS_AIM and self.success.low > 0)
 
     @property
     def better(self) -> bool:
-        """Whether it takes fewer steps or solves more, by an interval that leaves out nothing at all."""
+        """True if it takes fewer steps or solves more, with an interval that excludes 0."""
         return self.steps.high < 0 or self.success.low > 0
 
     def numbers(self) -> str:
@@ -40,11 +40,10 @@ class Comparison:
         )
 
     def sentence(self, arm: str = "casebank") -> str:
-        """Returns what the numbers say of an arm beside keyword memory, in words."""
-        said = self.numbers()
+        """Returns the comparison of an arm with keyword memory in words."""
         verdict = "beats" if self.proven else "does not beat"
         aims = f"aims: {_percent(STEPS_AIM)} of the steps, or {SUCCESS_AIM:+.0f} points of success"
-        return f"{arm} {verdict} keyword memory: {said}; {aims}"
+        return f"{arm} {verdict} keyword memory: {self.numbers()}; {aims}"
 
     def as_dict(self) -> dict[str, object]:
         """Returns the numbers, ready for JSON."""
@@ -53,7 +52,7 @@ class Comparison:
 
 
 Contest = Sequence[tuple[int, Arm, Arm]]
-"""Seeds of houses, each with its rival and what is compared with it, over the same tasks."""
+"""Seeds of houses, each with the rival arm and the compared arm over the same tasks."""
 
 
 def compare(streams: Sequence[Stream]) -> Comparison:
@@ -62,7 +61,7 @@ def compare(streams: Sequence[Stream]) -> Comparison:
 
 
 def compare_arms(contest: Contest) -> Comparison:
-    """Returns the comparison over the houses; the tasks of one family in one house stand or fall together."""
+    """Returns the comparison over the houses; tasks of one family in one house count as one group."""
     return Comparison(
         bootstrap(_pairs(contest, lambda record: record.steps), relative),
         bootstrap(_pairs(contest, lambda record: 100.0 * record.success), absolute),

@@ -1,4 +1,4 @@
-"""Paired differences between two arms over the same tasks, with their intervals."""
+"""Paired differences between two arms over the same tasks, with bootstrap intervals."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 RESAMPLES = 2000
 
 Pairs = Sequence[tuple[float, float]]
-"""What one arm and the other came to, on tasks that stand or fall together."""
+"""Values of one arm and the other on the tasks of one group, which is resampled as a whole."""
 Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference and its 95 % interval; no number without tasks."""
+    """A difference and its 95 % interval; NaN without tasks."""
 
     value: float
     low: float
@@ -24,7 +24,7 @@ class Difference:
 
 
 def bootstrap(groups: Sequence[Pairs], compare: Callable[[Numbers, Numbers], Numbers], seed: int = 0) -> Difference:
-    """Returns the difference that ``compare`` makes of both arms' means over all pairs; whole groups are drawn anew."""
+    """Returns ``compare`` of both arms' means over all pairs, with an interval from resampling whole groups."""
     if not groups:
         return Difference(nan, nan, nan)
     sums = np.array([np.sum(pairs, axis=0) for pairs in groups], dtype=np.float64)  # (groups, 2)
@@ -37,11 +37,11 @@ def bootstrap(groups: Sequence[Pairs], compare: Callable[[Numbers, Numbers], Num
 
 
 def relative(before: Numbers, after: Numbers) -> Numbers:
-    """Returns the change: -0.5 is half as much; NaN where there was nothing."""
+    """Returns the relative change: -0.5 is half as much; NaN if the first value is 0."""
     changed: Numbers = after / np.where(before == 0, np.nan, before) - 1
     return changed
 
 
 def absolute(before: Numbers, after: Numbers) -> Numbers:
-    """Returns how much more it is."""
+    """Returns the second value minus the first."""
     return after - before

@@ -1,4 +1,4 @@
-"""What the demo leaves behind: its numbers as JSON, and a picture."""
+"""Files of the demo: its numbers as JSON, and a plot."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from app.demo.report import DemoReport
 
 
 def write_files(report: DemoReport, out_dir: Path) -> dict[str, str]:
-    """Writes demo.json and, where matplotlib is installed, demo.png; answers kind → path."""
+    """Writes demo.json and, if matplotlib is installed, demo.png; returns the path of each kind."""
     files = {"json": _write(report.as_dict(), out_dir / "demo.json")}
     try:
         from app.demo.plot import plot  # noqa: PLC0415 (matplotlib is an extra; the demo runs without it)
@@ -21,8 +21,8 @@ def write_files(report: DemoReport, out_dir: Path) -> dict[str, str]:
 
 
 def write_fleet_files(report: FleetReport, budget: int, out_dir: Path) -> dict[str, str]:
-    """Writes demo-fleet.json and demo-fleet.png; answers kind → path."""
-    from app.demo.plot import plot_fleet  # noqa: PLC0415 (what trains brings matplotlib along)
+    """Writes demo-fleet.json and demo-fleet.png; returns the path of each kind."""
+    from app.demo.plot import plot_fleet  # noqa: PLC0415 (the training extra includes matplotlib)
 
     files = {"json": _write(report.as_dict(), out_dir / "demo-fleet.json"), "png": str(out_dir / "demo-fleet.png")}
     plot_fleet(report, budget, Path(files["png"]))

@@ -1,4 +1,4 @@
-"""The demo's fleet: new users in other houses are served what its users learned, beside others who do without."""
+"""The demo's fleet: new users with the policy learned from earlier users, compared with new users without it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ from app.demo.run import AGENT, Place
 from writer.training.shared_prior import FEWEST_USERS
 
 NEW = 100
-"""How far the seeds of new users' houses are from those of the first."""
+"""Distance of the seeds of new users' houses from the seeds of the first ones."""
 CANARY = 0.9
-"""The share of a member's decisions that tries what the fleet learned: as much as a profile may ask for."""
+"""Share of a member's decisions that follow the fleet's policy on trial: the maximum of a profile."""
 
 Settle = Callable[[str], Place]
-"""Returns where the user of that name works."""
+"""Returns the place of the user with that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """How the tasks of a house are run."""
+    """The functions that run the tasks of a house."""
 
     settle: Settle
     rivals: Callable[[Place, House], Awaitable[tuple[Arm, Arm]]]
-    """Without memory, and with keyword memory."""
+    """Runs the tasks without memory and with keyword memory."""
     with_memory: Callable[[Place, str, House], Awaitable[Arm]]
-    """With casebank; the text stands beside the progress bar."""
+    """Runs the tasks with casebank; the text is the label of the progress bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,18 @@ class NewUser:
     keywords: Arm
     member: Arm
     outside: Arm | None = None
-    """With casebank, outside the fleet; None where the fleet tries nothing, so that its members are served alike."""
+    """Arm with casebank outside the fleet; None if the fleet has no policy to try, since both would be equal."""
 
     @property
     def arms(self) -> Sequence[Arm]:
-        """The arms in the order in which they are told."""
+        """The arms in the order of the report."""
         outside = () if self.outside is None else (self.outside,)
         return self.without, self.keywords, *outside, self.member
 
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
-    """What the fleet learned, what that was worth to new users, and what the gate says of it, if anything is tried."""
+    """The fleet's training, the results of new users, and the verdict of the gate if a policy was on trial."""
 
     trained: TrainingReport
     users: Sequence[NewUser]
@@ -68,17 +68,17 @@ class FleetReport:
 
     @property
     def against_others(self) -> Comparison | None:
-        """Members against those outside; None where both are served alike."""
+        """Members against those outside; None if both are served the same."""
         contest = [(user.seed, user.outside, user.member) for user in self.users if user.outside is not None]
         return compare_arms(contest) if contest else None
 
     def sentences(self) -> list[str]:
-        """Returns what the numbers say, in words."""
-        said = [self.against_keywords.sentence("casebank in the fleet")]
+        """Returns the results in words."""
+        sentences = [self.against_keywords.sentence("casebank in the fleet")]
         if (found := self.against_others) is not None:
-            verdict = "it helps them" if found.better else "that it helps them is not shown"
-            said.append(f"what the fleet learned, to new users: {found.numbers()}: {verdict}")
-        return said
+            verdict = "it helps them" if found.better else "no effect is shown"
+            sentences.append(f"the fleet's policy, for new users: {found.numbers()}: {verdict}")
+        return sentences
 
     def as_dict(self) -> dict[str, object]:
         """Returns every number of the report, ready for JSON."""
@@ -100,38 +100,48 @@ class FleetReport:
 async def show_fleet(
     trainer: Trainer, runs: Runs, users: Sequence[tuple[str, House]], console: Console
 ) -> FleetReport | None:
-    """Lets the users share what they learned, runs as many new ones in their fleet, and prints what that was worth.
+    """Trains the fleet of the users, runs as many new users in it, and prints the comparison.
 
     Args:
-        trainer: trains every profile and the agent's fleet, and tells of the fleet.
-        runs: where users work, and what they do.
-        users: who has a log already, each with the house.
-        console: where it is told.
+        trainer: trains every profile and the fleet, and reports the fleet.
+        runs: functions that run the tasks.
+        users: users with a log, each with the house.
+        console: output.
 
     Returns:
-        The report; None of fewer users than a fleet takes.
+        The report; None with fewer users than a fleet needs.
     """
-    console.rule("What users share with new ones")
+    console.rule("Learning from all users for new ones")
     if len(users) < FEWEST_USERS:
         seeds = " ".join(f"--seed {users[0][1].seed + number}" for number in range(FEWEST_USERS))
-        console.print(f"  it takes {FEWEST_USERS} users: casebank demo --learn {seeds}", markup=False)
+        console.print(f"  this needs {FEWEST_USERS} users: casebank demo --learn {seeds}", markup=False)
         return None
     for user, _ in users:
-        await _set_profile(runs.settle(user), contribute=True, receive=True)
+        await _set_profile(runs.settle(user), fleet="both")
     trained = await trainer.train()
     tried = trained.outcome == "candidate"
     console.print(f"  trained on {trained.decisions} rewarded retrievals: {trained.outcome}", markup=False)
     if not tried:
-        console.print("  new users begin with the untrained default, as anybody outside the fleet does", markup=False)
+        console.print("  new users start with the untrained default, like users outside the fleet", markup=False)
     new = [await _new_user(runs, user, House(known.seed + NEW, known.length), tried=tried) for user, known in users]
     report = FleetReport(trained, new, await trainer.train() if tried else None)
-    _print(report, console)
+
+    def say(text: str, style: str = "") -> None:
+        console.print(f"  {text}", style=style, markup=False, highlight=False)
+
+    console.print(_table(report))
+    for each in report.users:
+        say(f"seed {each.seed}: " + "; ".join(f"{arm.name} {headline(arm)}" for arm in each.arms))
+    for sentence in report.sentences():
+        say(sentence, "bold")
+    if report.judged is not None:
+        say(f"the gate's verdict, from the decisions of all members: {report.judged.outcome}")
     return report
 
 
 async def _new_user(runs: Runs, name: str, house: House, *, tried: bool) -> NewUser:
     outside, member = runs.settle(f"{name}-outside"), runs.settle(f"{name}-member")
-    await _set_profile(member, receive=True, canary=CANARY)
+    await _set_profile(member, fleet="receive", canary=CANARY)
     return NewUser(
         house.seed,
         *await runs.rivals(outside, house),
@@ -143,19 +153,6 @@ async def _new_user(runs: Runs, name: str, house: House, *, tried: bool) -> NewU
 async def _set_profile(place: Place, **settings: object) -> None:
     async with place.client() as client:
         (await client.put(f"/v1/profiles/{AGENT}", json=settings)).raise_for_status()
-
-
-def _print(report: FleetReport, console: Console) -> None:
-    def say(text: str, style: str = "") -> None:
-        console.print(f"  {text}", style=style, markup=False, highlight=False)
-
-    console.print(_table(report))
-    for user in report.users:
-        say(f"seed {user.seed}: " + "; ".join(f"{arm.name} {headline(arm)}" for arm in user.arms))
-    for sentence in report.sentences():
-        say(sentence, "bold")
-    if report.judged is not None:
-        say(f"the gate's verdict, by all of its members' decisions: {report.judged.outcome}")
 
 
 def _table(report: FleetReport) -> Table:

@@ -1,4 +1,4 @@
-"""The simplest memory that does well: words in common. It is what any other has to beat."""
+"""Keyword memory: a simple, strong rival that ranks runs by common words."""
 
 import math
 import re
@@ -10,9 +10,9 @@ PLACES = 4
 
 
 class KeywordMemory:
-    """Every run in a list; tells those whose tasks share the rarest words, the newest of equals, one of each plan.
+    """A list of all runs; returns those whose tasks share the rarest words, one for each plan, the newest of equals.
 
-    It believes what a run calls itself, and forgets nothing.
+    It trusts the outcome that a run reports, and forgets no run.
     """
 
     def __init__(self) -> None:

@@ -17,35 +17,35 @@ from retrieval.tables.columns import SHARED
 
 
 class TrainingFailed(OSError):
-    """The process that trains ended with an error."""
+    """Raised when the training process ends with an error."""
 
 
 class RunStream(Protocol):
-    """Runs a stream with memory, on the bank and the policy as they are."""
+    """Runs a stream with memory, on the present bank and policy."""
 
     async def __call__(self, name: str, house: House) -> Arm:
-        """Returns the records; ``name`` stands beside the progress bar."""
+        """Returns the records; ``name`` is the label of the progress bar."""
 
 
 class Trainer(Protocol):
-    """Trains on what was logged, and judges what is on trial."""
+    """Trains on the log, and judges a policy on trial."""
 
     async def train(self) -> "TrainingReport":
-        """Returns what became of the profile."""
+        """Returns the result of the training."""
 
 
 class Metrics(BaseModel):
-    """How well a candidate predicts rewards that it was not trained on; empty where there is no candidate."""
+    """Quality of a candidate's predictions on held-out rewards; empty without a candidate."""
 
     held_out: int = 0
     log_loss_gain: float = 0.0
-    """Nats less than the default's log loss."""
+    """Improvement over the default's log loss in nats."""
     log_loss_gain_error: float = 0.0
-    """Its standard error."""
+    """Standard error of the improvement."""
 
 
 class Check(BaseModel):
-    """One question of the gate; ``value`` is None where there was nothing to measure."""
+    """One check of the gate; ``value`` is None if it could not be measured."""
 
     name: str
     value: float | None
@@ -54,20 +54,20 @@ class Check(BaseModel):
 
 
 class Verdict(BaseModel):
-    """What the gate said, of all of which the demo shows the checks."""
+    """The verdict of the gate, as far as the demo shows it."""
 
     checks: list[Check]
 
 
 class TrainingReport(BaseModel):
-    """What became of the profile in one training: the part of `casebank train`'s train.json that the demo shows."""
+    """The result of one training: the part of `casebank train`'s train.json that the demo shows."""
 
     user_sub: str = ""
-    """Of a fleet: SHARED."""
+    """User of the profile; SHARED for a fleet."""
     agent_key: str = ""
     outcome: str
     decisions: int = 0
-    """Retrievals with a reward."""
+    """Number of retrievals with a reward."""
     version: int | None = None
     metrics: Metrics = Metrics()
     verdict: Verdict | None = None
@@ -78,7 +78,7 @@ _REPORTS = TypeAdapter(list[TrainingReport])
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """Whose log is learned from, and where the report goes; without a user everybody's, and its fleet is told."""
+    """Trains on the log of one user; without a user, on all logs, and reports the fleet."""
 
     settings: Settings
     user: str | None
@@ -86,7 +86,7 @@ class Learner:
     out_dir: Path
 
     async def train(self) -> TrainingReport:
-        """Trains and judges in a process of its own, as every night would; returns what became of the profile or fleet.
+        """Trains and judges in a separate process, like the nightly job; returns the result of the profile or fleet.
 
         Raises:
             TrainingFailed: the process ended with an error.
@@ -110,44 +110,37 @@ class Learner:
 
 
 async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, console: Console) -> None:
-    """Trains, runs a second stream with the candidate on trial, judges, and says which policy serves from now on."""
+    """Trains, runs a second stream with the candidate on trial, judges it, and prints which policy serves."""
     console.rule("Learning which memories help")
     first = await trainer.train()
     console.print(f"  trained on {first.decisions} rewarded retrievals: {first.outcome}", markup=False)
     if first.outcome != "candidate":
-        console.print("  the untrained default goes on", markup=False)
+        console.print("  the untrained default serves", markup=False)
         return
-    console.print(_on_trial(first), markup=False)
+    metrics = first.metrics
+    console.print(
+        f"  it predicts {metrics.held_out} later rewards better than the default by {metrics.log_loss_gain:+.3f} nats"
+        f" (standard error {metrics.log_loss_gain_error:.3f}); q-{first.version} is now on trial",
+        markup=False,
+    )
     trial = await run_stream("on trial", replace(shown, seed=shown.seed + 1))
     console.print(f"  second stream, seed {shown.seed + 1}: {totals_of(trial)}", markup=False)
     second = await trainer.train()
     console.print(f"  the gate's verdict: {second.outcome}", style="bold", markup=False)
     if second.verdict:
-        console.print(_table(second.verdict))
+        table = Table("check", "measured", "limit", "")
+        for check in second.verdict.checks:
+            value = "-" if check.value is None else f"{check.value:.3f}"
+            table.add_row(check.name, value, f"{check.limit:.3f}", "passed" if check.passed else "not passed")
+        console.print(table)
     if second.outcome != "promote":
-        console.print("  not promoted, for the reasons above: the untrained default goes on serving", markup=False)
+        console.print("  not promoted, because of the checks above: the untrained default serves", markup=False)
         return
     served = await run_stream("promoted", replace(shown, seed=shown.seed + 2))
     console.print(f"  third stream, q-{second.version} promoted: {totals_of(served)}", markup=False)
 
 
-def _on_trial(trained: TrainingReport) -> str:
-    metrics = trained.metrics
-    return (
-        f"  it predicts {metrics.held_out} later rewards better than the default by {metrics.log_loss_gain:+.3f} nats"
-        f" (standard error {metrics.log_loss_gain_error:.3f}); q-{trained.version} is now on trial"
-    )
-
-
 def totals_of(arm: Arm) -> str:
-    """Returns what the arm came to, in a few words."""
+    """Returns the totals of the arm in a few words."""
     totals = arm.totals()
     return f"{totals.steps_per_task:.1f} steps a task, success {totals.success:.0%}"
-
-
-def _table(verdict: Verdict) -> Table:
-    table = Table("check", "measured", "limit", "")
-    for check in verdict.checks:
-        value = "-" if check.value is None else f"{check.value:.3f}"
-        table.add_row(check.name, value, f"{check.limit:.3f}", "passed" if check.passed else "not passed")
-    return table

@@ -1,4 +1,4 @@
-"""Runs the demo against a service of its own: started as `casebank serve` would be, stopped at the end."""
+"""Runs the demo against its own service, which it starts like `casebank serve` and stops at the end."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,26 +22,26 @@ from app.settings import Settings
 
 
 class TorchMissing(OSError):
-    """Learning was asked for, and torch is not installed."""
+    """Raised when learning needs torch, which is not installed."""
 
 
 async def demo(
     settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path, learn: bool = False
 ) -> DemoReport:
-    """Runs each house's tasks in the three arms, prints the report, and says where to look next.
+    """Runs each house's tasks in the three arms, prints the report, and lists the next commands.
 
-    casebank remembers each house under a user of its own, so that it begins with an empty bank.
+    Each house has its own user in casebank, and so starts with an empty bank.
 
     Args:
-        settings: of the service.
-        tasks: of each house.
-        seeds: the same seed is the same house.
-        out_dir: where the plot and the numbers go.
-        learn: whether to train on the log of the first house, too, and to put what was learned on trial; and, where
-            there are five houses, what all of them learned on new users.
+        settings: settings of the service.
+        tasks: number of tasks of each house.
+        seeds: seeds of the houses; the same seed gives the same house.
+        out_dir: folder of the plot and the numbers.
+        learn: true: also train on the log of the first house and try the learned policy; with five houses, also try
+            the policy of the fleet on new users.
 
     Raises:
-        TorchMissing: what trains is not installed.
+        TorchMissing: learning needs torch, which is not installed.
     """
     if learn and find_spec("torch") is None:
         raise TorchMissing("learning needs torch: `make demo-learning` installs it, or pip install 'casebank[train]'")
@@ -70,18 +70,16 @@ async def demo(
             for kind, path in files.items():
                 console.print(f"  {kind}: {path}")
     if not learn:
-        console.print("\nIt also learns which memories help: `make demo-learning` (it installs torch) shows how.")
-    console.print(_where_to_look_next(users[0]), markup=False, highlight=False)
-    return report
-
-
-def _where_to_look_next(user: str) -> str:
-    return (
-        "\nWhere to look next:\n"
-        "  .venv/bin/casebank serve   keep the service running; the API is at http://127.0.0.1:8700/docs\n"
-        f"  .venv/bin/casebank console --user {user}   then opens this bank's overview, http://127.0.0.1:8700/console\n"
-        f"  .venv/bin/casebank token --user {user}   a token that sees what this demo remembered\n"
-        f"  .venv/bin/casebank export --user {user}  all of it, as JSON lines\n"
-        f"  .venv/bin/casebank policy show --user {user} --agent {AGENT}   what was learned, and the verdict\n"
-        f"  .venv/bin/casebank purge --user {user}   deletes it all, with a receipt"
+        console.print("\nTo see how casebank learns which memories help, run `make demo-learning` (it installs torch).")
+    user = users[0]
+    next_commands = (
+        "\nNext commands:\n"
+        "  .venv/bin/casebank serve   starts the service again; its API is at http://127.0.0.1:8700/docs\n"
+        f"  .venv/bin/casebank console --user {user}   then opens the overview of this bank, http://127.0.0.1:8700/console\n"
+        f"  .venv/bin/casebank token --user {user}   prints a token for this bank\n"
+        f"  .venv/bin/casebank export --user {user}  prints the whole bank as JSON lines\n"
+        f"  .venv/bin/casebank policy show --user {user} --agent {AGENT}   shows the learned policy and its verdict\n"
+        f"  .venv/bin/casebank purge --user {user}   deletes the bank, with a receipt"
     )
+    console.print(next_commands, markup=False, highlight=False)
+    return report

@@ -1,4 +1,4 @@
-"""What a scripted agent may remember with: nothing, or casebank over HTTP."""
+"""Memories of the scripted agent: none, or casebank over HTTP."""
 
 import asyncio
 import time
@@ -14,14 +14,14 @@ from retrieval.sections.cases import CasesSection, Remembered
 from retrieval.sections.context import memory_context
 
 TOKEN_BUDGET = 600
-"""Of what stands in the agent's prompt."""
+"""Maximum tokens of the memory text in the agent's prompt."""
 
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One step: which tool, what went in, what came out."""
+    """One step: tool, input and output."""
 
     tool: str
     input: str | Mapping[str, str]
@@ -32,7 +32,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class RememberedCase:
-    """One remembered run, as a slate shows it."""
+    """One remembered run on a slate."""
 
     case_id: str
     task: str
@@ -42,7 +42,7 @@ class RememberedCase:
 
 @dataclass(frozen=True)
 class RememberedProcedure:
-    """One learned procedure that fits the task, in the version that is told."""
+    """One learned procedure that fits the task, in the served version."""
 
     procedure_id: str
     version: int
@@ -52,24 +52,24 @@ class RememberedProcedure:
 
 @dataclass(frozen=True)
 class RetrievedCases:
-    """What memory answered: cases and procedures best first, the text that tells them, and what the answer cost."""
+    """The answer of a memory: cases and procedures, the best first, their text, and the cost of the answer."""
 
     cases: tuple[RememberedCase, ...] = ()
     procedures: tuple[RememberedProcedure, ...] = ()
     text: str = ""
-    """What stands in the agent's prompt; with no text an agent that reads is told nothing."""
+    """Text for the agent's prompt; the agent reads nothing else."""
     retrieval_id: str | None = None
     tokens: int = 0
     latency_ms: float | None = None
     degraded: tuple[str, ...] = ()
 
     def case_id(self, place: int) -> str | None:
-        """Returns the id of the case in a place from 0 on; None of a run that the text tells beside the slate."""
+        """Returns the id of the case at a 0-based place; None for a run outside the slate."""
         return self.cases[place].case_id if place < len(self.cases) else None
 
 
 def slate_of(cases: Sequence[RememberedCase]) -> RetrievedCases:
-    """Returns the slate of a memory that is not casebank, told in casebank's words."""
+    """Returns the slate of another memory, with its text in casebank's format."""
     remembered = [Remembered(case.task, case.plan, case.outcome, None) for case in cases]
     context = memory_context(TOKEN_BUDGET, CasesSection(remembered))
     return RetrievedCases(tuple(cases), text=context.text, tokens=context.tokens)
@@ -87,17 +87,17 @@ class AgentRun:
     used_case_ids: tuple[str, ...] = field(default=())
     used_procedure_ids: tuple[str, ...] = field(default=())
     checked: bool = True
-    """Whether somebody else than the run looked at its work; what was planted is only what it calls itself."""
+    """True if the harness checked the work; a planted run is not checked."""
 
 
 class Memory(Protocol):
-    """Where runs are kept and looked up."""
+    """A memory: stores runs and returns them for a task."""
 
     async def retrieve(self, task: str) -> RetrievedCases:
-        """The slate for a task about to be done."""
+        """Returns the slate for a new task."""
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
-        """The id under which `run` was kept, normally once it can be retrieved; None if it was not kept."""
+        """Stores a run and returns its id, normally once it can be retrieved; None: not stored."""
 
 
 class _RetrievedCase(BaseModel):
@@ -115,7 +115,7 @@ class _ToldProcedure(BaseModel):
 
 
 class _RetrieveAnswer(BaseModel):
-    """What is used of the answer of POST /v1/retrieve."""
+    """The fields used from the response of POST /v1/retrieve."""
 
     cases: Sequence[_RetrievedCase]
     procedures: Sequence[_ToldProcedure] = ()
@@ -126,28 +126,28 @@ class _RetrieveAnswer(BaseModel):
 
 
 class _RetainAnswer(BaseModel):
-    """What is used of the answer of POST /v1/retain."""
+    """The fields used from the response of POST /v1/retain."""
 
     case_id: str
 
 
 class NoMemory:
-    """Remembers nothing."""
+    """A memory that stores no run."""
 
     async def retrieve(self, task: str) -> RetrievedCases:  # noqa: ARG002 (the protocol's signature)
-        """An empty slate."""
+        """Returns an empty slate."""
         return RetrievedCases()
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (the protocol's signature)
-        """None."""
+        """Returns None: the run is not stored."""
         return None
 
 
 class HttpMemory:
-    """casebank over HTTP; where it fails or answers nonsense, the agent works without it.
+    """casebank over HTTP; if it fails or sends an invalid response, the agent works without memory.
 
-    The client speaks with a service's token. A run is retained as what it calls itself; what the harness measured of it
-    comes after, as feedback, for a reward that comes with its own run proves nothing.
+    The client has a service's token. A run is retained with the outcome it reports. The result measured by the harness
+    follows as feedback, because a reward from the run itself is no proof.
     """
 
     def __init__(
@@ -162,22 +162,35 @@ class HttpMemory:
         self._client = client
         self.agent = agent
         self._options = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
-        self.errors: list[str] = []  # what went wrong with memory; the report shows it
+        self.errors: list[str] = []  # errors of the memory, for the report
 
     async def retrieve(self, task: str) -> RetrievedCases:
-        """The service's slate for `task`; an empty one if it cannot be had."""
+        """Returns the service's slate for a task; an empty one after an error."""
         body = {**self._options, "query": task}
         started = time.perf_counter()
         try:
-            answer = await self._post("/v1/retrieve", body)
+            body_of_response = await self._post("/v1/retrieve", body)
             latency_ms = (time.perf_counter() - started) * 1000
-            return _cases(_RetrieveAnswer.model_validate_json(answer), latency_ms)
+            answer = _RetrieveAnswer.model_validate_json(body_of_response)
         except _MEMORY_ERRORS as error:
             self.errors.append(f"retrieve: {error!r}")
             return RetrievedCases()
+        return RetrievedCases(
+            cases=tuple(
+                RememberedCase(case.case_id, case.task, tuple(case.plan or ()), case.outcome) for case in answer.cases
+            ),
+            procedures=tuple(
+                RememberedProcedure(each.id, each.version, each.kind, tuple(each.steps)) for each in answer.procedures
+            ),
+            text=answer.memory_context,
+            retrieval_id=answer.retrieval_id,
+            tokens=answer.tokens or 0,
+            latency_ms=latency_ms,
+            degraded=tuple(answer.degraded or ()),
+        )
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
-        """The id of the case made of `run`, once it is ready to be retrieved or the wait for that is over."""
+        """Returns the id of the run's case, once it is ready or the wait timed out."""
         body = {
             "agent": self.agent,
             "task": run.task,
@@ -205,26 +218,10 @@ class HttpMemory:
         return response.raise_for_status().content
 
     async def _until_ready(self, case_id: str, timeout_s: float = 15.0) -> None:
-        """Wait for the worker, so that each task meets the same bank in every run."""
+        """Waits for the worker, so that each task meets the same bank in every run."""
         async with asyncio.timeout(timeout_s):
             while True:
                 response = await self._client.get(f"/v1/cases/{case_id}")
                 if response.raise_for_status().json()["status"] != "pending":
                     return
                 await asyncio.sleep(0.01)
-
-
-def _cases(answer: _RetrieveAnswer, latency_ms: float) -> RetrievedCases:
-    return RetrievedCases(
-        cases=tuple(
-            RememberedCase(case.case_id, case.task, tuple(case.plan or ()), case.outcome) for case in answer.cases
-        ),
-        procedures=tuple(
-            RememberedProcedure(each.id, each.version, each.kind, tuple(each.steps)) for each in answer.procedures
-        ),
-        text=answer.memory_context,
-        retrieval_id=answer.retrieval_id,
-        tokens=answer.tokens or 0,
-        latency_ms=latency_ms,
-        degraded=tuple(answer.degraded or ()),
-    )

@@ -1,4 +1,4 @@
-"""The demo's plot: steps, success and first tries along the stream, each arm with its interval, each house small."""
+"""The demo's plot: steps, success and first tries along the stream, with intervals and the points of each house."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _STYLES = {
     "outside the fleet": ("#1663c7", "s"),
     "in the fleet": ("#1f8a4c", "D"),
 }
-"""Of each arm: colour and marker."""
+"""Colour and marker of each arm."""
 _RESAMPLES = 1000
 
 
@@ -46,8 +46,8 @@ def _draw(houses: Sequence[Sequence[Arm]], where: str, budget: int, path: Path) 
     for each in axes[1:]:
         each.set_ylim(-4, 104)
     tasks = sum(len(arms[0].records) for arms in houses)
-    said = f"The same {tasks} database tasks of {where} in {len(houses[0])} arms (scripted operator)"
-    figure.suptitle(f"{said}; bands: 95 %; dashed: the house changes its mind", fontsize=11)
+    title = f"The same {tasks} database tasks of {where} in {len(houses[0])} arms (scripted operator)"
+    figure.suptitle(f"{title}; bands: 95 %; dashed: the rules of the house change", fontsize=11)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(houses[0]), frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path)
@@ -62,19 +62,15 @@ def _lines(axes: Axes, houses: Sequence[Sequence[Arm]], value: Callable[[TaskRec
         low, high = np.transpose([_interval([value(record) for record in part]) for part in parts])
         axes.fill_between(tenths, low, high, color=color, alpha=0.13, linewidth=0)
         axes.plot(tenths, [mean(part, value) for part in parts], label=name, color=color, marker=marker, linewidth=1.8)
-        _points(axes, arms, value, color)
+        for arm in arms if len(arms) > 1 else ():
+            means = [mean(part, value) for part in arm.parts()]
+            axes.plot(tenths, means, ".", color=color, markersize=3, alpha=0.5, zorder=1)
     axes.axvline(len(tenths) / 2 + 0.5, color="#8a8f98", linewidth=0.8, linestyle="--")
     axes.set_xlabel("tenth of the stream")
     axes.set_ylabel(label)
     axes.set_xticks(tenths)
     axes.grid(axis="y", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _points(axes: Axes, arms: Sequence[Arm], value: Callable[[TaskRecord], float], color: str) -> None:
-    for arm in arms if len(arms) > 1 else ():
-        means = [mean(part, value) for part in arm.parts()]
-        axes.plot(range(1, len(means) + 1), means, ".", color=color, markersize=3, alpha=0.5, zorder=1)
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What the demo says: a table of the arms, and what they prove of casebank."""
+"""The report of the demo: a table of the arms, and the comparison of casebank with keyword memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from app.demo.arms import FIRST_TRY, PARTS, STEPS, SUCCESS, Arm, Stream, mean, p
 from app.demo.compare import Comparison, compare
 
 EXPLANATION = (
-    "A scripted operator, not an LLM: it knows a fixed list of generic repairs and tries them one by one. Every error "
-    "and success is Postgres's own. A step is one SQL statement, one look at the catalog or one check of the goal; "
-    "asking memory is not a step: its price is in tokens and milliseconds. First try: the first attempt reached the "
-    "goal, which cannot happen without memory, since every task starts from a statement that fails. Some tasks read "
-    "alike and want different repairs; five kinds can be done in two ways, of which nothing but the house's check of "
-    "the work says which it wants, and at half time it wants the other; one kind cannot be done at all; and after a "
-    "quarter somebody plants runs that call themselves successes. Keyword memory: words in common, the rarer the more, "
-    "one run of each plan, the newest first; what it tells is told in the same words."
+    "The agent is a scripted database operator, not an LLM: it tries a fixed list of generic repairs one by one. Every "
+    "error and success comes from Postgres. A step is one SQL statement, one look at the catalog or one check of the "
+    "goal; a call of memory is not a step, its price is in tokens and milliseconds. First try: the first attempt "
+    "reached the goal; this is impossible without memory, since every task starts with a statement that fails. Some "
+    "tasks read alike but need different repairs. Five kinds can be done in two ways; only the final check shows "
+    "which one is right, and halfway through the stream the other one is. One kind is impossible. After a quarter of "
+    "the stream, false successes are planted in memory. Keyword memory ranks runs by common words, rare ones counting "
+    "more, and returns one run for each plan, the newest first, in the same text format."
 )
 
 
 @dataclass(frozen=True)
 class DemoReport:
-    """All streams of a demo, and where the files went."""
+    """All streams of a demo, and the paths of its files."""
 
     budget: int
     streams: Sequence[Stream]
@@ -42,7 +42,7 @@ class DemoReport:
         return [pooled(arms) for arms in zip(*(stream.arms for stream in self.streams), strict=True)]
 
     def story(self) -> list[tuple[str, int, int]]:
-        """Returns the first two tasks that leave out a column's type: text, steps without memory, with casebank."""
+        """Returns the first two tasks without a column type: text, steps without memory, steps with casebank."""
         first = self.streams[0]
         pairs = zip(first.without.records, first.casebank.records, strict=True)
         return [(a.task, a.steps, b.steps) for a, b in pairs if a.task_id in ("missing_type-0", "missing_type-1")]
@@ -63,7 +63,7 @@ class DemoReport:
 
 
 def print_report(report: DemoReport, console: Console) -> None:
-    """Prints the table, what it proves, and what it cost."""
+    """Prints the table, the comparison, and the cost."""
     console.print(_table(report))
     for stream in report.streams if len(report.streams) > 1 else ():
         found = "; ".join(f"{arm.name} {headline(arm)}" for arm in stream.arms)
@@ -103,6 +103,6 @@ def _cells(arms: Sequence[Arm]) -> list[str]:
 
 
 def headline(arm: Arm) -> str:
-    """Returns what the arm came to, in a few words."""
+    """Returns the totals of the arm in a few words."""
     totals = arm.totals()
     return f"{totals.steps_per_task:.1f} steps, {totals.success:.0%}, first try {totals.first_try:.0%}"

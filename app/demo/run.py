@@ -21,9 +21,9 @@ AGENT = "database-operator"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a demo runs: casebank's URL and the headers of a backend; and a Postgres whose role may create databases.
+    """The URL and headers for casebank, and a Postgres whose role may create databases.
 
-    A scratch database is made beside that of ``scratch_dsn`` and dropped at the end; nothing else there is touched.
+    The demo creates a scratch database on the server of ``scratch_dsn`` and drops it at the end; it touches no other.
     """
 
     base_url: str
@@ -37,16 +37,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class RetainedRun:
-    """What the harness knows about a run in the bank; never shown to the operator."""
+    """The harness's knowledge of a run in the bank; the operator never sees it."""
 
     family: str
     success: bool
 
 
 async def run_stream(place: Place, house: House, *, console: Console) -> Stream:
-    """Returns what the house's tasks came to in the three arms.
+    """Runs the house's tasks in the three arms, and returns the results.
 
-    The agent's case bank should be empty; what it already holds helps from the first task on.
+    The agent's case bank should be empty, since older cases would help from the first task on.
     """
     rivals = await run_rivals(place, house, console=console)
     return Stream(house.seed, *rivals, await run_with_memory(place, "casebank", house, console=console))
@@ -62,7 +62,7 @@ async def run_rivals(place: Place, house: House, *, console: Console | None = No
 
 
 async def run_with_memory(place: Place, name: str, house: House, *, console: Console | None = None) -> Arm:
-    """Runs the house's tasks with the bank and the policy as they are, and returns the records."""
+    """Runs the house's tasks with the present bank and policy, and returns the records."""
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
         memory = HttpMemory(client, agent=AGENT)
         arm = await run_arm(name, memory, house, scratch, console=console)
@@ -70,7 +70,7 @@ async def run_with_memory(place: Place, name: str, house: House, *, console: Con
 
 
 async def run_arm(name: str, memory: Memory, house: House, scratch: Scratch, *, console: Console | None = None) -> Arm:
-    """Returns the records of one pass over the tasks, each in an empty scratch schema; the forger's runs between."""
+    """Runs the tasks once, each in an empty scratch schema, with the planted runs between, and returns the records."""
     bank: dict[str, RetainedRun] = {}
     planted, records = house.planted(), []
     for place, task in enumerate(track(house.tasks(), name, console=console, disable=console is None, transient=True)):
@@ -89,7 +89,7 @@ async def _run_task(
     run = await Operator(task, slate, scratch, order_seed=order_seed).run()
     wall_ms = (time.perf_counter() - started) * 1000
     relevant = any(kept.family == task.family and kept.success for kept in bank.values())
-    slate_relevant = _of_family(slate, bank, task.family)
+    families = [bank[case.case_id].family for case in slate.cases if case.case_id in bank]
     case_id = await memory.retain(run, slate)
     if case_id is not None:
         bank[case_id] = RetainedRun(task.family, run.success)
@@ -103,13 +103,8 @@ async def _run_task(
         relevant=relevant,
         reused=bool(run.used_case_ids),
         slate=len(slate.cases),
-        slate_relevant=slate_relevant,
+        slate_relevant=families.count(task.family),
         tokens=slate.tokens,
         latency_ms=slate.latency_ms,
         wall_ms=round(wall_ms, 2),
     )
-
-
-def _of_family(slate: RetrievedCases, bank: dict[str, RetainedRun], family: str) -> int:
-    """How many cases of the slate came from tasks of `family`."""
-    return sum(1 for case in slate.cases if case.case_id in bank and bank[case.case_id].family == family)

@@ -1,4 +1,4 @@
-"""What a scripted agent reads in a `memory_context`: which runs went well by what, and which did not."""
+"""Parses a `memory_context` for the scripted agent: runs with their plans and outcomes."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _WENT_WELL = ("success", "failure (but it was judged to have gone well)")
 
 @dataclass(frozen=True, slots=True)
 class ToldCase:
-    """One run as the text tells it: its place from 0 on, the slate's first, what it did, and whether that went well."""
+    """One run in the text: its 0-based place, the slate first, its actions and its outcome."""
 
     place: int
     task: str
@@ -23,7 +23,7 @@ class ToldCase:
 
 
 def told_cases(text: str) -> Iterator[ToldCase]:
-    """Yields the runs that a `memory_context` tells of, in its order."""
+    """Yields the runs in a `memory_context`, in order."""
     for found in _CASE.finditer(text):
         actions = json.loads(found["actions"]) if found["actions"].startswith("[") else ()
         yield ToldCase(int(found["place"]) - 1, json.loads(found["task"]), actions, found["outcome"] in _WENT_WELL)

@@ -1,4 +1,4 @@
-"""What an environment must offer to be experimented with; the harness knows nothing else of it."""
+"""The interface of environments for experiments; the harness uses only this."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -8,31 +8,31 @@ from typing import Any, Protocol, runtime_checkable
 from app.demo.memory import AgentRun, RetrievedCases, Trace
 
 Own = Any
-"""What belongs to one environment alone: its tasks, its actions, what can be seen of it.
+"""Values that only one environment understands: its tasks, actions and observations.
 
-The harness only hands it from the environment to the agent and back. As type variables these (and the environment
-itself) would stand in every signature of the harness, and be erased where environments are chosen by name.
+The harness passes them between environment and agent. Type variables would appear in every signature of the harness,
+and would be lost where an environment is chosen by name.
 """
 
 
 class StepsSpent(Exception):
-    """The agent has no steps left for this task."""
+    """Raised when the agent has no steps left for its task."""
 
 
 class EnvironmentMissing(OSError):
-    """This machine lacks what the environment needs."""
+    """Raised when this machine lacks a requirement of the environment."""
 
 
 class MemoryUnusable(OSError):
-    """The service cannot be reached, or refuses: there is no arm with memory to compare with."""
+    """Raised when the service cannot be reached or refuses, so that the arm with memory is impossible."""
 
 
 class Task(Protocol):
-    """One task; what else belongs to it is between its adapter and its environment."""
+    """One task; its other data is private to its adapter and environment."""
 
     @property
     def id(self) -> str:
-        """Unique within the adapter."""
+        """Id, unique within the adapter."""
 
     @property
     def family(self) -> str:
@@ -40,38 +40,38 @@ class Task(Protocol):
 
     @property
     def text(self) -> str:
-        """What the agent is given, and what memory is searched for."""
+        """Text for the agent, and query for the memory."""
 
 
 class Environment(Protocol):
-    """One task at a time.
+    """An environment that lays out one task at a time.
 
     Raises:
-        StepsSpent: from ``step``, if the environment itself counts what is left.
+        StepsSpent: from ``step``, if the environment counts steps itself.
     """
 
     @property
     def done(self) -> bool:
-        """Whether the task is over, for good or bad."""
+        """True once the task has ended, with success or without."""
 
     @property
     def reward(self) -> float:
-        """What the environment gives for the task so far; from 1 on it is a success."""
+        """Reward of the task so far; at least 1 is a success."""
 
     @property
     def traces(self) -> Sequence[Trace]:
         """The steps since the last reset, one entry for each."""
 
     async def reset(self, task: Own) -> Own:
-        """Lays out the task and returns what can be seen of it; costs no step."""
+        """Lays out the task and returns its first observation; costs no step."""
 
     async def step(self, action: Own) -> Own:
-        """Does the action and returns what came of it."""
+        """Performs the action and returns the observation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What an agent is given for one task; nothing else differs between the arms but the slate."""
+    """The input of an agent for one task; only the slate differs between the arms."""
 
     task: Own
     observation: Own
@@ -81,7 +81,7 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is done; ``practice`` and ``test`` are tasks of each family."""
+    """Size of an experiment; ``practice`` and ``test`` count tasks of each family."""
 
     practice: int
     test: int
@@ -92,7 +92,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """Tasks to gather experience on, and others to be tested with."""
+    """Tasks for practice, and other tasks for the test."""
 
     practice: Sequence[Task]
     test: Sequence[Task]
@@ -103,7 +103,7 @@ class Adapter(Protocol):
 
     @property
     def name(self) -> str:
-        """What the command line and the files call it."""
+        """Name on the command line and in files."""
 
     @property
     def families(self) -> Sequence[str]:
@@ -111,40 +111,40 @@ class Adapter(Protocol):
 
     @property
     def budget(self) -> int:
-        """Most steps a task."""
+        """Maximum number of steps of a task."""
 
     @property
     def min_similarity(self) -> float:
-        """Cases less similar to the task than this are not injected: the null arm."""
+        """Least similarity of a case to the task; less similar ones are not served."""
 
     @property
     def size(self) -> Size:
-        """How much is done where nobody says otherwise: what takes a few minutes at most."""
+        """Default size, which takes at most a few minutes."""
 
     @property
     def explanation(self) -> str:
-        """What the agent is and is not, in a few sentences for the report."""
+        """Description of the agent and its limits, for the report."""
 
     def environment(self) -> AbstractAsyncContextManager[Own]:
-        """The Environment, for as long as the block lasts.
+        """Yields the Environment for the block.
 
         Raises:
-            EnvironmentMissing: this machine lacks what it needs.
+            EnvironmentMissing: this machine lacks a requirement.
         """
 
     async def tasks(self, environment: Own, family: str, size: Size) -> Tasks:
-        """Tasks of a family; none of the test tasks is among those practised on."""
+        """Returns tasks of a family; test and practice tasks are disjoint."""
 
     async def demonstrations(self, environment: Own, tasks: Sequence[Own]) -> Sequence[AgentRun]:
-        """An expert's runs of the tasks, where the environment brings them; for an arm of their own only."""
+        """Returns an expert's runs of the tasks, if the environment has them; they are used in a separate arm."""
 
     async def play(self, world: Environment, briefing: Briefing) -> AgentRun:
-        """The agent's run of one task, to its end or to where it gives up."""
+        """Runs the agent on one task until it ends or gives up."""
 
 
 @runtime_checkable
 class ChangingAdapter(Adapter, Protocol):
-    """An adapter whose world can change its rules, so that what was learned before fails."""
+    """An adapter whose world can change its rules, so that earlier solutions fail."""
 
     async def changed_tasks(self, environment: Own, family: str, size: Size) -> Tasks:
-        """Tasks of a family under the new rules; no text is one of those that ``tasks`` gives."""
+        """Returns tasks of a family under the new rules; their texts differ from those of ``tasks``."""

@@ -1,4 +1,4 @@
-"""The decisions that an impact is read from, as its estimator takes them."""
+"""Logged decisions as arrays, for the estimator of an impact."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from policy.logged import Floats, Logged, Target
 from writer.training.decision_log import group_of
 
 RARE = 1e-6
-"""Stands for the chance of what is never tried out."""
+"""Probability used for slates that are never explored."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionsSeen:
-    """The decisions that had something to tell, the oldest first; when each was taken; and the empty slate."""
+    """The decisions that had candidates, in order of time, with their times and the empty slate as alternative."""
 
     logged: Logged
     at: Floats
@@ -27,15 +27,15 @@ class DecisionsSeen:
 
     @property
     def rewards(self) -> Floats:
-        """Those that came."""
+        """Rewards of the rewarded decisions."""
         return self.logged.reward[np.isfinite(self.logged.reward)]
 
     def has_any(self, since: datetime, until: datetime) -> bool:
-        """Returns whether one was taken from then on, and before the other."""
+        """Returns whether there is a decision in the time span; ``until`` is exclusive."""
         return bool(np.any((self.at >= since.timestamp()) & (self.at < until.timestamp())))
 
     def less_empty(self, before: datetime | None = None) -> Difference:
-        """Returns what the slates served before then earned less what empty ones would have."""
+        """Returns the difference to empty slates, over the decisions before a time."""
         if before is None:
             return difference(self.logged, self.empty, self.least_chance)
         rows = self.at < before.timestamp()
@@ -47,33 +47,33 @@ class EarnedRow(Protocol):
 
     @property
     def query(self) -> str:
-        """As it was asked; empty where words are sealed."""
+        """Query text; empty if words are sealed."""
 
     @property
     def query_group(self) -> int | None:
-        """Of sealed words."""
+        """Group number of the query, if words are sealed."""
 
     @property
     def reward(self) -> float | None:
-        """0 to 1; None: missing."""
+        """Reward, 0 to 1; None: missing."""
 
     @property
     def slate_propensity(self) -> float:
-        """Above 0 to 1."""
+        """Probability of the served slate, above 0 and at most 1."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was told."""
+        """True for an empty slate."""
 
     @property
     def created_at(self) -> datetime:
-        """When it was taken."""
+        """Time of the decision."""
 
 
 def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
-    """Returns the decisions as the estimator takes them; known beforehand are the time and how the query went before.
+    """Returns the decisions for the estimator, with time and earlier rewards of the query as covariates.
 
-    The smallest chance of an empty slate is that of a decision that nobody doubts.
+    The least probability of an empty slate is that of a decision whose cases are all expected to help.
     """
     reward = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
     group = np.array(

@@ -1,16 +1,18 @@
-"""Did memory help? Read from the log of one agent: what was served beside what would have been, the weeks, the lists.
+"""The impact of memory, from the log of one agent: differences to other slates, weekly numbers, cases and procedures.
 
-How the differences are estimated, and what their intervals hold for, stands in ``policy.impact``.
+``policy.impact`` estimates the differences and their intervals.
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.impact.decisions_seen import DecisionsSeen, seen_in
+from app.routes.responses import response_of
 from app.runtime import Runtime
 from app.schemas.impact import (
     DifferenceOut,
@@ -39,14 +41,14 @@ from writer.training import decision_log, training_data
 from writer.training.decision_log import LoggedDecision
 
 MOST, MOST_FOR_POLICIES = 10_000, 500
-"""Decisions that are looked at, the newest; of a policy every one must be asked anew, which takes about 2 ms."""
+"""Maximum number of decisions used, the newest first; fewer for a policy, whose slates are recomputed in 2 ms each."""
 WEEKS = 26
 LISTED, LEAST_JUDGED = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Whose memory, and which decisions."""
+    """The user, the agent, and the time span of the decisions."""
 
     user_sub: str
     authorised_at: datetime
@@ -55,13 +57,13 @@ class Asked:
     until: datetime | None = None
 
     def span(self, most: int) -> Span:
-        """Returns the newest of the decisions that count."""
+        """Returns the span, with at most that many decisions."""
         return Span(most, self.since, self.until)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """What the database said."""
+    """The rows that an impact is computed from."""
 
     seen: DecisionsSeen
     decisions: list[LoggedDecision]
@@ -74,10 +76,10 @@ class _Read:
 
 
 async def impact_of(parts: Runtime, asked: Asked) -> ImpactOut:
-    """Returns what memory changed; the arithmetic is done aside, so that nobody waits for it but who asked.
+    """Returns the impact of memory; the arithmetic runs in a thread, so that it does not block other requests.
 
     Raises:
-        NotFound: there is no such profile.
+        NotFound: the user has no such profile.
     """
     async with parts.database.as_user(asked.user_sub, asked.authorised_at) as connection:
         read = await _read(parts, connection, asked)
@@ -86,7 +88,7 @@ async def impact_of(parts: Runtime, asked: Asked) -> ImpactOut:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What memory added per decision beside empty slates, and how much by the end of each week that had decisions."""
+    """Reward added by memory per decision, compared with empty slates: in all, and up to the end of each week."""
 
     looked_at: LookedAt
     beside_nothing: DifferenceOut
@@ -94,25 +96,25 @@ class Added:
 
 
 async def added(parts: Runtime, asked: Asked) -> Added:
-    """Returns what memory added: the part of an impact that needs the log of decisions alone.
+    """Returns the reward added by memory: the part of an impact that needs only the log of decisions.
 
     Raises:
-        NotFound: there is no such profile.
+        NotFound: the user has no such profile.
     """
     async with parts.database.as_user(asked.user_sub, asked.authorised_at) as connection:
         seen = await _seen(connection, asked)
-    return await asyncio.to_thread(_added, seen, last_weeks(asked.until or datetime.now(UTC)))
 
+    def computed() -> Added:
+        weeks = last_weeks(asked.until or datetime.now(UTC))
+        ends = [(starts, starts + timedelta(weeks=1)) for starts in weeks]
+        so_far = [(starts, _range(seen.less_empty(end))) for starts, end in ends if seen.has_any(starts, end)]
+        return Added(
+            looked_at=_looked_at(seen),
+            beside_nothing=_compared(seen.less_empty(), "an empty slate"),
+            so_far=[(starts, found) for starts, found in so_far if found is not None],
+        )
 
-def _added(seen: DecisionsSeen, weeks: Sequence[datetime]) -> Added:
-    ends = [(starts, starts + timedelta(weeks=1)) for starts in weeks]
-    asked = [(starts, end) for starts, end in ends if seen.has_any(starts, end)]
-    so_far = [(starts, _range(seen.less_empty(end))) for starts, end in asked]
-    return Added(
-        looked_at=_looked_at(seen),
-        beside_nothing=_told(seen.less_empty(), "an empty slate"),
-        so_far=[(starts, found) for starts, found in so_far if found is not None],
-    )
+    return await asyncio.to_thread(computed)
 
 
 async def _seen(connection: AsyncConnection, asked: Asked) -> DecisionsSeen:
@@ -132,49 +134,49 @@ async def _read(parts: Runtime, connection: AsyncConnection, asked: Asked) -> _R
     key = await parts.keyring.find(connection, asked.user_sub) if found else None
     opened = [Words(asked.user_sub, key).opened(row) for row in found] if key is not None else []
     put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
+    decisions = await decision_log.read(connection, *whose, MOST_FOR_POLICIES)
+    first = asked.since or datetime.min.replace(tzinfo=UTC)
+    last = asked.until or datetime.max.replace(tzinfo=UTC)
+    newest_policy = (await connection.execute(impact.newest_policy(*whose))).one_or_none()
+    last_policy = None
+    with suppress(WeightsError):  # a policy that cannot be loaded is left out
+        last_policy = None if newest_policy is None else policy_of(newest_policy)
     return _Read(
         seen=seen,
-        decisions=await _decisions(connection, asked),
-        last_policy=await _last_policy(connection, asked),
+        decisions=[entry for entry in decisions if first <= entry.at < last],
+        last_policy=last_policy,
         weeks=weeks,
         asked=(await connection.execute(impact.asked_by_week(*whose, span, weeks))).all(),
         runs=(await connection.execute(statistics.runs_by_week(*whose, weeks))).all(),
         never_helped=[NeverHelped.model_validate({**row, "case_id": row["id"]}) for row in opened],
-        put_right=[_put_right(row) for row in put_right],
+        put_right=[
+            response_of(PutRight, row, procedure_id=row.id, name=str(row.record["procedure_name"])) for row in put_right
+        ],
     )
 
 
 def last_weeks(until: datetime) -> list[datetime]:
-    """Returns when each of the last weeks began, on a Monday in UTC, the first one first."""
+    """Returns the start of each of the last weeks, Monday in UTC, in order of time."""
     today = until.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     monday = today - timedelta(days=today.weekday())
     return [monday - timedelta(weeks=before) for before in reversed(range(WEEKS))]
 
 
-async def _decisions(connection: AsyncConnection, asked: Asked) -> list[LoggedDecision]:
-    """Returns the newest rewarded decisions with what each candidate looked like."""
-    newest = await decision_log.read(connection, asked.user_sub, asked.agent, MOST_FOR_POLICIES)
-    first = asked.since or datetime.min.replace(tzinfo=UTC)
-    last = asked.until or datetime.max.replace(tzinfo=UTC)
-    return [entry for entry in newest if first <= entry.at < last]
-
-
-async def _last_policy(connection: AsyncConnection, asked: Asked) -> Policy | None:
-    """Returns the newest policy; None: none was ever learned, or it cannot be loaded."""
-    row = (await connection.execute(impact.newest_policy(asked.user_sub, asked.agent))).one_or_none()
-    try:
-        return None if row is None else policy_of(row)
-    except WeightsError:
-        return None
-
-
 def _impact(asked: Asked, read: _Read) -> ImpactOut:
-    rewards = read.seen.rewards
+    rewards, log = read.seen.rewards, training_data.logged(read.decisions)
+    to_default = _less(log, training_data.target(read.decisions, None))
+    differences = [
+        _compared(read.seen.less_empty(), "an empty slate"),
+        _compared(to_default, "the default", default.VERSION),
+    ]
+    if (policy := read.last_policy) is not None:
+        to_last = _less(log, training_data.target(read.decisions, policy))
+        differences.append(_compared(to_last, "the last policy", policy.version))
     return ImpactOut(
         agent=asked.agent,
         looked_at=_looked_at(read.seen),
         mean_reward=float(rewards.mean()) if len(rewards) else None,
-        differences=[_told(read.seen.less_empty(), "an empty slate"), *_policies(read)],
+        differences=differences,
         weeks=list(_weeks(read)),
         never_helped=read.never_helped,
         put_right=read.put_right,
@@ -193,22 +195,13 @@ def _looked_at(seen: DecisionsSeen) -> LookedAt:
     )
 
 
-def _policies(read: _Read) -> Iterable[DifferenceOut]:
-    """Yields what was served less what the default, and the last policy, would have earned."""
-    log = training_data.logged(read.decisions)
-    yield _told(_less(log, training_data.target(read.decisions, None)), "the default", default.VERSION)
-    if read.last_policy is not None:
-        policy = read.last_policy
-        yield _told(_less(log, training_data.target(read.decisions, policy)), "the last policy", policy.version)
-
-
 def _less(log: Logged, other: Target) -> Difference:
-    """Returns what was served less the other; the rarest of its slates that was served bounds what could have come."""
+    """Returns the difference to another policy; its rarest served slate bounds the weights that could have come."""
     seen = log.logged_propensity[other.target_probability > 0]
     return difference(log, other, float(seen.min(initial=1)))
 
 
-def _told(found: Difference, less: Other, version: str | None = None) -> DifferenceOut:
+def _compared(found: Difference, less: Other, version: str | None = None) -> DifferenceOut:
     helped = found.helped
     return DifferenceOut(
         less=less,
@@ -230,19 +223,19 @@ def _range(found: Difference) -> RangeOut | None:
 
 
 def sentence(found: Difference) -> str:
-    """Returns what can be said of a difference, and what it would take to say more."""
+    """Returns the result of a comparison in words, with the number of decisions still needed."""
     seen = _range(found)
     interval = (
         ""
         if seen is None
-        else f"{seen.estimate:+.2f} reward per decision (95 %: {seen.low:+.2f} to {seen.high:+.2f}, for one look)"
+        else f"{seen.estimate:+.2f} reward per decision (95 %: {seen.low:+.2f} to {seen.high:+.2f}, for a single look)"
     )
     if found.doubt is not None:
         return f"cannot say: {found.doubt}"
     if found.helped is not None:
         return f"{'helped' if found.helped else 'did harm'}: {interval}"
     wanted = (
-        "no number of decisions that anybody waits for would tell"
+        "no realistic number of decisions would tell"
         if found.more is None
         else f"{found.more:,} more rewarded decisions at this rate"
     )
@@ -268,14 +261,7 @@ def _weeks(read: _Read) -> Iterable[ImpactWeekOut]:
 
 
 def _runs(row: AnyRow | None) -> RunsOut | None:
-    return None if row is None else RunsOut(runs=row.runs, steps=row.steps, errors=row.errors, reward=row.reward)
-
-
-def _put_right(row: AnyRow) -> PutRight:
-    name = str(row.record["procedure_name"])
-    return PutRight(
-        procedure_id=row.id, version=row.version, name=name, kind=row.kind, uses=row.uses, use_reward=row.use_reward
-    )
+    return None if row is None else RunsOut.model_validate(row, from_attributes=True)
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Whether the protocol is there: the package `mcp` takes a second and 20 MiB, which only who asked for it pays."""
+"""Loads the package `mcp` on first use, because it takes a second and 20 MiB."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,13 +18,13 @@ HOW = "the Model Context Protocol needs an extra: pip install 'casebank[mcp]'"
 
 
 def is_installed() -> bool:
-    """Returns whether the package is there."""
+    """Returns whether the package `mcp` is installed."""
     return find_spec("mcp") is not None
 
 
 @dataclass(slots=True)
 class McpWhenAsked:
-    """What answers over HTTP, loaded and begun with the first request that wants it."""
+    """The server over HTTP, loaded and started by its first request."""
 
     _intake: Intake
     _running: AsyncExitStack
@@ -32,7 +32,7 @@ class McpWhenAsked:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def served(self) -> "McpOverHttp":
-        """Returns what answers.
+        """Returns the running server.
 
         Raises:
             McpNotInstalled: the package is missing.
@@ -50,6 +50,6 @@ class McpWhenAsked:
 
 @asynccontextmanager
 async def mcp_when_asked(intake: Intake) -> AsyncIterator[McpWhenAsked]:
-    """Yields what begins to answer when it is asked, and ends it with the block."""
+    """Yields a server that starts with its first request, and stops it at the end of the block."""
     async with AsyncExitStack() as running:
         yield McpWhenAsked(intake, running)

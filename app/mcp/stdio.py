@@ -1,4 +1,4 @@
-"""The server on standard input and output, for one user of this machine: no token, and no service beside it."""
+"""The MCP server on standard input and output, for one local user, without a token or a running service."""
 
 from mcp.server.stdio import stdio_server
 
@@ -9,10 +9,10 @@ from retrieval.telemetry import origin
 
 
 async def serve_on_stdio(asking: Asking) -> None:
-    """Answers for this user and agent until standard input ends."""
+    """Serves this user and agent until standard input ends."""
 
     async def check(_user_sub: str, kind: type[object], body: bytes) -> Taken:
-        return take(kind, body, origin())  # there is nobody else to hold up
+        return take(kind, body, origin())  # the process serves one user, so validation may block
 
     server = make_server(lambda _context: asking, check)
     async with stdio_server() as (read, write):

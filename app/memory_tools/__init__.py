@@ -1,1 +1,1 @@
-"""Memory as tools that a model calls of its own accord: defined once, for HTTP and the Model Context Protocol."""
+"""Memory as tools that a model calls itself: one definition for HTTP and the Model Context Protocol."""

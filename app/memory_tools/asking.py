@@ -1,4 +1,4 @@
-"""Who asks by a tool, and of what."""
+"""The user and agent that a tool call is for."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from writer.author import Author
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Whose memory a tool is about, as the token says, and of which agent, as the caller's URL says: never a model.
+    """The user and agent of a tool call. They come from the token and the caller's URL, never from the model.
 
     Attributes:
-        agent: of the profile.
+        agent: agent of the profile.
     """
 
     parts: Runtime

@@ -1,6 +1,6 @@
-"""The five tools: what a model is told of each, in the two formats that models' libraries take.
+"""Definitions of the five tools, in the formats of OpenAI and MCP.
 
-Every character of a definition is in every prompt: together they have at most ``MAX_CHARS``.
+Every prompt contains all definitions, so together they have at most ``MAX_CHARS`` characters.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from app.schemas.memory_tools import ForgetIn, Format, GoalsIn, RecallIn, RememberIn, SuggestionsIn
 
 MAX_TOOLS, MAX_CHARS = 5, 2_000
-"""Characters of all definitions together, as compact JSON, in either format."""
+"""Limits on the number of tools, and on the characters of all definitions as compact JSON in either format."""
 
 ToolName = Literal["get_my_goals", "get_tool_suggestions", "recall", "remember", "forget"]
 
@@ -23,10 +23,10 @@ class Definition:
     """One tool.
 
     Attributes:
-        description: for the model.
-        arguments: what it takes.
-        reads: whether it only looks; the log of decisions does not count.
-        destructive: whether what it does takes something away, so that a person may want to be asked first.
+        description: description for the model.
+        arguments: class of the arguments.
+        reads: true: the tool only reads, apart from the log of decisions.
+        destructive: true: the tool takes a memory out of use, so a client may ask its user first.
     """
 
     name: ToolName
@@ -36,7 +36,7 @@ class Definition:
     destructive: bool = False
 
     def schema(self) -> dict[str, Any]:
-        """Returns the JSON Schema of the arguments, without what a model has no use for."""
+        """Returns the JSON Schema of the arguments, without titles, defaults and limits."""
         whole = self.arguments.model_json_schema()
         fields = {name: _plain(field, whole.get("$defs", {})) for name, field in whole["properties"].items()}
         required = {"required": whole["required"]} if "required" in whole else {}
@@ -46,27 +46,27 @@ class Definition:
 TOOLS: Mapping[str, Definition] = {
     tool.name: tool
     for tool in (
-        Definition("get_my_goals", "The user's goals that hold now, nearest to the query first.", GoalsIn),
+        Definition("get_my_goals", "The user's current goals, the most relevant to the query first.", GoalsIn),
         Definition(
             "get_tool_suggestions",
-            "Procedures that fit a task, how your tools did before, and what put failures right.",
+            "Procedures that fit a task, your tools' error rates, and fixes that worked.",
             SuggestionsIn,
         ),
         Definition(
             "recall",
-            "Ask before you act: earlier runs like this task and how they went, procedures, and what is known of the"
+            "Call before you act: earlier runs of similar tasks with their outcomes, procedures, and facts about the"
             " user; with a receipt for remember.",
             RecallIn,
         ),
         Definition(
             "remember",
-            "Keep what you learned of the user; a run, once it is over; or feedback on a recall that helped or misled.",
+            "Store a fact about the user, a finished run, or feedback on a recall that helped or misled.",
             RememberIn,
             reads=False,
         ),
         Definition(
             "forget",
-            "Take a fact or procedure out of use, when the user asks for it.",
+            "Take a fact or procedure out of use, if the user asks for it.",
             ForgetIn,
             reads=False,
             destructive=True,
@@ -77,22 +77,20 @@ TOOLS: Mapping[str, Definition] = {
 
 @cache
 def definitions(style: Format) -> list[dict[str, Any]]:
-    """Returns the definitions as OpenAI's function calling or the Model Context Protocol has them."""
-    return [_as_mcp(tool) if style == "mcp" else _as_openai(tool) for tool in TOOLS.values()]
-
-
-def _as_openai(tool: Definition) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema()}
-    return {"type": "function", "function": function}
-
-
-def _as_mcp(tool: Definition) -> dict[str, Any]:
-    hints = {"readOnlyHint": True} if tool.reads else {"readOnlyHint": False, "destructiveHint": tool.destructive}
-    return {"name": tool.name, "description": tool.description, "inputSchema": tool.schema(), "annotations": hints}
+    """Returns the definitions in the format of OpenAI function calling or of MCP."""
+    found: list[dict[str, Any]] = []
+    for tool in TOOLS.values():
+        named = {"name": tool.name, "description": tool.description}
+        if style == "openai":
+            found.append({"type": "function", "function": {**named, "parameters": tool.schema()}})
+        else:
+            hints = {"readOnlyHint": tool.reads} | ({} if tool.reads else {"destructiveHint": tool.destructive})
+            found.append({**named, "inputSchema": tool.schema(), "annotations": hints})
+    return found
 
 
 def _plain(field: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns type, choices and description of a field; that it may be null is said by its being optional."""
+    """Returns type, choices and description of a field; null is left out, because the field is optional."""
     found: dict[str, Any] = {}
     for part in (field, *field.get("anyOf", [])):
         part = named[part["$ref"].rpartition("/")[2]] if "$ref" in part else part  # noqa: PLW2901

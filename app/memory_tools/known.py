@@ -1,6 +1,6 @@
-"""The facts that a tool tells: those that hold, the ones that share words with the query first.
+"""Facts for a tool's answer: those that hold, ranked by the words they share with the query.
 
-Here and not by a recall, for goals and preferences are told without a word in common, too.
+A recall would leave out goals and preferences without a common word, which belong in the answer.
 """
 
 import math
@@ -22,13 +22,13 @@ from retrieval.text import folded
 from writer.privacy.words import Words
 
 LOOK = 500
-"""Facts, the newest, that are looked at for one answer; each has to be opened first."""
+"""Maximum number of facts, the newest first, that are decrypted for one answer."""
 _STEMMER = snowballstemmer.stemmer("english")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact that holds, opened, and how much its words have in common with the query."""
+    """A decrypted fact that holds, with its relevance to the query."""
 
     id: UUID
     kind: FactKind
@@ -39,7 +39,7 @@ class KnownFact:
     relevance: float
 
     def line(self) -> str:
-        """Returns the fact as one line: its id, what it says as data, and whose word it is."""
+        """Returns the fact as one line: id, quoted text, and speaker."""
         value = f", {quoted(self.value)}" if self.value else ""
         by = "" if self.said_by == "user" else f", said by the {self.said_by}"
         return f"[{unquoted(self.kind)} {self.id}] {quoted(self.text)}{value} (since {self.since.isoformat()}{by})"
@@ -48,14 +48,14 @@ class KnownFact:
 async def facts_for(
     asking: Asking, query: str | None, limit: int, *, kinds: Collection[FactKind], always: Collection[FactKind]
 ) -> list[KnownFact]:
-    """Returns facts of these kinds, the most relevant first and then the newest; none where memory is off.
+    """Returns facts of these kinds, by falling relevance and then the newest first; an empty list if memory is off.
 
     Args:
-        asking: whose.
-        query: what they are compared with; None: nothing is more relevant than anything.
-        limit: how many at most.
-        kinds: which are looked at.
-        always: which are told without a word in common, too.
+        asking: user and agent.
+        query: text that sets the relevance; None: all facts are equally relevant.
+        limit: maximum number of facts.
+        kinds: kinds of facts to read.
+        always: kinds returned even without a common word.
     """
     author, parts = asking.author, asking.parts
     page = FactPage(asking.agent, None, None, None, history=False, before=None, limit=LOOK)
@@ -69,31 +69,31 @@ async def facts_for(
         return []
     words = Words(author.user_sub, key)
     wanted = [row for row in rows if row["kind"] in kinds]
-    said = [words.open_fact(row["id"], row["words"]) for row in wanted]
-    relevances = relevance(query or "", [each["text"] for each in said])
+    opened = [words.open_fact(row["id"], row["words"]) for row in wanted]
+    relevances = relevance(query or "", [each["text"] for each in opened])
     found = [
         KnownFact(row["id"], row["kind"], of["text"], _value(of), row["said_by"], row["valid_from"].date(), share)
-        for row, of, share in zip(wanted, said, relevances, strict=True)
+        for row, of, share in zip(wanted, opened, relevances, strict=True)
         if share > 0 or row["kind"] in always
     ]
     return sorted(found, key=lambda fact: -fact.relevance)[:limit]
 
 
-def _value(said: dict[str, str]) -> str:
-    """Returns what could be read off the text besides itself; empty where nothing could."""
-    read = " ".join(filter(None, (said["attribute"], said["value"], said["unit"])))
-    return read if said["value"] else ""
+def _value(opened: dict[str, str]) -> str:
+    """Returns attribute, value and unit of a fact; empty if none was recognised."""
+    read = " ".join(filter(None, (opened["attribute"], opened["value"], opened["unit"])))
+    return read if opened["value"] else ""
 
 
 def relevance(query: str, texts: Sequence[str]) -> list[float]:
-    """Returns for each text the sum over the words that it shares with the query, a rare one counting more.
+    """Returns the relevance of each text: the sum over the words it shares with the query, rare words counting more.
 
     A word in n of N texts counts log(1 + N / n); words are compared by their stems.
     """
-    said = [_stems(text) for text in texts]
-    having = Counter(stem for stems in said for stem in stems)
-    asked = _stems(query)
-    return [sum(math.log1p(len(texts) / having[stem]) for stem in asked & stems) for stems in said]
+    stems_of_texts = [_stems(text) for text in texts]
+    counts = Counter(stem for stems in stems_of_texts for stem in stems)
+    wanted = _stems(query)
+    return [sum(math.log1p(len(texts) / counts[stem]) for stem in wanted & stems) for stems in stems_of_texts]
 
 
 def _stems(text: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The tools that look: goals, and what earlier runs, the user and earlier conversations have to say about a task."""
+"""The tools that read: goals, and memories for a task from runs, facts and conversations."""
 
 from typing import get_args
 
@@ -13,35 +13,37 @@ from retrieval.search.candidates import Search
 from retrieval.tables.kinds import FactKind
 
 BUDGET = 1_500
-"""Tokens of what a recall tells of earlier runs and procedures."""
+"""Maximum tokens of runs and procedures in a recall."""
 FOUND_BUDGET = 500
-"""Tokens of what it tells of conversations and knowledge."""
+"""Maximum tokens of conversations and knowledge in a recall."""
 GOAL: tuple[FactKind, ...] = ("goal",)
 ALWAYS: tuple[FactKind, ...] = ("goal", "preference")
-"""What is worth knowing of a user whatever the task is."""
+"""Kinds of facts that belong in every recall."""
 
 
-async def my_goals(asking: Asking, given: GoalsIn) -> str:
-    """Returns the goals that hold, nearest to the query first."""
-    found = await facts_for(asking, given.query, given.top_k, kinds=GOAL, always=GOAL)
-    return framed(GOALS, [goal.line() for goal in found]) or "The user has told no goal yet."
+async def my_goals(asking: Asking, arguments: GoalsIn) -> str:
+    """Returns the current goals, the most relevant to the query first."""
+    found = await facts_for(asking, arguments.query, arguments.top_k, kinds=GOAL, always=GOAL)
+    return framed(GOALS, [goal.line() for goal in found]) or "The user has not stated a goal yet."
 
 
-async def recall(asking: Asking, given: RecallIn) -> str:
-    """Returns cases, procedures and all else that is known for the query; the logged decision's id is the receipt."""
+async def recall(asking: Asking, arguments: RecallIn) -> str:
+    """Returns cases, procedures, facts, turns and knowledge for the query; the receipt is the retrieval id."""
     author = asking.author
-    question = Question(Search(asking.agent, given.query), given.top_k, BUDGET, facts=False)
+    question = Question(Search(asking.agent, arguments.query), arguments.top_k, BUDGET, facts=False)
     slate = await asking.parts.reader.retrieve(author.user_sub, author.authorised_at, question)
-    known = await facts_for(asking, given.query, given.top_k, kinds=get_args(FactKind), always=ALWAYS)
-    wanted = RecallQuestion(asking.agent, given.query, given.top_k, ("turn", "knowledge"), token_budget=FOUND_BUDGET)
+    known = await facts_for(asking, arguments.query, arguments.top_k, kinds=get_args(FactKind), always=ALWAYS)
+    wanted = RecallQuestion(
+        asking.agent, arguments.query, arguments.top_k, ("turn", "knowledge"), token_budget=FOUND_BUDGET
+    )
     found = await asking.parts.reader.recall(author.user_sub, author.authorised_at, wanted)
-    told = answer(
+    memories = answer(
         slate.context.text,
         framed(FACTS, [fact.line() for fact in known]),
         framed(FOUND, [line_of(each) for each in found.memories]),
     )
     return answer(
-        told or "Nothing is known that has to do with this.",
+        memories or "No memory is related to this.",
         procedure_ids(slate.context, slate.procedures),
-        f"Receipt: {slate.retrieval_id} (hand it to remember, once you know how it went)",
+        f"Receipt: {slate.retrieval_id} (pass it to remember once you know the outcome)",
     )

@@ -1,7 +1,7 @@
-"""The tools that write: a fact, a finished run or feedback is kept, and a fact or procedure is taken out of use.
+"""The tools that write: store a fact, a run or feedback, and take a fact or procedure out of use.
 
-What a model says is its own word and no user's: a fact is marked as said by the assistant, and a reward as a guess, so
-that no text that a model read somewhere can pass for the user's judgement. Nothing is deleted or written over.
+A model's statement does not count as the user's: a fact is marked as said by the assistant, and a reward as heuristic.
+So a text that the model read cannot pass for the user's judgement. The tools delete and overwrite nothing.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ from writer.run import FinishedRun
 
 REWARD: Mapping[RunEnd, float] = {"success": 1.0, "partial": 0.5, "failure": 0.0}
 GUESS: RewardSource = "heuristic"
-"""The source of a reward that a model gives."""
+"""Source of rewards from a model."""
 
 
 async def remember(asking: Asking, given: RememberIn) -> str:
-    """Keeps what the model says, and returns what became of it.
+    """Stores a fact, a run or feedback, and returns a confirmation.
 
     Raises:
-        NotFound: feedback with a receipt that the agent does not have.
-        UnknownReference: a run with the receipt of another agent's recall.
-        NotNow: too many of the user's runs wait already.
+        NotFound: the receipt of the feedback does not belong to this agent.
+        UnknownReference: the receipt of the run belongs to another agent.
+        NotNow: too many runs of the user are waiting.
         SecretInName: the agent's name looks like a secret.
     """
     if given.kind == "run":
@@ -51,28 +51,28 @@ async def remember(asking: Asking, given: RememberIn) -> str:
 
 
 async def forget(asking: Asking, given: ForgetIn) -> str:
-    """Ends a fact of the agent, or retires a procedure; a person can look at either, and bring it back.
+    """Ends a fact of the agent or retires a procedure; both stay readable, and a person can restore them.
 
     Raises:
-        NotFound: there is neither of that id.
+        NotFound: no fact and no procedure has this id.
     """
     author = asking.author
     async with asking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         with suppress(NotFound):
             await close_fact(connection, author, asking.agent, given.id)
-            return "The fact holds no more; it stays readable as what held before."
+            return "The fact no longer holds; it stays readable as an earlier fact."
         with suppress(NotFound):
             await _check_agent(connection, asking, procedures, given.id)
             await retire(connection, author, given.id)
-            return "The procedure is out of use; it stays readable, and pinning it brings it back."
+            return "The procedure is out of use; it stays readable, and pinning it restores it."
     raise NotFound("no fact and no procedure in use has this id; finished runs are deleted by the user, not by a tool")
 
 
 async def _check_agent(connection: AsyncConnection, asking: Asking, table: Table, subject: UUID | None) -> None:
-    """Lets through what is of the agent that asks.
+    """Checks that a row belongs to the agent.
 
     Raises:
-        NotFound: the agent has no such thing, though another one of the user may.
+        NotFound: the agent has no such row, though another agent of the user may.
     """
     whose = table.c.user_sub == asking.author.user_sub, table.c.agent_key == asking.agent
     if await connection.scalar(select(table.c.id).where(*whose, table.c.id == subject).limit(1)) is None:
@@ -83,11 +83,11 @@ async def _fact(asking: Asking, given: RememberIn) -> str:
     kind = cast("FactKind", given.kind)
     written = FactWritten(agent=asking.agent, kind=kind, text=given.text or "", said_by="assistant")
     fact_id = await write_fact(asking.parts.database, asking.parts.keyring, written, asking.author)
-    return f"Kept as {kind} {fact_id}, marked as the assistant's word."
+    return f"Stored as {kind} {fact_id}, marked as said by the assistant."
 
 
 async def _run(asking: Asking, given: RememberIn) -> str:
-    """Retains the run; the same again with the same receipt is the same run."""
+    """Retains the run; a repeated call with the same receipt stores it once."""
     parts, author = asking.parts, asking.author
     parts.admission.backlog.check(author.user_sub)
     run = FinishedRun(
@@ -98,15 +98,12 @@ async def _run(asking: Asking, given: RememberIn) -> str:
         retrieval_id=given.receipt,
     )
     prepared = await asyncio.to_thread(prepare, run)
-    key = None if given.receipt is None else _key(given)
+    digest = hashlib.sha256(given.model_dump_json().encode()).hexdigest()
+    key = None if given.receipt is None else f"memory-tools:{digest}"
     retained = await store(parts.database, parts.keyring, prepared, author, key)
     parts.admission.backlog.took(author.user_sub)
     parts.worker.wake()
-    return f"Kept as run {retained.case_id}" + (", joined to its recall." if retained.retrieval_id else ".")
-
-
-def _key(given: RememberIn) -> str:
-    return "memory-tools:" + hashlib.sha256(given.model_dump_json().encode()).hexdigest()
+    return f"Stored as run {retained.case_id}" + (", joined to its recall." if retained.retrieval_id else ".")
 
 
 async def _feedback(asking: Asking, given: RememberIn) -> str:
@@ -116,4 +113,5 @@ async def _feedback(asking: Asking, given: RememberIn) -> str:
         await _check_agent(connection, asking, decisions, given.receipt)
         reached = await give_feedback(connection, author.user_sub, author.actor, reward)
     REWARDS.labels(GUESS).inc()
-    return f"Noted as a guess: {reward.reward:g}. What counts now is {reached.reward:g}, from {reached.source}."
+    counts = f"The reward that counts is {reached.reward:g}, from {reached.source}."
+    return f"Stored as a heuristic reward of {reward.reward:g}. {counts}"

@@ -1,4 +1,4 @@
-"""Runs a tool for whoever asks: over HTTP, over the Model Context Protocol, on standard input and output."""
+"""Runs a memory tool, for HTTP and for the Model Context Protocol."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -12,9 +12,9 @@ from app.memory_tools.recall import my_goals, recall
 from app.memory_tools.remember import forget, remember
 from app.memory_tools.suggestions import suggestions
 
-CALLS = Counter("casebank_memory_tool_calls_total", "Calls of memory tools, by tool and how they went", ["tool", "how"])
+CALLS = Counter("casebank_memory_tool_calls_total", "Calls of memory tools, by tool and result", ["tool", "how"])
 for _name in TOOLS:
-    CALLS.labels(_name, "answered"), CALLS.labels(_name, "refused")  # so that an increase is seen from the first
+    CALLS.labels(_name, "answered"), CALLS.labels(_name, "refused")  # so that the first call shows as an increase
 
 _RUNS: Mapping[ToolName, Callable[[Asking, Any], Awaitable[str]]] = {
     "get_my_goals": my_goals,
@@ -29,9 +29,9 @@ async def run_tool(name: str, asking: Asking, given: BaseModel) -> str:
     """Returns the text for the model.
 
     Args:
-        name: of one of the tools.
-        asking: who asks, and of which agent.
-        given: the tool's arguments, validated.
+        name: name of the tool.
+        asking: user and agent.
+        given: validated arguments of the tool.
 
     Raises:
         CasebankError: see the tool's own function.

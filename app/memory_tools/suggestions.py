@@ -1,4 +1,4 @@
-"""The tool that suggests: the procedures that fit a task, and what the agent's tools did before."""
+"""The tool that suggests procedures for a task, with statistics of the agent's tools."""
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,13 +14,13 @@ from retrieval.sections.procedures import ProceduresSection
 from retrieval.sections.quoting import quoted
 
 BUDGET = 1_000
-"""Tokens of the procedures."""
+"""Maximum tokens of the procedures."""
 LOOK = 100
-"""Tools of the agent, those called most, among which the fitting ones are chosen."""
+"""Number of the agent's most called tools that the suggestions are chosen from."""
 
 
 async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
-    """Returns the procedures that fit, and of the tools those first that they or the task name, then by calls."""
+    """Returns matching procedures, and tools: first those named in the task or the procedures, then the most called."""
     author, parts = asking.author, asking.parts
     question = ProcedureQuestion(asking.agent, given.query, limit=given.top_k)
     found = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
@@ -28,12 +28,12 @@ async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
     named = " ".join([given.query, *(step for each in found for step in each.steps)])
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         lines = await _tools(connection, asking, named, given.top_k)
-    told = answer(context.text, framed(TOOLS, lines), procedure_ids(context, found))
-    return told or "No procedure fits, and no tool was used yet."
+    text = answer(context.text, framed(TOOLS, lines), procedure_ids(context, found))
+    return text or "No procedure fits, and the agent has not used a tool yet."
 
 
 async def _tools(connection: AsyncConnection, asking: Asking, named: str, limit: int) -> list[str]:
-    """Returns a line for each tool; none where memory is off."""
+    """Returns a line for each tool; an empty list if memory is off."""
     user_sub = asking.author.user_sub
     profile = (await connection.execute(one_profile(user_sub, asking.agent))).mappings().one_or_none()
     if profile is None or not profile["enabled"]:
@@ -45,7 +45,7 @@ async def _tools(connection: AsyncConnection, asking: Asking, named: str, limit:
 
 
 async def _line(connection: AsyncConnection, which: tuple[str, str, str], calls: int, errors: int) -> str:
-    """Returns what a tool did in one line: how often it failed, arguments that worked, and what put failures right."""
+    """Returns one line about a tool: calls, error rate, arguments that worked, and fixes of failures."""
     form = (await connection.execute(tools.forms_of(*which))).first()
     causes = (await connection.execute(tools.failures_of(*which))).all()
     fixes = [row for row in causes if row.fix is not None][: tools.SHOWN_FIXES]

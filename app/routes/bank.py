@@ -123,11 +123,8 @@ async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> Profile
 @router.put("/profiles/{agent:path}", responses=raises(SecretInName))
 async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, caller: Caller) -> ProfileOut:
     """Changes the settings in the body; others keep their value, or their default in a new profile."""
-    settings = patch.model_dump(exclude_unset=True)
-    nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day", "contribute", "receive"}
-    settings = {name: value for name, value in settings.items() if value is not None or name in nullable}
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        await set_profile(connection, caller, nameable(agent), settings)
+        await set_profile(connection, caller, nameable(agent), patch.columns())
     parts.rewriting.learn(caller.user_sub, agent, None)
     return await get_profile(agent, parts, caller)
 
@@ -152,9 +149,20 @@ async def list_audit(
 
 
 def _profile(row: RowMapping, counts: Sequence[Row[str, str, int]]) -> ProfileOut:
-    agent = row["agent_key"]
-    numbers = {count.status: count.cases for count in counts if count.agent_key == agent}
-    return ProfileOut.model_validate({**without(row, {"user_sub", "agent_key"}), "agent": agent, "cases": numbers})
+    agent, contributes, receives = row["agent_key"], row["contribute"], row["receive"]
+    if contributes is None and receives is None:
+        fleet = None
+    else:
+        fleet = ("both" if receives else "contribute") if contributes else ("receive" if receives else "off")
+    return ProfileOut.model_validate(
+        {
+            **without(row, {"user_sub", "agent_key"}),
+            "agent": agent,
+            "fleet": fleet,
+            "shares": {part: row[f"{part}_share"] for part in ("session", "facts", "procedures")},
+            "cases": {count.status: count.cases for count in counts if count.agent_key == agent},
+        }
+    )
 
 
 def _words(caller: Author, key: UserKey | None) -> Words:

@@ -1,13 +1,16 @@
 """The bodies that show and change a bank: cases, profiles, the audit."""
 
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from app.schemas.fields import CleanTag, CleanToolName, K, Real, RrfK, Share, Similarity, Tokens, Weight
+from app.schemas.fields import CleanTag, CleanToolName, K, Real, Share, Similarity, Tokens
 from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, SummaryChoice, ToolKind
 from writer.run import Strict
+
+FleetPart = Literal["off", "contribute", "receive", "both"]
 
 
 class CaseOut(BaseModel):
@@ -71,6 +74,14 @@ class CasePatch(Strict):
     tags: list[CleanTag] = Field(max_length=50)
 
 
+class SharesPatch(Strict):
+    """Largest shares of the context's tokens, 0 to 1; parts that the body leaves out keep their share."""
+
+    session: Share | None = None
+    facts: Share | None = None
+    procedures: Share | None = Field(default=None, description="share beside cases; without cases there is no limit")
+
+
 class ProfilePatch(Strict):
     """Settings of a profile; fields that the body leaves out keep their value."""
 
@@ -80,46 +91,58 @@ class ProfilePatch(Strict):
     ttl_days: int | None = Field(default=None, ge=1, le=36_500)
     k: K | None = None
     enabled: bool | None = None
-    full_text_weight: Weight | None = None
-    semantic_weight: Weight | None = None
-    rrf_k: RrfK | None = None
-    learning: bool | None = Field(default=None, description="whether a policy is trained from this profile's log")
-    explore: Share | None = Field(default=None, le=0.5, description="share of slates with a drawn place")
-    canary: Share | None = Field(default=None, le=0.9, description="share that follows a policy on trial")
-    contribute: bool | None = Field(
-        default=None, description="whether its numbers, and no content, train its fleet; null: as the service has it"
+    learning: bool | None = Field(default=None, description="true: train a policy from the log of this profile")
+    explore: Share | None = Field(default=None, le=0.5, description="share of slates with a random case")
+    canary: Share | None = Field(default=None, le=0.9, description="share of decisions that follow a policy on trial")
+    fleet: FleetPart | None = Field(
+        default=None,
+        description="part in the fleet of the agent: contribute numbers (no texts) to its training, receive its "
+        "policy, both, or off; null: as the service is set",
     )
-    receive: bool | None = Field(
-        default=None, description="whether it is served what its fleet learned; null: as the service has it"
-    )
-    rewrite: Rewrite | None = Field(default=None, description="who turns a query into a search")
-    analyst: AnalystChoice | None = Field(default=None, description="who explains failures and abstracts runs")
+    rewrite: Rewrite | None = Field(default=None, description="rewriter of queries")
+    analyst: AnalystChoice | None = Field(default=None, description="analyst of failures and author of scripts")
     abstraction: Abstraction | None = Field(
-        default=None, description="how abstract the scripts of successful runs are; off: none is made"
+        default=None, description="abstraction of the scripts made from successful runs; off: no scripts"
     )
-    least_success: Share | None = Field(default=None, description="of a run that makes a procedure")
-    procedures: int | None = Field(default=None, ge=0, le=10, description="most procedures in one answer")
+    procedures: int | None = Field(default=None, ge=0, le=10, description="maximum number of procedures in an answer")
     procedure_similarity: Similarity | None = Field(
-        default=None, description="least of trigger and query; null: the embedding model's own"
+        default=None,
+        description="least similarity of trigger and query; null: the value measured for the embedding model",
     )
-    llm_tokens_per_day: Tokens | None = Field(default=None, description="null: as many as the service allows")
+    llm_tokens_per_day: Tokens | None = Field(
+        default=None, description="daily limit for language models in tokens; null: the limit of the service"
+    )
     tool_kinds: dict[CleanToolName, ToolKind] | None = Field(
-        default=None, max_length=200, description="what calls of a tool are, whose name does not tell; replaces all"
+        default=None,
+        max_length=200,
+        description="kinds of tools whose name does not show it; replaces the present kinds",
     )
     session_ttl_days: int | None = Field(
-        default=None, ge=1, le=36_500, description="how long a session stays after its last turn; null: for good"
+        default=None, ge=1, le=36_500, description="days that a session is kept after its last turn; null: no limit"
     )
     session_summary: SummaryChoice | None = Field(
-        default=None, description="who tells of a session's turns that no longer fit: rules, or a language model"
+        default=None, description="author of the summary of older turns: rules or a language model"
     )
-    session_share: Share | None = Field(
-        default=None,
-        description="which part of a context's tokens the session may have; what it leaves is for the rest",
-    )
-    facts_share: Share | None = Field(default=None, description="likewise what is known of the user")
-    procedures_share: Share | None = Field(
-        default=None, description="likewise of procedures, while there are cases to show as well"
-    )
+    shares: SharesPatch | None = Field(default=None, description="largest shares of the context's tokens, by part")
+
+    def columns(self) -> dict[str, object]:
+        """Returns the columns of the profile that the body sets."""
+        nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day"}
+        given = self.model_dump(exclude_unset=True, exclude={"shares", "fleet"})
+        columns = {name: value for name, value in given.items() if value is not None or name in nullable}
+        if "fleet" in self.model_fields_set:
+            columns["contribute"] = None if self.fleet is None else self.fleet in {"contribute", "both"}
+            columns["receive"] = None if self.fleet is None else self.fleet in {"receive", "both"}
+        shares = {} if self.shares is None else self.shares.model_dump(exclude_none=True)
+        return columns | {f"{part}_share": share for part, share in shares.items()}
+
+
+class SharesOut(BaseModel):
+    """Largest shares of the context's tokens, by part."""
+
+    session: Real
+    facts: Real
+    procedures: Real
 
 
 class ProfileOut(BaseModel):
@@ -130,14 +153,10 @@ class ProfileOut(BaseModel):
     window_size: int
     ttl_days: int | None
     k: int
-    full_text_weight: Real
-    semantic_weight: Real
-    rrf_k: Real
     learning: bool
     explore: Real
     canary: Real
-    contribute: bool | None
-    receive: bool | None
+    fleet: FleetPart | None = Field(description="part in the fleet of the agent; null: as the service is set")
     fleet_left_at: datetime | None = Field(
         description="time at which the fleet's policy stopped serving this profile, because it did worse; null: it "
         "may serve"
@@ -145,16 +164,13 @@ class ProfileOut(BaseModel):
     rewrite: Rewrite
     analyst: AnalystChoice
     abstraction: Abstraction
-    least_success: Real
     procedures: int
     procedure_similarity: Real | None
     llm_tokens_per_day: int | None
     tool_kinds: dict[str, ToolKind]
     session_ttl_days: int | None
     session_summary: SummaryChoice
-    session_share: Real
-    facts_share: Real
-    procedures_share: Real
+    shares: SharesOut
     approximate: bool = Field(description="true: vector search uses the HNSW index; false: it compares all vectors")
     embedding_model: str | None
     cases: dict[str, int] = Field(description="number of cases by status")

@@ -120,7 +120,7 @@ class ImpactOut(BaseModel):
                         "less": "an empty slate",
                         "policy_version": None,
                         "says": "helped",
-                        "sentence": "helped: +0.19 reward per decision (95 %: +0.04 to +0.35, for one look)",
+                        "sentence": "helped: +0.19 reward per decision (95 %: +0.04 to +0.35, for a single look)",
                         "reward": {"estimate": 0.19, "low": 0.04, "high": 0.35},
                         "decisions": 2204,
                         "slates": 71,

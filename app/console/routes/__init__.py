@@ -1,4 +1,4 @@
-"""The pages of the console, one module a subject."""
+"""The pages of the console, one module for each topic."""
 
 from fastapi import FastAPI
 
@@ -17,6 +17,6 @@ from app.console.routes import (
 
 
 def add(app: FastAPI) -> None:
-    """Adds the pages to the service; they are no part of the API, and its documentation does not list them."""
+    """Adds the pages to the service, outside the API and its documentation."""
     for pages in (overview, decisions, bank, procedures, runs, memories, policy, user, sign_in, installation):
         app.include_router(pages.router)

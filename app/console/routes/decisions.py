@@ -1,4 +1,4 @@
-"""Decisions: the list, and one of them with why these cases and not the others."""
+"""Pages of decisions: the list, and one decision with the reasons for its cases."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -38,7 +38,7 @@ async def decisions_page(
 
 @router.get("/{retrieval_id}")
 async def decision_page(request: Request, looking: Looking, retrieval_id: UUID) -> Response:
-    """Returns one decision: the slate, then what was left out, each with its reason."""
+    """Returns the page of one decision: its slate and the other candidates, each with its reason."""
     decision = await get_decision(retrieval_id, looking.parts, looking.author)
     slate = sorted((each for each in decision.candidates if each.place), key=lambda each: each.place or 0)
     others = sorted((each for each in decision.candidates if not each.place), key=lambda each: -each.score)

@@ -1,4 +1,4 @@
-"""The installation, for its operator: the queue, the jobs, policies and totals of all users; no name, and no word."""
+"""Page for the operator: queue, jobs, policies and totals over all users, without names or texts."""
 
 from asyncio import gather
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from app.console.page import ROOT, Operating, Page, show
 from app.jobs.metrics import state, table_sizes
 from app.jobs.schedule import is_well, periods
-from app.runtime import Runtime
 from retrieval.database.rows import AnyRow
 from retrieval.pages import statistics
 
@@ -17,9 +16,17 @@ router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 
 @router.get("/installation")
 async def installation_page(request: Request, operating: Operating) -> Response:
-    """Returns the numbers of the installation."""
+    """Returns the page with the numbers of the installation."""
     parts = operating.parts
-    seen, (who, cases, policies), sizes = await gather(state(parts.database), _totals(parts), _sizes(parts))
+
+    async def totals() -> tuple[AnyRow, Sequence[AnyRow], Sequence[AnyRow], list[tuple[str, int]]]:
+        async with parts.database.as_worker() as connection:
+            who = (await connection.execute(statistics.users())).one()
+            cases = (await connection.execute(statistics.cases_of_all())).all()
+            policies = (await connection.execute(statistics.policies_of_all())).all()
+            return who, cases, policies, await table_sizes(connection)
+
+    seen, (who, cases, policies, sizes) = await gather(state(parts.database), totals())
     wanted = periods(parts.settings)
     return show(
         request,
@@ -35,20 +42,7 @@ async def installation_page(request: Request, operating: Operating) -> Response:
     )
 
 
-async def _totals(parts: Runtime) -> tuple[AnyRow, Sequence[AnyRow], Sequence[AnyRow]]:
-    """Returns the row of who there is, and those of all users' cases and policies."""
-    async with parts.database.as_worker() as connection:
-        who = (await connection.execute(statistics.users())).one()
-        cases = (await connection.execute(statistics.cases_of_all())).all()
-        return who, cases, (await connection.execute(statistics.policies_of_all())).all()
-
-
-async def _sizes(parts: Runtime) -> list[tuple[str, int]]:
-    async with parts.database.as_worker() as connection:
-        return await table_sizes(connection)
-
-
 @router.get("/{rest:path}")
 async def no_page(rest: str) -> Response:  # noqa: ARG001 - any path
-    """Answers that there is no such page: the last route, for whatever no other one takes."""
+    """Answers 404 for every path that no other page takes; this route is the last one."""
     raise HTTPException(404, "no such page")

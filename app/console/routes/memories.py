@@ -1,4 +1,4 @@
-"""What is remembered besides cases: tools, sessions turn by turn, what is known of the user and of a domain."""
+"""Pages of the other memories: tools, sessions, facts and knowledge."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -21,14 +21,14 @@ router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 PER_PAGE = 25
 MOST_TOOLS = 200
 TURNS_TOKENS = 20_000
-"""Of a session, on its page; more of it is in an export."""
+"""Maximum tokens of a session on its page; an export has the whole session."""
 Cursor = Annotated[UUID | None, Query()]
 Name = Annotated[SessionName, Query()]
 
 
 @router.get("/tools")
 async def tools_page(request: Request, looking: Looking) -> Response:
-    """Returns the tools that the agent called most, with how often they failed."""
+    """Returns the page of the most called tools, with their error rates."""
     found = (
         []
         if looking.agent is None
@@ -41,7 +41,7 @@ async def tools_page(request: Request, looking: Looking) -> Response:
 async def tool_page(
     request: Request, looking: Looking, name: Annotated[str, Query(min_length=1, max_length=200)]
 ) -> Response:
-    """Returns what is known of one tool: the forms of arguments that worked, how it fails, and what put that right."""
+    """Returns the page of one tool: arguments that worked, failures and their fixes."""
     if looking.agent is None:
         raise HTTPException(404, "no such tool")
     tool = await get_tool_memory(name, looking.agent, looking.parts, looking.author)
@@ -50,21 +50,21 @@ async def tool_page(
 
 @router.get("/sessions")
 async def sessions_page(request: Request, looking: Looking, cursor: Cursor = None) -> Response:
-    """Returns a page of the sessions that were begun last."""
+    """Returns a page of the newest sessions."""
     page = await list_sessions(looking.parts, looking.author, agent=looking.agent, limit=PER_PAGE, cursor=cursor)
     return show(request, "sessions.html", looking, page=page)
 
 
 @router.get("/session")
 async def session_page(request: Request, looking: Looking, name: Name) -> Response:
-    """Returns the newest turns of a session, and what was said before them by rule."""
+    """Returns the page of a session: its newest turns, and a summary of the earlier ones."""
     session = await get_session(name, looking.parts, looking.author, TURNS_TOKENS)
     return show(request, "session.html", looking, session=session)
 
 
 @router.post("/session/delete")
 async def delete_session(looking: Looking, form: Form) -> Response:
-    """Deletes a session for good, once the box beside the button is ticked."""
+    """Deletes a session permanently, if the confirmation box is ticked."""
     be_sure(form)
     await remove_session(form.get("name", ""), looking.parts, looking.author)
     return go(f"{ROOT}/sessions", agent=looking.agent)
@@ -78,7 +78,7 @@ async def facts_page(
     history: Literal["yes", ""] = "",
     cursor: Cursor = None,
 ) -> Response:
-    """Returns a page of what is known of the user: what holds, or all that ever did."""
+    """Returns a page of facts: those that hold, or all."""
     page = await list_facts(
         looking.parts,
         looking.author,
@@ -93,7 +93,7 @@ async def facts_page(
 
 @router.post("/facts/{fact_id}/delete")
 async def delete_fact(looking: Looking, form: Form, fact_id: UUID) -> Response:
-    """Deletes a fact for good, once the box beside the button is ticked."""
+    """Deletes a fact permanently, if the confirmation box is ticked."""
     be_sure(form)
     await remove_fact(fact_id, looking.parts, looking.author)
     return go(f"{ROOT}/facts", agent=looking.agent)
@@ -101,14 +101,14 @@ async def delete_fact(looking: Looking, form: Form, fact_id: UUID) -> Response:
 
 @router.get("/knowledge")
 async def knowledge_page(request: Request, looking: Looking, cursor: Cursor = None) -> Response:
-    """Returns a page of what the user keeps of a domain for the agent."""
+    """Returns a page of the user's knowledge for the agent."""
     page = await list_knowledge(looking.parts, looking.author, agent=looking.agent, limit=PER_PAGE, cursor=cursor)
     return show(request, "knowledge.html", looking, page=page)
 
 
 @router.get("/shared-knowledge")
 async def shared_knowledge_page(request: Request, looking: Looking, cursor: Cursor = None) -> Response:
-    """Returns a page of what an operator keeps of a domain for all users of the agent: to read, and no more."""
+    """Returns a read-only page of the operator's knowledge for all users of the agent."""
     author, entries = looking.author, list[AnyRow]()
     if looking.agent is not None:
         wanted = page_of_shared(KnowledgePage(looking.agent, None, None, cursor, PER_PAGE))
@@ -120,7 +120,7 @@ async def shared_knowledge_page(request: Request, looking: Looking, cursor: Curs
 
 @router.post("/knowledge/{knowledge_id}/delete")
 async def delete_knowledge(looking: Looking, form: Form, knowledge_id: UUID) -> Response:
-    """Deletes an entry for good, once the box beside the button is ticked."""
+    """Deletes an entry permanently, if the confirmation box is ticked."""
     be_sure(form)
     await remove_knowledge(knowledge_id, looking.parts, looking.author)
     return go(f"{ROOT}/knowledge", agent=looking.agent)

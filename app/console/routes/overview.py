@@ -1,4 +1,4 @@
-"""The overview: what runs came to with memory and without, what became of the cases, what waits, what is missing."""
+"""The overview: the effect of memory, the cases by state, the queue, and incomplete answers."""
 
 from asyncio import gather
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request, Response
 
 from app.console.impact import curves, so_far
-from app.console.page import ROOT, Looking, Page, Visitor, go, show
+from app.console.page import ROOT, Looking, Page, go, show
 from app.impact.impact import Asked, added, last_weeks
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import is_well, periods
@@ -23,17 +23,30 @@ LATELY_DAYS = 7
 
 @router.get("")
 async def overview(request: Request, looking: Looking) -> Response:
-    """Returns the overview of an agent; for who has none yet, how to begin."""
+    """Returns the overview of an agent; for a user without an agent, the first steps."""
     parts, author, agent = looking.parts, looking.author, looking.agent
     if agent is None:
         return go(f"{ROOT}/installation") if looking.visit.is_operator else show(request, "begin.html", looking)
     weeks = last_weeks(datetime.now(UTC))
-    numbers, policies, (runs, missing), changed, jobs = await gather(  # apart: the database has more than one core
+
+    async def runs_and_missing() -> tuple[Sequence[AnyRow], Sequence[AnyRow]]:
+        async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+            runs = (await connection.execute(statistics.runs_by_week(author.user_sub, agent, weeks))).all()
+            missing = (await connection.execute(statistics.degraded(author.user_sub, agent, LATELY_DAYS))).all()
+        return runs, missing
+
+    async def jobs_of_operator() -> list[JobRecord]:
+        if not looking.visit.is_operator:
+            return []
+        async with parts.database.as_worker() as connection:
+            return await all_records(connection)
+
+    numbers, policies, (runs, missing), changed, jobs = await gather(  # in parallel: the database has several cores
         get_statistics(agent, parts, author),
         get_policy(agent, parts, author),
-        _runs_and_missing(looking, agent, weeks),
+        runs_and_missing(),
         added(parts, Asked(author.user_sub, author.authorised_at, agent)),
-        _jobs(looking),
+        jobs_of_operator(),
     )
     wanted = periods(parts.settings)
     return show(
@@ -49,22 +62,3 @@ async def overview(request: Request, looking: Looking) -> Response:
         days=LATELY_DAYS,
         late=[job.name for job in jobs if job.name in wanted and not is_well(job, wanted[job.name])],
     )
-
-
-async def _jobs(looking: Visitor) -> list[JobRecord]:
-    """Returns the records of the jobs, which are the operator's to see."""
-    if not looking.visit.is_operator:
-        return []
-    async with looking.parts.database.as_worker() as connection:
-        return await all_records(connection)
-
-
-async def _runs_and_missing(
-    looking: Visitor, agent: str, weeks: Sequence[datetime]
-) -> tuple[Sequence[AnyRow], Sequence[AnyRow]]:
-    """Returns the rows of what runs came to by week, and of what answers lacked lately."""
-    author = looking.author
-    async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
-        runs = (await connection.execute(statistics.runs_by_week(author.user_sub, agent, weeks))).all()
-        missing = (await connection.execute(statistics.degraded(author.user_sub, agent, LATELY_DAYS))).all()
-    return runs, missing

@@ -1,6 +1,7 @@
-"""The policy: what serves, how far a trial is, what the gate says check by check, and the way back by hand."""
+"""Page of the policy: the one in service, its trial, the checks of the gate, and the rollback."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -18,12 +19,15 @@ router = APIRouter(prefix=f"{ROOT}/policy", route_class=Page, include_in_schema=
 
 @router.get("")
 async def policy_page(request: Request, looking: Looking) -> Response:
-    """Returns what was learned for an agent, and why it serves or does not."""
+    """Returns the page of an agent's policies, with the gate's verdict on the newest judged one."""
     if looking.agent is None:
         return show(request, "begin.html", looking)
     known = await get_policy(looking.agent, looking.parts, looking.author)
     judged = next((each for each in known.policies if each.verdict), None)
-    verdict = None if judged is None or judged.verdict is None else _read(judged.verdict)
+    verdict = None
+    if judged is not None and judged.verdict is not None:
+        with suppress(KeyError, TypeError):  # another version of the gate may have stored it in another form
+            verdict = Verdict.from_json(judged.verdict)
     return show(
         request,
         "policy.html",
@@ -40,39 +44,31 @@ async def policy_page(request: Request, looking: Looking) -> Response:
 
 @router.post("/roll-back")
 async def roll_back(looking: Looking, form: Form) -> Response:
-    """Takes the serving policy out of service, once the box beside the button is ticked."""
+    """Takes the serving policy out of service, if the confirmation box is ticked."""
     be_sure(form)
     if looking.agent is None:
-        raise HTTPException(404, "no policy serves")
+        raise HTTPException(404, "no policy is in service")
     await roll_back_policy(AgentIn(agent=looking.agent), looking.parts, looking.author)
     return go(f"{ROOT}/policy", agent=looking.agent)
 
 
-def _read(stored: Mapping[str, Any]) -> Verdict | None:
-    """Returns the verdict that was stored; None where another version of the gate wrote it otherwise."""
-    try:
-        return Verdict.from_json(stored)
-    except (KeyError, TypeError):
-        return None
-
-
 def _learning(policies: Sequence[PolicyOut]) -> tuple[Chart | None, list[dict[str, Any]]]:
-    """Returns the learning curve of the newest policy that has one, drawn and in numbers."""
+    """Returns the learning curve of the newest policy that has one: its chart and its points."""
     points = next((each.metrics["learning_curve"] for each in policies if each.metrics.get("learning_curve")), [])
     numbers: list[dict[str, Any]] = (
         [each for each in points if isinstance(each, dict)] if isinstance(points, list) else []
     )
     line = [Point(point["decisions"], point["log_loss_gain"]) for point in numbers]
-    said = "How much better the policy foresees rewards that it has not seen, by how many decisions it learned from."
+    description = "Improvement in predicting unseen rewards, by the number of decisions used for training."
     labels = [(point.along, f"{point.along:.0f}") for point in line]
-    return chart("Learning curve", said, [Series("log loss gained, nats", line)], Axes(labels)), numbers
+    return chart("Learning curve", description, [Series("improvement of log loss, nats", line)], Axes(labels)), numbers
 
 
 def _calibration(verdict: Verdict | None) -> Chart | None:
-    """Returns how promises and rewards agree, drawn."""
+    """Returns the chart of actual against predicted rewards."""
     if verdict is None or verdict.calibration is None:
         return None
     line = [Point(each.predicted, each.observed) for each in verdict.calibration.bins]
     labels = [(tenth / 5, f"{tenth / 5:.1f}") for tenth in range(6)]
-    said = "Rewards that came, by the reward that was promised; on the thin line both are the same."
-    return chart("Calibration", said, [Series("reward", line)], Axes(labels, (0.0, 1.0), diagonal=True))
+    description = "Actual reward by predicted reward; on the thin line both are equal."
+    return chart("Calibration", description, [Series("reward", line)], Axes(labels, (0.0, 1.0), diagonal=True))

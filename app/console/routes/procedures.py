@@ -1,4 +1,4 @@
-"""Procedures: the list; one with its versions, what changed between two of them, and what a person may decide."""
+"""Pages of procedures: the list, and one procedure with its versions and actions."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -44,7 +44,7 @@ async def procedures_page(
 async def procedure_page(
     request: Request, looking: Looking, procedure_id: UUID, before: Version = None, after: Version = None
 ) -> Response:
-    """Returns a procedure: the version in use, or else the newest, all of its versions, and how two of them differ."""
+    """Returns the page of a procedure: its active or newest version, all versions, and a comparison of two."""
     versions = (await list_versions(procedure_id, looking.parts, looking.author)).versions
     shown = next((each for each in versions if each.status == "active"), versions[0])
     changes = None
@@ -55,7 +55,7 @@ async def procedure_page(
 
 @router.post("/{procedure_id}/pin")
 async def pin(looking: Looking, form: Form, procedure_id: UUID) -> Response:
-    """Pins a version, which then stays the active one whatever happens, or lets go of it."""
+    """Pins or unpins a version."""
     try:
         wanted = PinIn(version=int(form.get("version", "")), pinned=form.get("pinned") == "yes")
     except (ValueError, ValidationError):
@@ -66,7 +66,7 @@ async def pin(looking: Looking, form: Form, procedure_id: UUID) -> Response:
 
 @router.post("/{procedure_id}/retire")
 async def retire(looking: Looking, form: Form, procedure_id: UUID) -> Response:
-    """Takes the active version out of use, once the box beside the button is ticked."""
+    """Takes the active version out of use, if the confirmation box is ticked."""
     be_sure(form)
     await retire_procedure(procedure_id, looking.parts, looking.author)
     return go(f"{ROOT}/procedures/{procedure_id}", agent=looking.agent)

@@ -1,4 +1,4 @@
-"""Runs whose steps are told as they are taken: the list, and one with what it found out and what still holds."""
+"""Pages of runs that are sent step by step: the list, and one run with its findings."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -23,7 +23,7 @@ async def runs_page(
     status: RunStatus | Literal[""] = "",
     cursor: Annotated[UUID | None, Query()] = None,
 ) -> Response:
-    """Returns a page of the runs that began last, or of those of one state."""
+    """Returns a page of the newest runs, all or those of one state."""
     page = await list_runs(
         looking.parts, looking.author, agent=looking.agent, status=status or None, limit=PER_PAGE, cursor=cursor
     )
@@ -32,7 +32,7 @@ async def runs_page(
 
 @router.get("/runs/{run_id}")
 async def run_page(request: Request, looking: Looking, run_id: UUID) -> Response:
-    """Returns one run: what its steps found out, how that stands now, and the steps that no case has yet."""
+    """Returns the page of one run: its findings with their state, and the steps that are in no case yet."""
     run = await get_run(run_id, looking.parts, looking.author)
     findings = await findings_in(run_id, looking.parts, looking.author)
     found = list(zip(findings, standings(findings), strict=True))

@@ -1,4 +1,4 @@
-"""Signing in, by a token or a one-time link, and out again; and what pages need before anybody is signed in."""
+"""Sign-in with a token or a one-time link, sign-out, and the static files of the pages."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -45,12 +45,12 @@ async def sign_in_page(
 
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
-    """Begins a visit with a token, and goes to the page that was asked for."""
+    """Starts a visit with a token, and redirects to the requested page."""
     fields = await sent(request)
     next_ = fields.get("next", ROOT)
     address, attempts = request.client.host if request.client else "", doors(request).attempts
     if attempts.are_used_up(address):
-        raise HTTPException(429, "too many attempts: wait a minute, and try again", {"Retry-After": "60"})
+        raise HTTPException(429, "too many attempts: wait a minute and try again", {"Retry-After": "60"})
     verifier: TokenVerifier = request.app.state.verifier
     try:
         bearer = await verifier.bearer(f"Bearer {fields.get('token', '').strip()}")
@@ -60,30 +60,36 @@ async def sign_in(request: Request) -> Response:
     except KeysUnavailable as error:
         return _sign_in(request, next_, wrong=str(error), status=503)
     if bearer.is_service:
-        return _sign_in(request, next_, wrong="this token is a service's: sign in with a user's own", status=403)
+        return _sign_in(
+            request, next_, wrong="this token belongs to a service: sign in with a user's token", status=403
+        )
     return _welcome(request, Visit.by_token(bearer, datetime.now(UTC)), _after(next_))
 
 
 @router.get("/link")
 async def link_page(request: Request, code: Annotated[str, Query(max_length=4_000)] = "") -> Response:
-    """Returns the page that asks whether to sign in: what merely fetches the address uses nothing up."""
+    """Returns the page that asks for confirmation, so that a mere fetch of the address does not consume the link."""
     link = doors(request).seal.open(Link, code)
     return show(request, "link.html", code=code, link=link, status=200 if link else 410)
 
 
 @router.post("/link")
 async def follow_link(request: Request) -> Response:
-    """Begins a visit with a link that was not used before."""
+    """Starts a visit with an unused link."""
     fields = await sent(request)
     link = doors(request).seal.open(Link, fields.get("code"))
-    if link is None or not await _first_use(request, link):
+    is_unused = False
+    if link is not None:
+        async with runtime(request).database.as_worker() as connection:
+            is_unused = await use_up(connection, link.id, link.ends_at, "a link to the console was used")
+    if link is None or not is_unused:
         return show(request, "link.html", code="", link=None, status=410)
     return _welcome(request, link.visit(), f"{ROOT}/installation" if link.is_operator else ROOT)
 
 
 @router.post("/sign-out")
 async def sign_out(request: Request, looking: Looking, _form: Form) -> Response:
-    """Ends the visit, on every replica: a copy of its cookie is worth nothing any more."""
+    """Ends the visit on every replica, so that copies of its cookie are worthless."""
     await end(request, looking.visit)
     answer = go(SIGN_IN)
     answer.delete_cookie(COOKIE, path=ROOT)
@@ -91,7 +97,7 @@ async def sign_out(request: Request, looking: Looking, _form: Form) -> Response:
 
 
 async def end(request: Request, visit: Visit) -> None:
-    """Makes a visit end at once here, and within two seconds on every replica."""
+    """Ends a visit, here at once and within two seconds on every replica."""
     revocation = Revocation("signed out of the console", visit.id, expires_at=visit.ends_at)
     async with runtime(request).database.as_worker() as connection:
         await revoke(connection, revocation)
@@ -101,7 +107,7 @@ async def end(request: Request, visit: Visit) -> None:
 
 @router.get("/static/{name}")
 async def static_file(name: str) -> Response:
-    """Returns a file that the pages use; its address changes with it."""
+    """Returns a static file; its address contains a digest of its content."""
     if name not in STATIC:
         raise HTTPException(404, "no such file")
     kept = {**HEADERS, "Cache-Control": f"public, max-age={A_YEAR_S}, immutable"}
@@ -109,7 +115,7 @@ async def static_file(name: str) -> Response:
 
 
 def _sign_in(request: Request, next_: str, *, wrong: str | None = None, status: int = 200) -> Response:
-    from_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"  # then no browser sends the cookie
+    from_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"  # browsers then omit the cookie
     return show(
         request, "sign_in.html", status=status, next_page=_after(next_), wrong=wrong, from_elsewhere=from_elsewhere
     )
@@ -119,13 +125,8 @@ def _after(next_: str) -> str:
     return next_ if is_ours(next_) else ROOT
 
 
-async def _first_use(request: Request, link: Link) -> bool:
-    async with runtime(request).database.as_worker() as connection:
-        return await use_up(connection, link.id, link.ends_at, "a link to the console was used")
-
-
 def _welcome(request: Request, visit: Visit, path: str) -> Response:
-    """Returns the answer that sets the cookie and goes to the page."""
+    """Returns the redirect to the page, with the cookie of the visit."""
     answer = go(path)
     answer.set_cookie(
         COOKIE,

@@ -1,8 +1,9 @@
-"""The user: settings of a profile with words that explain them, an export, and the erasure with its receipt."""
+"""Page of the user: settings of a profile, export, and erasure with its receipt."""
 
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
@@ -14,7 +15,7 @@ from app.console.routes.sign_in import end
 from app.console.words import SETTINGS, Setting
 from app.erasure.command import make_issuer
 from app.routes.bank import get_profile, list_audit, put_profile
-from app.schemas.bank import ProfileOut, ProfilePatch
+from app.schemas.bank import ProfilePatch
 from writer.rights.erase import erase
 from writer.rights.export import export
 
@@ -26,37 +27,63 @@ NEWEST_CHANGES = 20
 
 @router.get("")
 async def user_page(request: Request, looking: Looking) -> Response:
-    """Returns the settings of an agent's memory, and what a user may have done with all of it."""
-    profile = None if looking.agent is None else await get_profile(looking.agent, looking.parts, looking.author)
+    """Returns the page with the settings of a profile, recent changes, export and erasure."""
+    values = {} if looking.agent is None else await _values(looking, looking.agent)
     changes = await list_audit(looking.parts, looking.author, agent=looking.agent, limit=NEWEST_CHANGES)
-    return show(request, "user.html", looking, profile=profile, groups=SETTINGS, changes=changes.entries)
+    return show(request, "user.html", looking, values=values, groups=SETTINGS, changes=changes.entries)
 
 
 @router.post("/settings")
 async def change_settings(looking: Looking, form: Form) -> Response:
-    """Changes what the form says otherwise than it is."""
+    """Changes the settings that differ from the form; a switch that the form leaves out is off."""
     if looking.agent is None:
         raise HTTPException(404, "no such agent")
-    before = await get_profile(looking.agent, looking.parts, looking.author)
-    changed = _changed(before, form)
-    if changed:
-        await put_profile(looking.agent, _patch(changed), looking.parts, looking.author)
+    values = await _values(looking, looking.agent)
+    named = [each for each in ALL_SETTINGS if each.kind == "switch" or each.name in form]
+    edited = [each for each in named if form.get(each.name, "").strip() != typed(values[each.name])]
+    wanted = {each.name: _value(each, form) for each in edited}
+    changed = {name: value for name, value in wanted.items() if value != values[name]}
+    if not changed:
+        return go(f"{ROOT}/user", agent=looking.agent)
+    shares = {name.removesuffix("_share"): changed.pop(name) for name in list(changed) if name.endswith("_share")}
+    try:
+        patch = ProfilePatch.model_validate(changed | ({"shares": shares} if shares else {}))
+    except ValidationError as error:
+        labels = {each.name: each.label for each in ALL_SETTINGS}
+        wrong = [
+            (f"{fault['loc'][1]}_share" if fault["loc"][0] == "shares" else str(fault["loc"][0]), fault["msg"])
+            for fault in error.errors()
+        ]
+        reasons = "; ".join(f"“{labels[name]}”: {message}" for name, message in wrong)
+        raise HTTPException(422, f"nothing was changed. {reasons}") from None
+    await put_profile(looking.agent, patch, looking.parts, looking.author)
     return go(f"{ROOT}/user", agent=looking.agent)
+
+
+async def _values(looking: Visitor, agent: str) -> dict[str, Any]:
+    """Returns the settings of a profile by the names of the form."""
+    profile = await get_profile(agent, looking.parts, looking.author)
+    return {**dict(profile), **{f"{part}_share": share for part, share in profile.shares}}
 
 
 @router.post("/export")
 async def export_all(looking: Looking, _form: Form) -> Response:
-    """Returns everything that is kept of the user, one JSON object a line, as a file."""
+    """Returns all data of the user as a file, one JSON object per line."""
+
+    async def lines() -> AsyncIterator[str]:
+        async for row in export(looking.parts.database, looking.parts.keyring, looking.author.user_sub):
+            yield json.dumps(row) + "\n"
+
     name = f"casebank-{datetime.now(UTC):%Y-%m-%d}.jsonl"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(_lines(looking), media_type="application/jsonl; charset=utf-8", headers=headers)
+    return StreamingResponse(lines(), media_type="application/jsonl; charset=utf-8", headers=headers)
 
 
 @router.post("/erase")
 async def erase_all(request: Request, looking: Looking, form: Form) -> Response:
-    """Erases the user for good, once they typed their name, and returns the receipt."""
+    """Erases the user permanently, if the typed name is theirs, and returns the receipt."""
     if form.get("name") != looking.visit.user_sub:
-        raise HTTPException(422, "nothing was erased: the name that was typed is not yours")
+        raise HTTPException(422, "nothing was erased: the typed name is not yours")
     issuer = await make_issuer(looking.parts.database, looking.parts.settings)
     receipt = await issuer.issue(await erase(looking.parts.database, looking.visit.user_sub))
     await end(request, looking.visit)
@@ -65,42 +92,18 @@ async def erase_all(request: Request, looking: Looking, form: Form) -> Response:
     return answer
 
 
-async def _lines(looking: Visitor) -> AsyncIterator[str]:
-    async for row in export(looking.parts.database, looking.parts.keyring, looking.author.user_sub):
-        yield json.dumps(row) + "\n"
-
-
-def _changed(before: ProfileOut, form: Fields) -> dict[str, object]:
-    """Returns the settings that the form has otherwise; what it does not name stays as it is, but for switches."""
-    told = [each for each in ALL_SETTINGS if each.kind == "switch" or each.name in form]
-    same = {each.name for each in told if form.get(each.name, "").strip() == typed(getattr(before, each.name))}
-    wanted = {each.name: _value(each, form) for each in told if each.name not in same}
-    return {name: value for name, value in wanted.items() if value != getattr(before, name)}
-
-
 def _value(setting: Setting, form: Fields) -> object:
     text = form.get(setting.name, "").strip()
     if setting.kind == "switch":
         return text == "on"
-    if setting.kind == "wish":
-        return {"yes": True, "no": False}.get(text)
     if setting.kind == "tools":
         pairs = [line.rpartition(":") for line in text.splitlines() if line.strip()]
         return {name.strip(): kind.strip() for name, _, kind in pairs}
-    if setting.kind == "choice":
-        return text
     if not text and setting.may_be_empty:
         return None
+    if setting.kind == "choice":
+        return text
     try:
         return int(text) if setting.kind == "whole" else float(text)
     except ValueError:
-        raise HTTPException(422, f"nothing was changed: “{setting.label}” is a number") from None
-
-
-def _patch(changed: dict[str, object]) -> ProfilePatch:
-    try:
-        return ProfilePatch.model_validate(changed)
-    except ValidationError as error:
-        names = {each.name: each.label for each in ALL_SETTINGS}
-        wrong = "; ".join(f"“{names[str(fault['loc'][0])]}”: {fault['msg']}" for fault in error.errors())
-        raise HTTPException(422, f"nothing was changed. {wrong}") from None
+        raise HTTPException(422, f"nothing was changed: “{setting.label}” must be a number") from None

@@ -1,4 +1,4 @@
-"""What the operator sees when it inspects the database: one query over the system catalog."""
+"""The operator's view of the database: one query over the system catalog."""
 
 import json
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ SELECT json_build_object(
 
 @dataclass(frozen=True)
 class Column:
-    """One column of one table, as the catalog spells it."""
+    """One column of one table, with names as in the catalog."""
 
     schema: str
     table: str
@@ -55,13 +55,13 @@ class Column:
 
     @property
     def sample(self) -> str:
-        """A harmless literal of this column's type."""
+        """Harmless literal of the column's type."""
         return sample_of(self.type)
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Tables, keys, enums, views and sequences of a scratch database; no row of data."""
+    """Tables, keys, enums, views and sequences of a scratch database, without rows."""
 
     columns: tuple[Column, ...] = ()
     foreign_keys: tuple[tuple[str, str, str, str], ...] = ()  # child, its column, parent, its column
@@ -71,18 +71,18 @@ class Catalog:
     sequences: tuple[tuple[str, str, str], ...] = ()  # sequence, the table and column it feeds
 
     def of(self, table: str) -> tuple[Column, ...]:
-        """The columns of `table`, in order; names compare without case and quotes, as a reader would."""
+        """Returns the columns of a table in order; names are compared without case and quotes."""
         wanted = table.strip('"').lower()
         return tuple(column for column in self.columns if column.table.lower() == wanted)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Every table's name, once, in order."""
+        """Names of all tables, in order."""
         return tuple(dict.fromkeys(column.table for column in self.columns))
 
 
 class _Inspected(TypedDict):
-    """What the `INSPECT` query answers; rows are lists, as JSON has no tuples."""
+    """The result of the `INSPECT` query; rows are lists, since JSON has no tuples."""
 
     columns: list[tuple[str, str, str, str, bool, bool]]
     foreign_keys: list[tuple[str, str, str, str]]
@@ -93,7 +93,7 @@ class _Inspected(TypedDict):
 
 
 def read_catalog(text: str) -> Catalog:
-    """The catalog that the `INSPECT` query answered with."""
+    """Parses the result of the `INSPECT` query."""
     found: _Inspected = json.loads(text)
     return Catalog(
         columns=tuple(Column(*row) for row in found["columns"]),
@@ -106,7 +106,7 @@ def read_catalog(text: str) -> Catalog:
 
 
 def sample_of(type_name: str) -> str:
-    """A harmless literal of an SQL type: 0 for numbers, now for times, otherwise a word."""
+    """Returns a harmless literal of an SQL type: 0 for numbers, now() for times, otherwise a word."""
     name = type_name.lower()
     if name.startswith(("int", "big", "small", "num", "real", "double")):
         return "0"

@@ -1,7 +1,7 @@
-"""Families whose task can be done in two ways, of which a house wants one: only its check of the work says which.
+"""Families of tasks with two possible solutions; a house accepts one, and only its final check shows which.
 
-The words, the statement and the error of a task are the same in either case, and both ways run without an error. A
-house may change its mind; then what used to succeed is turned down. Beside them stands a family that cannot be done.
+The text, the statement and the error of a task are the same in both cases, and both solutions run without an error.
+A house can change its convention; the earlier solution then fails the check. One more family has no solution.
 """
 
 import random
@@ -12,7 +12,7 @@ from app.demo.operator.families import Family
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to do a task, and the check that a house makes who wants it."""
+    """One solution of a task, and the check of a house that requires it."""
 
     solution: tuple[str, ...]
     goal: str
@@ -20,7 +20,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """A kind of task that houses do in one of two ways."""
+    """A kind of task with two solutions; each house requires one of them."""
 
     key: str
     sqlstate: str
@@ -30,7 +30,7 @@ class Convention:
     extra: str = ""
 
     def family(self, way: Way) -> Family:
-        """Returns the family of these tasks in a house that wants them done this way."""
+        """Returns the family of these tasks in a house that requires this solution."""
         return Family(self.key, self.sqlstate, self.naive, way.goal, way.solution, self.wordings, self.extra)
 
 
@@ -144,11 +144,11 @@ CLOSED_BOOKS = Family(
     " 'the books of last year are closed'; END $$;"
     "CREATE TRIGGER closed BEFORE INSERT OR UPDATE OR DELETE ON {t} EXECUTE FUNCTION closed();",
 )
-"""Nothing that the operator knows reaches its goal; whoever is told so stops at the first refusal."""
+"""A family without a solution; an operator that knows this from memory stops at the first error."""
 
 
 def houses_ways(seed: int, *, changed: bool) -> list[Family]:
-    """Returns the families of the conventions in the ways that this seed's house wants, before or after its change."""
+    """Returns the families with the solutions that the house of this seed requires, before or after its change."""
     rng = random.Random(f"{seed}:conventions")
     firsts = [rng.randrange(2) for _ in CONVENTIONS]
     return [each.family(each.ways[first ^ changed]) for each, first in zip(CONVENTIONS, firsts, strict=True)]

@@ -1,8 +1,8 @@
-"""The house that the demo's operator works for: which tasks come, how it wants them done, who plants what in memory.
+"""The house that the demo's operator works for: its tasks, its conventions, and the runs planted in memory.
 
-Looking similar is not enough there. Tasks that read alike want different repairs; what the house wants of some of them
-no error tells, and at half time it wants them done the other way; some cannot be done at all; and a forger retains runs
-that call themselves successes.
+Similar text is not enough to solve its tasks: some read alike but need different repairs. For others no error shows
+which solution the house requires, and halfway it requires the other one. Some have no solution. A forger retains runs
+that report false success.
 """
 
 import random
@@ -18,26 +18,26 @@ from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.tasks import Task, draw
 
 READ_ALIKE = ("mixed_case_table", "other_schema", "double_quoted_text", "value_missing", "sequence_behind")
-"""They share their wordings, or their error, with another of these."""
+"""Families that share their wording or error with another of these."""
 OWN_WAY = ("children_left", "nulls_left", "some_rows_exist", "row_exists", "duplicates_left")
-"""Families whose work this house does by its conventions."""
+"""Families that the house replaces by its conventions."""
 OTHERS = 4
-"""So many further families a house has."""
+"""Number of further families of a house."""
 PLANTED = 0.05
-"""Share of the tasks for each of which a run is planted."""
+"""Number of planted runs as a share of the tasks."""
 USELESS = ("raise_timeouts", "lock_first", "analyze_first", "retry", "outside_transaction", "if_exists")
-"""What the planted runs say that helped."""
+"""Useless repairs that the planted runs name as the solution."""
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """A stream of tasks: the same seed is the same house."""
+    """A stream of tasks; the same seed gives the same house."""
 
     seed: int
     length: int
 
     def tasks(self) -> list[Task]:
-        """Returns the tasks, in their order; the first is always of the first family."""
+        """Returns the tasks in order; the first is always of the first family."""
         before, after = (self._families(changed=changed) for changed in (False, True))
         rng = random.Random(f"{self.seed}:order")
         keys = [FAMILIES[0].key, *(rng.choice(list(before)) for _ in range(self.length - 1))]
@@ -50,7 +50,7 @@ class House:
         return drawn
 
     def planted(self) -> Mapping[int, list[AgentRun]]:
-        """Returns the forger's runs by the place of the task that they come before: all at once, after a quarter."""
+        """Returns the planted runs by the place of the task that follows them: all after a quarter of the stream."""
         return {self.length // 4: list(self._forged(round(self.length * PLANTED)))}
 
     def _families(self, *, changed: bool) -> dict[str, Family]:

@@ -25,22 +25,22 @@ from app.demo.world import Environment, StepsSpent
 Chain = tuple[Repair, ...]
 
 STEP_BUDGET = 14
-"""Steps a task: enough for about four in five without memory."""
+"""Maximum number of steps of a task; enough for about four in five without memory."""
 
 WORKED = "apply repair: "
-"""How a plan says which repair worked."""
+"""Prefix of a plan line that names the repair that worked."""
 _FAILED = "tried without success: "
 _MET_THROUGHOUT = "met whatever was tried: "
 _RULE = "P0001"
-"""The SQLSTATE of what a database's own functions raise: no repair of a statement changes a rule."""
+"""SQLSTATE of errors raised by functions of the database: no repair of a statement changes such a rule."""
 
 
 class _Hopeless(Exception):
-    """Memory tells of a run that met this error whatever it tried."""
+    """Raised when memory has a run that met this error with every repair."""
 
 
 class Operator:
-    """One run of one task in `world`, which is a scratch database."""
+    """One run of one task in a scratch database."""
 
     def __init__(self, task: Task, slate: RetrievedCases, world: Environment, *, order_seed: str) -> None:
         self._task = task
@@ -51,14 +51,14 @@ class Operator:
         useless = set(_repairs(failed))
         self._order = sorted(shuffled(order_seed), key=lambda repair: repair in useless)
         self._hopeless = {line.removeprefix(_MET_THROUGHOUT) for line in failed if line.startswith(_MET_THROUGHOUT)}
-        # Runs that say the same thing are one proposal; it counts for the best of them.
+        # Runs with equal repairs are one proposal, credited to the best of them.
         good = [case for case in reversed(told) if case.went_well]
         self._proposals = {_repairs(case.actions): slate.case_id(case.place) for case in good}
         self._results: dict[Chain, Result] = {}
         self._used: list[str] = []
 
     async def run(self) -> AgentRun:
-        """The finished run: the goal reached, or the steps or the ideas spent."""
+        """Runs the task until the goal is reached, or no steps or repairs are left."""
         try:
             chain = await self._work()
         except (StepsSpent, _Hopeless):
@@ -85,7 +85,7 @@ class Operator:
         return await self._search(catalog or await self._inspect(), first)
 
     async def _follow(self, catalog: Catalog) -> Chain | None:
-        """The first remembered chain of repairs that applies and reaches the goal."""
+        """Returns the first remembered chain of repairs that applies and reaches the goal."""
         for chain, case_id in reversed(self._proposals.items()):
             script = apply_chain(self._naive, chain, catalog)
             if script is None:
@@ -97,7 +97,7 @@ class Operator:
         return None
 
     async def _search(self, catalog: Catalog, last: Result) -> Chain | None:
-        """The chain found by trying the list; a repair that changes the error is kept."""
+        """Searches the list of repairs for a chain; a repair that changes the error is kept."""
         chain: Chain = ()
         candidates = iter(self._order)
         while (repair := next(candidates, None)) is not None:
@@ -117,7 +117,7 @@ class Operator:
         return catalog
 
     async def _attempt(self, chain: Chain, script: Script) -> Result:
-        # Noted before it runs: an attempt that the budget cuts short was made, and did not help.
+        # Recorded first: an attempt that the budget cuts short counts as one that failed.
         self._results[chain] = Result(reached=False)
         result: Result = await self._world.step(script)
         self._results[chain] = result
@@ -132,5 +132,5 @@ class Operator:
 
 
 def _repairs(plan: Sequence[str]) -> Chain:
-    """The repairs that a plan names, in order."""
+    """Returns the repairs named in a plan, in order."""
     return tuple(repair for repair in map(named_in, plan) if repair is not None)

@@ -11,7 +11,7 @@ from app.demo.operator.script import Edit, Script
 
 @dataclass(frozen=True)
 class Repair:
-    """A generic change to whatever statement is at hand; its title is how a plan names it."""
+    """A generic change of a statement; plans name it by its title."""
 
     key: str
     title: str
@@ -59,14 +59,14 @@ REPAIRS = (
 
 
 def shuffled(seed: str) -> list[Repair]:
-    """The fixed list in the order that belongs to `seed`; the same in both arms."""
+    """Returns the list of repairs in the order of a seed, which is the same in all arms."""
     order = list(REPAIRS)
     random.Random(seed).shuffle(order)
     return order
 
 
 def apply_chain(script: Script, chain: tuple[Repair, ...], catalog: Catalog) -> Script | None:
-    """`script` after every repair of `chain` in order; None when one of them does not apply."""
+    """Returns the script after each repair of a chain in order; None if one does not apply."""
     current: Script | None = script
     for repair in chain:
         current = repair.edit(current, catalog) if current is not None else None
@@ -74,5 +74,5 @@ def apply_chain(script: Script, chain: tuple[Repair, ...], catalog: Catalog) -> 
 
 
 def named_in(line: str) -> Repair | None:
-    """The repair whose title stands in `line` of a plan, if any."""
+    """Returns the repair named in a line of a plan, or None."""
     return next((repair for repair in REPAIRS if repair.title in line), None)

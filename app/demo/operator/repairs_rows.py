@@ -1,4 +1,4 @@
-"""Repairs of INSERT, UPDATE and DELETE: each answers the repaired script, or None where it does not apply."""
+"""Repairs of INSERT, UPDATE and DELETE: each returns the repaired script, or None if it does not apply."""
 
 import re
 from dataclasses import replace
@@ -11,7 +11,7 @@ _ROW_WORDS = ("INSERT", "UPDATE", "DELETE")
 
 
 def parent_rows_first(script: Script, catalog: Catalog) -> Script | None:
-    """The parent rows that an INSERT refers to go in first."""
+    """Inserts the parent rows of an INSERT first."""
     insert = parse_insert(script)
     if insert is None:
         return None
@@ -26,7 +26,7 @@ def parent_rows_first(script: Script, catalog: Catalog) -> Script | None:
 
 
 def child_rows_first(script: Script, catalog: Catalog) -> Script | None:
-    """The rows that refer to a deleted row go first."""
+    """Deletes the rows that refer to a deleted row first."""
     found = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
     if found is None:
         return None
@@ -40,7 +40,7 @@ def child_rows_first(script: Script, catalog: Catalog) -> Script | None:
 
 
 def move_child_rows(script: Script, catalog: Catalog) -> Script | None:
-    """The rows that refer to a deleted row are handed to the first row that stays."""
+    """Moves the rows that refer to a deleted row to the first remaining row."""
     found = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
     if found is None:
         return None
@@ -57,7 +57,7 @@ def move_child_rows(script: Script, catalog: Catalog) -> Script | None:
 
 
 def fill_required(script: Script, catalog: Catalog) -> Script | None:
-    """Every NOT NULL column without a default gets a value in the INSERT."""
+    """Adds a value to the INSERT for every NOT NULL column without a default."""
     insert = parse_insert(script)
     if insert is None:
         return None
@@ -72,13 +72,13 @@ def fill_required(script: Script, catalog: Catalog) -> Script | None:
 
 
 def ignore_conflict(script: Script, _: Catalog) -> Script | None:
-    """Rows that are already there stay as they are."""
+    """Skips rows that exist already."""
     insert = parse_insert(script)
     return script.rewrite(f"{script.main} ON CONFLICT DO NOTHING") if insert and not insert.tail else None
 
 
 def update_conflict(script: Script, catalog: Catalog) -> Script | None:
-    """Rows that are already there take the new values."""
+    """Updates rows that exist already."""
     insert = parse_insert(script)
     if insert is None or insert.tail:
         return None
@@ -90,7 +90,7 @@ def update_conflict(script: Script, catalog: Catalog) -> Script | None:
 
 
 def advance_sequence(script: Script, catalog: Catalog) -> Script | None:
-    """The table's sequence moves past its largest key before the INSERT."""
+    """Advances the table's sequence past its largest key before the INSERT."""
     insert = parse_insert(script)
     template = "SELECT setval('{sequence}', (SELECT max({column}) FROM {table}))"
     moves = [
@@ -102,7 +102,7 @@ def advance_sequence(script: Script, catalog: Catalog) -> Script | None:
 
 
 def add_enum_label(script: Script, catalog: Catalog) -> Script | None:
-    """A word assigned to an enum column becomes one of its labels."""
+    """Adds a word assigned to an enum column to its labels."""
     labels = dict(catalog.enums)
     types = {column.name: column.type for column in catalog.columns}
     additions = [
@@ -114,12 +114,12 @@ def add_enum_label(script: Script, catalog: Catalog) -> Script | None:
 
 
 def digits_only(script: Script, _: Catalog) -> Script | None:
-    """Literals such as '12 kg' lose their unit."""
+    """Removes the unit from literals such as '12 kg'."""
     return script.rewrite(re.sub(r"'(\d+)\s*[^\d\s'][^']*'", r"\1", script.main))
 
 
 def single_quotes(script: Script, catalog: Catalog) -> Script | None:
-    """Double-quoted words that name nothing in the catalog become string literals."""
+    """Turns double-quoted words that are not in the catalog into string literals."""
     known = {*catalog.tables, *(column.name for column in catalog.columns)}
 
     def requote(found: re.Match[str]) -> str:
@@ -130,7 +130,7 @@ def single_quotes(script: Script, catalog: Catalog) -> Script | None:
 
 
 def widen_columns(script: Script, catalog: Catalog) -> Script | None:
-    """Length-limited columns that the statement names lose their limit first."""
+    """Removes the length limit of the statement's columns first."""
     table = target(script, catalog)
     if table is None or not script.main.startswith(("INSERT", "UPDATE")):
         return None
@@ -141,22 +141,20 @@ def widen_columns(script: Script, catalog: Catalog) -> Script | None:
 
 
 def cut_values(script: Script, catalog: Catalog) -> Script | None:
-    """Values in an INSERT that are too long for their column lose what is too much."""
+    """Cuts values of an INSERT to the length of their columns."""
     insert = parse_insert(script)
     if insert is None:
         return None
-    limits = {column.name: _limit(column.type) for column in catalog.of(insert.table)}
+    types = (
+        (column.name, re.fullmatch(r"character varying\((\d+)\)", column.type)) for column in catalog.of(insert.table)
+    )
+    limits = {name: int(limited[1]) for name, limited in types if limited}
+
+    def cut(literal: str, name: str) -> str:
+        is_limited = name in limits and literal.startswith("'")
+        return f"'{literal[1:-1][: limits[name]]}'" if is_limited else literal
+
     rows = tuple(
-        tuple(_cut(value, limits.get(name)) for name, value in zip(insert.columns, row, strict=True))
-        for row in insert.rows
+        tuple(cut(value, name) for name, value in zip(insert.columns, row, strict=True)) for row in insert.rows
     )
     return script.rewrite(str(replace(insert, rows=rows)))
-
-
-def _limit(type_name: str) -> int | None:
-    found = re.fullmatch(r"character varying\((\d+)\)", type_name)
-    return int(found[1]) if found else None
-
-
-def _cut(literal: str, limit: int | None) -> str:
-    return f"'{literal[1:-1][:limit]}'" if limit is not None and literal.startswith("'") else literal

@@ -1,4 +1,4 @@
-"""Repairs of CREATE, ALTER, DROP and of names: each answers the repaired script, or None where it does not apply."""
+"""Repairs of CREATE, ALTER, DROP and of names: each returns the repaired script, or None if it does not apply."""
 
 import re
 from dataclasses import replace
@@ -13,7 +13,7 @@ _NUMBER_NAMES = ("age", "count", "total", "quantity", "number", "score", "level"
 
 
 def append_type(script: Script, _: Catalog) -> Script | None:
-    """A new column without a type gets one, guessed from its name."""
+    """Adds a type, guessed from the name, to a new column without one."""
     found = _ADD_COLUMN.match(script.main)
     if found is None or found[3]:
         return None
@@ -23,12 +23,12 @@ def append_type(script: Script, _: Catalog) -> Script | None:
 
 
 def quote_identifiers(script: Script, _: Catalog) -> Script | None:
-    """Every table and column that follows its keyword is double-quoted as written."""
+    """Double-quotes every table and column that follows its keyword."""
     return script.rewrite(_NAMED.sub(r'\1\2"\3"', script.main))
 
 
 def catalog_case(script: Script, catalog: Catalog) -> Script | None:
-    """Names that the catalog has in mixed case are spelled and quoted like that."""
+    """Spells and quotes mixed-case names as in the catalog."""
     mixed = {
         name.lower(): name for name in (*catalog.tables, *(c.name for c in catalog.columns)) if name != name.lower()
     }
@@ -41,7 +41,7 @@ def catalog_case(script: Script, catalog: Catalog) -> Script | None:
 
 
 def qualify_schema(script: Script, catalog: Catalog) -> Script | None:
-    """Tables that live in another schema get its name in front."""
+    """Adds the schema to tables of other schemas."""
     homes = {column.table: column.schema for column in catalog.columns if column.schema != WORK_SCHEMA}
 
     def qualify(found: re.Match[str]) -> str:
@@ -52,7 +52,7 @@ def qualify_schema(script: Script, catalog: Catalog) -> Script | None:
 
 
 def default_new_column(script: Script, _: Catalog) -> Script | None:
-    """A new column gets a default."""
+    """Adds a default to a new column."""
     found = _ADD_COLUMN.match(script.main)
     if found is None or " DEFAULT " in script.main:
         return None
@@ -61,7 +61,7 @@ def default_new_column(script: Script, _: Catalog) -> Script | None:
 
 
 def backfill_nulls(script: Script, catalog: Catalog) -> Script | None:
-    """Rows without a value get one before the column becomes NOT NULL."""
+    """Fills missing values before the column becomes NOT NULL."""
     found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
     if found is None:
         return None
@@ -72,14 +72,14 @@ def backfill_nulls(script: Script, catalog: Catalog) -> Script | None:
 
 
 def delete_empty_rows(script: Script, _: Catalog) -> Script | None:
-    """Rows without a value go before the column becomes NOT NULL."""
+    """Deletes rows without a value before the column becomes NOT NULL."""
     found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
     template = "DELETE FROM {table} WHERE {column} IS NULL"
     return script.first(template.format(table=found[1], column=found[2])) if found else None
 
 
 def delete_duplicates(script: Script, _: Catalog) -> Script | None:
-    """Later duplicates go before a unique index is made."""
+    """Deletes later duplicates before a unique index is created."""
     found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
     if found is None:
         return None
@@ -90,7 +90,7 @@ def delete_duplicates(script: Script, _: Catalog) -> Script | None:
 
 
 def number_duplicates(script: Script, _: Catalog) -> Script | None:
-    """Later duplicates are told apart by a number before a unique index is made."""
+    """Adds a number to later duplicates before a unique index is created."""
     found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
     if found is None:
         return None
@@ -102,19 +102,19 @@ def number_duplicates(script: Script, _: Catalog) -> Script | None:
 
 
 def using_cast(script: Script, _: Catalog) -> Script | None:
-    """A change of type says how to convert."""
+    """Adds a conversion to a change of type."""
     found = _ALTER_TYPE.match(script.main)
     return script.rewrite(f"{script.main} USING {found[2]}::{found[3]}") if found else None
 
 
 def drop_default(script: Script, _: Catalog) -> Script | None:
-    """The column's default goes before its type changes."""
+    """Drops the column's default before its type changes."""
     found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) TYPE ", script.main)
     return script.first(f"ALTER TABLE {found[1]} ALTER COLUMN {found[2]} DROP DEFAULT") if found else None
 
 
 def recreate_views(script: Script, catalog: Catalog) -> Script | None:
-    """Views over an altered table are dropped first and made again afterwards."""
+    """Drops views over an altered table first and creates them again afterwards."""
     found = re.match(r"ALTER TABLE (\S+) ", script.main)
     views = [view for view in catalog.views if found and re.search(rf"\b{re.escape(found[1])}\b", view[1])]
     if not views:
@@ -124,13 +124,13 @@ def recreate_views(script: Script, catalog: Catalog) -> Script | None:
 
 
 def create_schema(script: Script, _: Catalog) -> Script | None:
-    """The schema that a new table names is made first."""
+    """Creates the schema of a new table first."""
     found = re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)\.\w+", script.main)
     return script.first(f"CREATE SCHEMA IF NOT EXISTS {found[1]}") if found else None
 
 
 def extend_group_by(script: Script, _: Catalog) -> Script | None:
-    """Plain columns of the SELECT list join the GROUP BY."""
+    """Adds plain columns of the SELECT list to the GROUP BY."""
     found = re.search(r"SELECT (.+?) FROM .* GROUP BY (.+)$", script.main)
     if found is None:
         return None
@@ -140,7 +140,7 @@ def extend_group_by(script: Script, _: Catalog) -> Script | None:
 
 
 def qualify_columns(script: Script, catalog: Catalog) -> Script | None:
-    """Columns of a join's SELECT list get the table in front that has them."""
+    """Adds the table to the columns of a join's SELECT list."""
     found = re.search(r"SELECT (.+?) FROM (\w+) JOIN (\w+)", script.main)
     if found is None:
         return None
@@ -150,51 +150,51 @@ def qualify_columns(script: Script, catalog: Catalog) -> Script | None:
 
 
 def cascade(script: Script, _: Catalog) -> Script | None:
-    """What depends on a dropped thing goes with it."""
+    """Adds CASCADE, which drops dependent objects too."""
     drops = " DROP " in f" {script.main}" and not script.main.endswith("CASCADE")
     return script.rewrite(f"{script.main} CASCADE") if drops else None
 
 
 def not_valid(script: Script, _: Catalog) -> Script | None:
-    """A new constraint leaves the rows that are already there alone."""
+    """Adds NOT VALID, so that a new constraint ignores existing rows."""
     return script.rewrite(f"{script.main} NOT VALID") if " ADD CONSTRAINT " in script.main else None
 
 
 def unique_target(script: Script, _: Catalog) -> Script | None:
-    """The column that a foreign key refers to is made unique first."""
+    """Makes the column that a foreign key refers to unique first."""
     found = re.search(r"REFERENCES (\w+) \((\w+)\)", script.main)
     return script.first(f"ALTER TABLE {found[1]} ADD UNIQUE ({found[2]})") if found else None
 
 
 def outside_transaction(script: Script, _: Catalog) -> Script | None:
-    """The statements run one by one, each committed by itself."""
+    """Runs and commits the statements one by one."""
     return None if script.autocommit else replace(script, autocommit=True)
 
 
 def if_exists(script: Script, _: Catalog) -> Script | None:
-    """The statement says IF EXISTS or IF NOT EXISTS."""
+    """Adds IF EXISTS or IF NOT EXISTS."""
     main = re.sub(r"\bADD COLUMN (?!IF)", "ADD COLUMN IF NOT EXISTS ", script.main)
     main = re.sub(r"^(DROP TABLE|ALTER TABLE) (?!IF)", r"\1 IF EXISTS ", main)
     return script.rewrite(re.sub(r"^CREATE TABLE (?!IF)", "CREATE TABLE IF NOT EXISTS ", main))
 
 
 def retry(script: Script, _: Catalog) -> Script | None:
-    """The same script again, in case the fault was temporary."""
+    """Retries the same script, in case the error was temporary."""
     return script
 
 
 def analyze_first(script: Script, catalog: Catalog) -> Script | None:
-    """The planner's statistics are refreshed first."""
+    """Refreshes the planner's statistics first."""
     table = target(script, catalog)
     return script.first(f"ANALYZE {table}") if table else None
 
 
 def lock_first(script: Script, catalog: Catalog) -> Script | None:
-    """The table is locked first."""
+    """Locks the table first."""
     table = target(script, catalog)
     return script.first(f"LOCK TABLE {table}") if table and not script.autocommit else None
 
 
 def raise_timeouts(script: Script, _: Catalog) -> Script | None:
-    """The statement gets no time limit."""
+    """Removes the time limit of the statement."""
     return script.first("SET statement_timeout = 0")

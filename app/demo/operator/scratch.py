@@ -1,4 +1,4 @@
-"""A scratch database to work in: every step is counted, and every answer is what Postgres said.
+"""A scratch database for the operator: every step is counted, and every result comes from Postgres.
 
 This is the environment of the demo. The operator acts on it through `inspect` and `attempt`; the
 harness resets it between tasks. A step is one SQL statement, one look at the catalog, or one check
@@ -28,14 +28,14 @@ _USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND ns
 
 @dataclass(frozen=True)
 class Result:
-    """How an attempt ended: the goal reached, an error, or neither."""
+    """The result of an attempt: the goal reached, an error, or neither."""
 
     reached: bool
-    signature: str | None = None  # SQLSTATE and message without names: tells one kind of error from another
+    signature: str | None = None  # SQLSTATE and message without names: the kind of the error
 
 
 class Scratch:
-    """One task at a time in a scratch database; counts the steps and keeps their traces."""
+    """A scratch database with one task at a time; counts the steps and keeps their traces."""
 
     def __init__(self, connection: asyncpg.Connection, *, budget: int) -> None:
         self._connection = connection
@@ -46,16 +46,16 @@ class Scratch:
 
     @property
     def steps(self) -> int:
-        """Steps taken since the last reset."""
+        """Number of steps since the last reset."""
         return len(self.traces)
 
     @property
     def reward(self) -> float:
-        """1 once the goal is reached, 0 before."""
+        """Reward: 1 once the goal is reached, 0 before."""
         return float(self.done)
 
     async def reset(self, task: Task) -> None:
-        """Empty the database and lay out `task`; costs no step."""
+        """Empties the database and lays out a task; costs no step."""
         schemas = [row[0] for row in await self._connection.fetch(_USER_SCHEMAS)]
         drops = "".join(f'DROP SCHEMA "{name}" CASCADE;' for name in schemas)
         layout = f"{drops} CREATE SCHEMA {WORK_SCHEMA}; SET search_path = {WORK_SCHEMA}; {task.setup}"
@@ -63,19 +63,19 @@ class Scratch:
         self._goal, self.traces, self.done = task.goal, [], False
 
     async def step(self, action: Script | None) -> Result | Catalog:
-        """What came of the action: of a script, its attempt; None looks at the catalog."""
+        """Performs an action: attempts a script, or inspects the catalog for None."""
         return await (self.inspect() if action is None else self.attempt(action))
 
     async def inspect(self) -> Catalog:
-        """The catalog, for one step."""
+        """Returns the catalog; costs one step."""
         answer = await self._step("inspect", "the system catalog", partial(self._connection.fetchval, INSPECT))
         return read_catalog(str(answer))
 
     async def attempt(self, script: Script) -> Result:
-        """Run `script` and check the goal; without the goal, everything transactional is undone.
+        """Runs a script and checks the goal; if it is not reached, the transaction is rolled back.
 
         Raises:
-            StepsSpent: the steps ran out on the way.
+            StepsSpent: no steps are left.
         """
         if script.autocommit:
             return await self._run(script)
@@ -102,7 +102,7 @@ class Scratch:
         try:
             async with self._connection.transaction():
                 return bool(await self._connection.fetchval(f"SELECT ({self._goal})"))
-        except asyncpg.PostgresError:  # the goal asks about a thing that is not there
+        except asyncpg.PostgresError:  # the goal names an object that does not exist
             return False
 
     async def _step(self, tool: str, given: str, act: Callable[[], Awaitable[object]]) -> object:
@@ -123,14 +123,14 @@ class Scratch:
 
 
 def signature_of(error: asyncpg.PostgresError) -> str:
-    """The kind of an error: its SQLSTATE and message, without the names and places in it."""
+    """Returns the kind of an error: its SQLSTATE and message, without names and positions."""
     message = re.sub(r'"[^"]*"| at (or near|end of input).*', "", error.message or "")
     return f"{error.sqlstate}: {message}"
 
 
 @asynccontextmanager
 async def scratch_database(dsn: str, *, budget: int) -> AsyncIterator[Scratch]:
-    """A `Scratch` in a database made for it on the server of `dsn`, dropped at the end."""
+    """Yields a `Scratch` in a new database on the server of `dsn`, and drops it at the end."""
     dsn = dsn.replace("postgresql+asyncpg://", "postgresql://", 1)
     name = f"casebank_demo_{secrets.token_hex(6)}"
     admin = await asyncpg.connect(dsn)

@@ -1,4 +1,4 @@
-"""The statement the operator is about to run, with what goes before and after it."""
+"""The operator's next statement, with the statements before and after it."""
 
 import re
 from collections.abc import Callable
@@ -22,15 +22,15 @@ class Script:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """Every statement, in the order in which it runs."""
+        """All statements, in order."""
         return (*self.before, self.main, *self.after)
 
     def rewrite(self, main: str) -> "Script | None":
-        """This script around another main statement; None when that changes nothing."""
+        """Returns the script with another main statement; None if it is the same."""
         return None if main == self.main else replace(self, main=main)
 
     def first(self, *statements: str) -> "Script | None":
-        """This script with `statements` run just before the main one; None when there are none."""
+        """Returns the script with these statements before the main one; None without statements."""
         return replace(self, before=self.before + statements) if statements else None
 
 
@@ -39,7 +39,7 @@ Edit = Callable[[Script, Catalog], Script | None]
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT taken apart."""
+    """The parts of an INSERT."""
 
     table: str
     columns: tuple[str, ...]
@@ -47,19 +47,19 @@ class Insert:
     tail: str
 
     def __str__(self) -> str:
-        """The INSERT put together again."""
+        """Returns the INSERT as SQL."""
         rows = ", ".join(f"({', '.join(row)})" for row in self.rows)
         columns = ", ".join(self.columns)
         return f"INSERT INTO {self.table} ({columns}) VALUES {rows}{self.tail}"  # noqa: S608 (the operator's own words)
 
 
 def naive(statement: str) -> Script:
-    """The script that runs just `statement`."""
+    """Returns the script with only this statement."""
     return Script(statement.strip().removesuffix(";"))
 
 
 def parse_insert(script: Script) -> Insert | None:
-    """The parts of the main statement, if it is an INSERT … VALUES."""
+    """Returns the parts of the main statement; None unless it is an INSERT … VALUES."""
     found = _INSERT.match(script.main)
     if found is None:
         return None
@@ -68,7 +68,7 @@ def parse_insert(script: Script) -> Insert | None:
 
 
 def target(script: Script, catalog: Catalog) -> str | None:
-    """The first existing table that the main statement names, quoted as the catalog has it."""
+    """Returns the first existing table in the main statement, quoted as in the catalog; None without one."""
     known = {name.lower(): name for name in catalog.tables}
     for word in re.findall(r"\w+", script.main):
         if word.lower() in known:

@@ -1,4 +1,4 @@
-"""Tasks drawn from the families: a seed fills the holes, so that the same seed always gives the same tasks."""
+"""Tasks drawn from the families; the same seed always gives the same tasks."""
 
 import random
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ CREATE VIEW {one}_overview AS SELECT id, {c}, {n} FROM {t};
 
 @dataclass(frozen=True)
 class Task:
-    """One task: what the operator is given (`text`, `naive`), and what only the harness knows."""
+    """One task: `text` and `naive` are for the operator, the rest is known only to the harness."""
 
     id: str
     family: str
@@ -53,9 +53,13 @@ _POOLS = {
 
 
 def draw(family: Family, seed: int, variation: int) -> Task:
-    """The task that `family` makes of this seed and variation."""
+    """Returns the task of a family for this seed and variation."""
     rng = random.Random(f"{seed}:{family.key}:{variation}")
-    names = _names(rng)
+    (t, one), (p, pone) = rng.choice(_THINGS), rng.choice(_PARENTS)
+    names = {key: rng.choice(pool) for key, pool in _POOLS.items()}
+    names |= {"t": t, "one": one, "p": p, "pone": pone, "T": t.capitalize(), "N": f"{names['n']}Total"}
+    names |= {"big": str(rng.randint(100, 999)), "small": str(rng.randint(1, 3)), "a": "a"}
+    names |= {"code": f"{rng.choice('KLMNPQ')}{rng.randint(10, 99)}"}
     wording = rng.choice(family.wordings)
     if variation < len(family.first):
         names |= family.first[variation]
@@ -68,11 +72,3 @@ def draw(family: Family, seed: int, variation: int) -> Task:
         setup=(BASE + family.extra).format_map(names),
         goal=family.goal.format_map(names),
     )
-
-
-def _names(rng: random.Random) -> dict[str, str]:
-    (t, one), (p, pone) = rng.choice(_THINGS), rng.choice(_PARENTS)
-    names = {key: rng.choice(pool) for key, pool in _POOLS.items()}
-    names |= {"t": t, "one": one, "p": p, "pone": pone, "T": t.capitalize(), "N": f"{names['n']}Total"}
-    names |= {"big": str(rng.randint(100, 999)), "small": str(rng.randint(1, 3)), "a": "a"}
-    return names | {"code": f"{rng.choice('KLMNPQ')}{rng.randint(10, 99)}"}

@@ -195,7 +195,7 @@ async def main(folder: Path, *, whole: bool) -> None:
                 await _shoot(page, folder / f"{name}-{scheme}.png", whole=whole)
         await page.goto("/console/user")
         await page.get_by_label("Type your name").fill(USER)
-        await page.get_by_role("button", name="Erase everything of mine").click()
+        await page.get_by_role("button", name="Erase all my data").click()
         for scheme in SCHEMES:
             await page.emulate_media(color_scheme=scheme)
             await _shoot(page, folder / f"receipt-{scheme}.png", whole=whole)

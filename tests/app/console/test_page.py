@@ -193,8 +193,8 @@ async def test_a_search_shows_what_the_agent_would_be_shown_and_is_not_logged(al
 async def test_a_decision_says_of_each_candidate_why(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
     text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
-    assert "Chosen: it stands by the order and the rules." in text
-    assert "What would be served now" in text
+    assert "Chosen by the policy and the rules." in text
+    assert "Slates that would be served now" in text
 
 
 async def test_a_decision_shows_which_of_its_cases_the_run_followed(alice: User, console: httpx.AsyncClient):
@@ -202,7 +202,7 @@ async def test_a_decision_shows_which_of_its_cases_the_run_followed(alice: User,
     followed = "UPDATE decision_slots SET agreed = 0.83 WHERE user_sub = :user_sub RETURNING place"
     assert await alice.rows(followed)
     text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
-    assert '<th scope="col" class="n">Followed</th>' in text
+    assert '<th scope="col" class="n">Plan followed</th>' in text
     assert '<td class="n">83 %</td>' in text
 
 
@@ -212,17 +212,19 @@ async def test_settings_are_explained_changed_and_refused_with_their_name(alice:
     assert (await send(console, form)).status_code == 303  # as they are
     before = (await alice.http.get("/v1/profiles/operator")).json()
     changed = {"k": "7", "ttl_days": "30", "explore": "0.1", "rewrite": "rules", "tool_kinds": "fetch: read"}
-    changed |= {"contribute": "no", "receive": "yes"}
+    changed |= {"fleet": "receive", "facts_share": "0.3"}
     form.fields.pop("learning")  # its box is not ticked any more
     assert (await send(console, form, **changed)).status_code == 303
     after = (await alice.http.get("/v1/profiles/operator")).json()
     wanted = {"k": 7, "ttl_days": 30, "explore": 0.1, "rewrite": "rules", "tool_kinds": {"fetch": "read"}}
-    wanted |= {"contribute": False, "receive": True}
+    wanted |= {"fleet": "receive", "shares": {**before["shares"], "facts": 0.3}}
     assert after == {**before, **wanted, "learning": False}
     wrong = await send(console, form, k="many")
     assert (wrong.status_code, "Cases on a slate" in wrong.text) == (422, True)
     wrong = await send(console, form, explore="7")
-    assert (wrong.status_code, "Share of slates with a drawn place" in wrong.text) == (422, True)
+    assert (wrong.status_code, "Share of slates with a random case" in wrong.text) == (422, True)
+    wrong = await send(console, form, session_share="7")
+    assert (wrong.status_code, "Share for the session" in wrong.text) == (422, True)
 
 
 async def test_an_export_is_a_file_with_everything(alice: User, console: httpx.AsyncClient):
@@ -263,10 +265,10 @@ async def test_a_trial_says_how_far_it_is_and_what_each_look_found(alice: User, 
     await furnish(alice)
     trial = (await alice.http.get("/v1/policy", params={"agent": "operator"})).json()["policies"][0]["trial"]
     text = (await console.get("/console/policy")).text
-    assert f"{trial['decisions']:,} rewarded decisions since it began" in text
-    assert "Chance that it is promoted before the trial ends" in text
-    looks = text.split("looks so far</summary>")[1].split("</details>")[0]
-    assert looks.count("the policy on trial less the untrained order") == sum(
+    assert f"{trial['decisions']:,} rewarded decisions since the trial began" in text
+    assert "Probability of promotion before the trial ends" in text
+    looks = text.split("Checks of the gate so far</summary>")[1].split("</details>")[0]
+    assert looks.count("the policy on trial minus the untrained order") == sum(
         look["difference"] == "candidate - default" for look in trial["looks"]
     )
 
@@ -274,7 +276,7 @@ async def test_a_trial_says_how_far_it_is_and_what_each_look_found(alice: User, 
 async def test_a_trial_that_the_gate_has_not_looked_at_says_so(alice: User, console: httpx.AsyncClient):
     await furnish(alice)
     await alice.rows("UPDATE policies SET verdict = NULL WHERE user_sub = :user_sub RETURNING version")
-    assert "The gate has not looked at it yet" in (await console.get("/console/policy")).text
+    assert "The gate has not checked it yet" in (await console.get("/console/policy")).text
 
 
 async def test_a_decision_names_the_cases_that_each_live_policy_would_serve(alice: User, console: httpx.AsyncClient):
@@ -282,7 +284,7 @@ async def test_a_decision_names_the_cases_that_each_live_policy_would_serve(alic
     await alice.rows("UPDATE decision_slots SET place = place + 10 WHERE user_sub = :user_sub RETURNING place")
     decision = (await alice.http.get(f"/v1/decisions/{things.retrieval_id}")).json()
     text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
-    (section,) = (part for part in text.split("<h2>") if part.startswith("What would be served now"))
+    (section,) = (part for part in text.split("<h2>") if part.startswith("Slates that would be served now"))
     assert decision["would_serve"]
     for policy in decision["would_serve"]:
         assert policy["policy_version"] in section
@@ -292,7 +294,7 @@ async def test_the_operator_sees_the_numbers_of_all_and_no_word_of_anybody(alice
     things = await furnish(alice, "restart the xylophone", agent="secret-agent")
     answer = await operator.get("/console/installation")
     assert answer.status_code == 200
-    for told in ("policies", "cases wait", "Jobs", "serving", "on trial"):
+    for told in ("Policies", "cases waiting", "Jobs", "in service", "on trial"):
         assert told in answer.text
     for word in ("xylophone", alice.name, "secret-agent", things.case_id, things.procedure_id):
         assert word not in answer.text

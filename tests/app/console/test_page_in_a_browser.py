@@ -86,7 +86,7 @@ async def test_a_wrong_token_is_told_and_the_right_one_still_gets_in(page: "Page
     await page.get_by_role("alert").wait_for()
     await page.get_by_label("Your token").fill(service.token(alice.name))
     await page.get_by_role("button", name="Sign in").click()
-    await page.get_by_role("heading", name="Nothing is remembered yet").wait_for()
+    await page.get_by_role("heading", name="No memories yet").wait_for()
 
 
 async def test_a_link_signs_in_by_its_button_and_not_twice(page: "Page", scene: Scene):
@@ -97,7 +97,7 @@ async def test_a_link_signs_in_by_its_button_and_not_twice(page: "Page", scene: 
     async with scene.visitor() as other:
         await other.goto(address)
         await other.get_by_role("button", name="Sign in").click()
-        await other.get_by_role("heading", name="This link is over").wait_for()
+        await other.get_by_role("heading", name="This link has expired").wait_for()
 
 
 async def test_an_expired_visit_goes_by_sign_in_back_to_where_it_was(
@@ -123,7 +123,7 @@ async def test_another_users_case_is_not_there(page: "Page", service: Service, b
     await bob.retain("tune a piano")
     await bob.settle()
     await sign_in(page, service.token(bob.name), f"/console/cases/{things.case_id}")
-    await page.get_by_role("heading", name="Not here").wait_for()
+    await page.get_by_role("heading", name="Not found").wait_for()
     assert "restart" not in await page.content()
 
 
@@ -132,31 +132,31 @@ async def test_from_a_decision_to_why_and_on_to_the_case(
 ):
     await sign_in(page, service.token(alice.name), "/console/decisions")
     await page.get_by_role("link", name="restart the web server").first.click()
-    await page.get_by_text("Chosen: it stands by the order and the rules.").first.wait_for()
+    await page.get_by_text("Chosen by the policy and the rules.").first.wait_for()
     await page.get_by_role("region", name="Chosen", exact=True).get_by_role("link").first.click()
-    await page.get_by_role("heading", name="What it did").wait_for()
+    await page.get_by_role("heading", name="Tool calls").wait_for()
 
 
 async def test_a_search_finds_what_the_agent_would_be_shown(
     page: "Page", service: Service, alice: User, things: Furnished
 ):
     await sign_in(page, service.token(alice.name), "/console/bank")
-    await page.get_by_label("Search as the agent would").fill("restart the web server")
+    await page.get_by_label("Search as the agent does").fill("restart the web server")
     await page.get_by_role("button", name="Search").click()
-    await page.get_by_role("heading", name="What the agent would be shown").wait_for()
-    await page.get_by_text(re.compile("The text for the prompt")).click()
+    await page.get_by_role("heading", name="Cases that the agent would get").wait_for()
+    await page.get_by_text(re.compile("Text for the prompt")).click()
     await page.get_by_text("then look").first.wait_for()
 
 
 async def test_a_case_is_tagged_and_then_deleted(page: "Page", service: Service, alice: User, things: Furnished):
     await sign_in(page, service.token(alice.name), f"/console/cases/{things.case_id}")
-    await page.get_by_label("Tags, with commas between them").fill("checked, mine")
-    await page.get_by_role("button", name="Set the tags").click()
+    await page.get_by_label("Tags, separated by commas").fill("checked, mine")
+    await page.get_by_role("button", name="Save tags").click()
     await page.get_by_text("mine", exact=True).wait_for()
     assert (await alice.case(things.case_id))["tags"] == ["checked", "mine"]
     await page.get_by_role("button", name="Delete this case").click()  # the box is not ticked, so nothing is sent
     assert (await alice.http.get(f"/v1/cases/{things.case_id}")).status_code == 200
-    await page.get_by_label(re.compile("It goes for good")).check()
+    await page.get_by_label(re.compile("Delete this case permanently")).check()
     await page.get_by_role("button", name="Delete this case").click()
     await page.get_by_role("heading", name="Bank", exact=True).wait_for()
     assert (await alice.http.get(f"/v1/cases/{things.case_id}")).status_code == 404
@@ -171,11 +171,11 @@ async def test_two_versions_are_compared_one_is_pinned_and_the_procedure_is_reti
     await page.get_by_role("button", name="Compare").click()
     await page.locator("ins").first.wait_for()
     await page.get_by_role("button", name="Pin version 1").click()
-    await page.get_by_role("button", name="Let go of version 1").wait_for()
-    await page.get_by_label(re.compile("It is told no more")).check()
-    await page.get_by_role("button", name="Retire it").click()
+    await page.get_by_role("button", name="Unpin version 1").wait_for()
+    await page.get_by_label(re.compile("Stop giving this procedure")).check()
+    await page.get_by_role("button", name="Retire this procedure").click()
     await page.get_by_role("heading", name="Versions").wait_for()
-    assert await page.get_by_role("button", name="Retire it").count() == 0
+    assert await page.get_by_role("button", name="Retire this procedure").count() == 0
 
 
 async def test_a_session_and_a_fact_are_looked_at_and_deleted(
@@ -184,14 +184,14 @@ async def test_a_session_and_a_fact_are_looked_at_and_deleted(
     await sign_in(page, service.token(alice.name), "/console/sessions")
     await page.get_by_role("link", name=things.session).click()
     await page.get_by_role("heading", name="Turns").wait_for()
-    await page.get_by_label(re.compile("It goes for good")).check()
+    await page.get_by_label(re.compile("Delete this session permanently")).check()
     await page.get_by_role("button", name="Delete this session").click()
-    await page.get_by_text("None yet.").wait_for()
+    await page.get_by_text("No sessions yet.").wait_for()
     await page.get_by_role("link", name="Facts").click()
     for _ in range(await page.get_by_role("button", name="Delete", exact=True).count()):
-        await page.get_by_label("It goes for good").first.check()
+        await page.get_by_label("Delete this fact permanently").first.check()
         await page.get_by_role("button", name="Delete", exact=True).first.click()
-    await page.get_by_text("Nothing is known.").wait_for()
+    await page.get_by_text("No facts.").wait_for()
 
 
 async def test_an_entry_of_knowledge_is_read_and_deleted(
@@ -200,9 +200,9 @@ async def test_an_entry_of_knowledge_is_read_and_deleted(
     await sign_in(page, service.token(alice.name), "/console/facts")
     await page.get_by_role("link", name="Knowledge", exact=True).click()
     await page.get_by_text("restart the web server").first.wait_for()
-    await page.get_by_label("It goes for good").check()
+    await page.get_by_label("Delete this entry permanently").check()
     await page.get_by_role("button", name="Delete", exact=True).click()
-    await page.get_by_text("Nothing is kept.").wait_for()
+    await page.get_by_text("No entries.").wait_for()
     assert (await alice.http.get(f"/v1/knowledge/{things.knowledge_id}")).status_code == 404
 
 
@@ -210,9 +210,9 @@ async def test_a_verdict_is_read_check_by_check_and_a_policy_rolled_back(
     page: "Page", service: Service, alice: User, things: Furnished
 ):
     await sign_in(page, service.token(alice.name), "/console/policy")
-    await page.get_by_role("rowheader", name="Better than the untrained order, surely").wait_for()
+    await page.get_by_role("rowheader", name="Better than the untrained order, with confidence").wait_for()
     await page.get_by_role("img", name="Calibration").wait_for()
-    await page.get_by_label(re.compile("The untrained order serves")).check()
+    await page.get_by_label(re.compile("Return to the untrained order")).check()
     await page.get_by_role("button", name="Roll back q-1").click()
     await page.get_by_text("rolled back").first.wait_for()
     policies = (await alice.http.get("/v1/policy", params={"agent": things.agent})).json()
@@ -226,12 +226,12 @@ async def test_settings_are_changed_and_a_mistake_is_named(
     await page.get_by_label("Cases on a slate").fill("6")
     await page.get_by_label("Learn which cases help").uncheck()
     await page.get_by_role("button", name="Save the settings").click()
-    await page.get_by_role("heading", name="Take it with you").wait_for()
+    await page.get_by_role("heading", name="Export").wait_for()
     profile = (await alice.http.get(f"/v1/profiles/{things.agent}")).json()
     assert (profile["k"], profile["learning"]) == (6, False)
     await page.get_by_label("Cases on a slate").fill("a thousand")
     await page.get_by_role("button", name="Save the settings").click()
-    await page.get_by_text("“Cases on a slate” is a number").wait_for()
+    await page.get_by_text("“Cases on a slate” must be a number").wait_for()
 
 
 async def test_everything_is_exported_and_then_erased_with_a_receipt(
@@ -243,8 +243,8 @@ async def test_everything_is_exported_and_then_erased_with_a_receipt(
     await (await coming.value).save_as(tmp_path / "export.jsonl")
     assert things.case_id in (tmp_path / "export.jsonl").read_text()
     await page.get_by_label(re.compile("Type your name")).fill(alice.name)
-    await page.get_by_role("button", name="Erase everything of mine").click()
-    await page.get_by_role("heading", name="Everything of yours was erased").wait_for()
+    await page.get_by_role("button", name="Erase all my data").click()
+    await page.get_by_role("heading", name="All your data was erased").wait_for()
     assert "public_key" in await page.get_by_label(re.compile("Signed JSON")).input_value()
     await page.goto("/console")
     await page.get_by_role("heading", name="Sign in").wait_for()
@@ -256,7 +256,7 @@ async def test_the_operator_sees_numbers_and_who_is_none_has_no_such_page(page: 
     assert scene.user.name not in await page.content()
     async with scene.visitor() as other:
         await sign_in(other, scene.token(), "/console/installation")
-        await other.get_by_role("heading", name="Not here").wait_for()
+        await other.get_by_role("heading", name="Not found").wait_for()
 
 
 async def test_the_keyboard_alone_reaches_every_link_field_and_button(scene: Scene):

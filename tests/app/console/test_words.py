@@ -5,7 +5,7 @@ from typing import get_args
 
 from app.console.render import times
 from app.console.words import REASONS, SETTINGS, TERMS, section
-from app.schemas.bank import ProfilePatch
+from app.schemas.bank import ProfilePatch, SharesPatch
 from policy.reasons import Reason
 from retrieval.ranking.review import Terms
 
@@ -16,7 +16,8 @@ def test_every_reason_is_told_in_a_sentence():
 
 def test_every_setting_of_a_profile_is_on_the_form_with_a_sentence():
     shown = [setting for group in SETTINGS.values() for setting in group]
-    assert {setting.name for setting in shown} == set(ProfilePatch.model_fields)
+    shares = {f"{part}_share" for part in SharesPatch.model_fields}
+    assert {setting.name for setting in shown} == set(ProfilePatch.model_fields) - {"shares"} | shares
     assert all(setting.says.endswith(".") for setting in shown)
 
 

@@ -109,8 +109,7 @@ async def test_members_and_others_do_the_same_new_houses_and_what_it_is_worth_is
 async def test_the_users_give_and_members_alone_receive(service: Service):  # noqa: F811
     told = await shown(service, 7, TRAINED, JUDGED)
     giver, member = await settings(told.settle("demo-0")), await settings(told.settle("demo-0-member"))
-    assert (giver["contribute"], giver["receive"]) == (True, True)
-    assert (member["contribute"], member["receive"]) == (None, True)
+    assert (giver["fleet"], member["fleet"]) == ("both", "receive")
     assert member["canary"] == pytest.approx(CANARY)
     places = {name: place for place, name, _ in told.asked}
     async with places["outside the fleet"].client() as client:

@@ -193,8 +193,8 @@ async def test_what_is_known_has_its_share_of_the_budget_and_no_more(alice: User
     for number in range(40):
         await written(alice, f"likes tea number {number}, {'very ' * 20}")
     for share in (0.0, 0.2, 0.8):
-        put = await alice.http.put(f"/v1/profiles/{AGENT}", json={"facts_share": share})
-        assert (put.status_code, put.json()["facts_share"]) == (200, share)
+        put = await alice.http.put(f"/v1/profiles/{AGENT}", json={"shares": {"facts": share}})
+        assert (put.status_code, put.json()["shares"]["facts"]) == (200, share)
         for budget in (0, 100, 1_000):
             seen = await alice.retrieve("tea", token_budget=budget)
             assert seen["tokens"] <= budget

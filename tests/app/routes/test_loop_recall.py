@@ -128,7 +128,7 @@ async def test_each_part_keeps_to_its_share_and_all_of_them_to_the_budget(alice:
             each["tokens"] <= budget * {"session": 0.4, "user": 0.2}.get(each["part"], 1) for each in answer["parts"]
         )
     assert "call the tuner" in answer["memory_context"]
-    none = {"session_share": 0, "facts_share": 0}
+    none = {"shares": {"session": 0, "facts": 0}}
     assert (await alice.http.put(f"/v1/profiles/{AGENT}", json=none)).status_code == 200
     answer = await alice.retrieve(QUERY, recall=True)
     assert len(answer["recalled"]["memories"]) > 2

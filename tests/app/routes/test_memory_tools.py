@@ -57,7 +57,7 @@ async def test_goals_come_nearest_to_the_query_first_and_no_other_kind_among_the
 
 async def test_a_user_without_goals_is_said_to_have_none(alice: User, bob: User):
     await tell(bob, "I want to save 500 EUR a month")
-    assert await text(alice, "get_my_goals", COACH) == "The user has told no goal yet."
+    assert await text(alice, "get_my_goals", COACH) == "The user has not stated a goal yet."
 
 
 async def test_recall_tells_runs_procedures_and_facts_and_its_receipt_joins_the_run_that_follows(alice: User):
@@ -103,12 +103,12 @@ async def test_recall_tells_what_was_said_in_conversations_and_no_other_users(al
 async def test_feedback_of_a_model_is_a_guess_that_no_users_word_gives_way_to(alice: User):
     await fill(alice, ["restart the web server"])
     receipt = RECEIPT.search(await text(alice, "recall", query="restart the web server"))[1]
-    assert "counts now is 0, from heuristic" in await text(
+    assert "counts is 0, from heuristic" in await text(
         alice, "remember", kind="feedback", outcome="failure", receipt=receipt
     )
     await alice.feedback(retrieval_id=receipt, thumb="down")
     told = await text(alice, "remember", kind="feedback", outcome="success", receipt=receipt)
-    assert "Noted as a guess: 1. What counts now is 0, from user." in told
+    assert "Stored as a heuristic reward of 1. The reward that counts is 0, from user." in told
 
 
 async def test_a_fact_that_a_model_keeps_is_marked_as_the_assistants_word(alice: User):
@@ -135,7 +135,7 @@ async def test_a_procedure_is_retired_and_a_finished_run_is_not_a_tools_to_delet
     (case_id,) = await fill(alice, ["restart the web server"], plan=STEPS, tool_traces=[{"tool": "ssh", "input": "x"}])
     told = await text(alice, "recall", query="restart the web server")
     procedure = re.search(r"P1 ([0-9a-f-]{36})", told)[1]
-    assert "pinning it brings it back" in await text(alice, "forget", id=procedure)
+    assert "pinning it restores it" in await text(alice, "forget", id=procedure)
     assert (await call(alice, "forget", id=case_id)).status_code == 404
     assert (await alice.case(case_id))["status"] == "ready"
 

@@ -102,8 +102,8 @@ async def test_who_receives_is_served_by_the_fleet_and_may_ask_why_until_a_contr
     before = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
     assert (before["serving"], before["fleet"]) == (default.VERSION, [])
 
-    settings = await alice.http.put(f"/v1/profiles/{agent}", json={"receive": True})
-    assert (settings.status_code, settings.json()["receive"], settings.json()["contribute"]) == (200, True, None)
+    settings = await alice.http.put(f"/v1/profiles/{agent}", json={"fleet": "receive"})
+    assert (settings.status_code, settings.json()["fleet"]) == (200, "receive")
     after = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
     (fleet,) = after["fleet"]
     assert (after["serving"], fleet["status"], fleet["users"]) == (f"f-{fleet['version']}", "serving", 5)
@@ -130,7 +130,7 @@ async def test_what_is_said_to_serve_is_what_retrieves_get_where_learning_is_off
     database, agent = alice.service.runtime.database, f"agent of {alice.name}"
     await alice.retain("water the garden", agent=agent)
     await alice.settle()
-    await alice.http.put(f"/v1/profiles/{agent}", json={"receive": True, "explore": 0})
+    await alice.http.put(f"/v1/profiles/{agent}", json={"fleet": "receive", "explore": 0})
     shared = {SHARED: Trained(head(), 500, 5), agent: Trained(head(log_age=1.0), 500, 5)}
     async with database.as_worker() as connection:
         await shared_prior.store(connection, shared, [bob.name], {agent: {"status": "serving"}})

@@ -193,8 +193,8 @@ async def test_a_session_has_its_share_of_the_budget_and_no_more(alice: User, na
     await alice.settle()
     await told(alice, name, *(says(f"we talked of song {number}, {'la ' * 30}") for number in range(60)))
     for share in (0.0, 0.3, 0.9):
-        put = await alice.http.put(f"/v1/profiles/{AGENT}", json={"session_share": share})
-        assert (put.status_code, put.json()["session_share"]) == (200, share)
+        put = await alice.http.put(f"/v1/profiles/{AGENT}", json={"shares": {"session": share}})
+        assert (put.status_code, put.json()["shares"]["session"]) == (200, share)
         for budget in (0, 60, 200, 1000):
             seen = await alice.retrieve("move the piano", session_id=name, token_budget=budget)
             assert seen["tokens"] <= budget

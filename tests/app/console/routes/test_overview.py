@@ -27,9 +27,9 @@ async def test_runs_that_were_shown_a_case_stand_beside_those_that_were_not(alic
     page = Page(text)
     assert "Did memory help?" in text
     assert "no proof" in text
-    assert "left empty: <strong>cannot say yet: " in text
+    assert "Compared with them: <strong>cannot say yet: " in text
     assert {"svg", "title", "desc", "table"} <= page.elements
-    assert "1.00 where a case was shown, 0.25 where none was shown" in text
+    assert "1.00 with a case, 0.25 without a case" in text
 
 
 async def test_what_memory_added_is_drawn_with_its_interval_and_told_in_a_table(
@@ -42,12 +42,14 @@ async def test_what_memory_added_is_drawn_with_its_interval_and_told_in_a_table(
     async with alice.service.runtime.database.as_user(alice.name, now) as connection:
         await add_weeks(connection, alice.name, AGENT, now)
     text = (await console.get("/console", params={"agent": AGENT})).text
-    drawn = text[text.index("<h3>What it added, so far</h3>") : text.index("<h3>What was seen</h3>")]
-    assert "Reward that memory added per decision, so far" in drawn
+    drawn = text[
+        text.index("<h3>Reward added by memory so far</h3>") : text.index("<h3>Runs with and without cases</h3>")
+    ]
+    assert "Reward added by memory per decision, so far" in drawn
     assert drawn.count('class="dot dot-1"') == drawn.count('class="bar bar-1"') == drawn.count('<th scope="row">')
     assert drawn.count('<th scope="row">') >= WEEKS
     assert drawn.count('class="grid zero"') == 1
-    assert "for one look" in text
+    assert "for a single look" in text
 
 
 async def test_an_agent_that_the_user_does_not_have_is_not_there(alice: User, bob: User, console: httpx.AsyncClient):
