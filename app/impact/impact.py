@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.impact.decisions_seen import DecisionsSeen, seen_in
-from app.routes.responses import response_of
 from app.runtime import Runtime
 from app.schemas.impact import (
     DifferenceOut,
@@ -25,6 +24,7 @@ from app.schemas.impact import (
     RangeOut,
     RunsOut,
 )
+from app.schemas.responses import response_of
 from policy import default
 from policy.decide import Policy
 from policy.impact import Difference, difference

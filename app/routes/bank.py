@@ -10,7 +10,6 @@ from sqlalchemy import Row, RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import next_cursor, without
 from app.schemas.bank import (
     AuditEntry,
     AuditOut,
@@ -22,6 +21,7 @@ from app.schemas.bank import (
     ProfilesOut,
     WholeCaseOut,
 )
+from app.schemas.responses import next_cursor, without
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.procedures.lessons import NO_FAILURE, wrapped

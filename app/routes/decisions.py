@@ -10,7 +10,6 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
-from app.routes.responses import next_cursor, response_of
 from app.schemas.decisions import (
     CandidateOut,
     CaseNow,
@@ -21,6 +20,7 @@ from app.schemas.decisions import (
     WholeDecisionOut,
     WouldServe,
 )
+from app.schemas.responses import next_cursor, response_of
 from policy import default
 from policy.decide import Policy
 from policy.weights import WeightsError

@@ -9,8 +9,8 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import next_cursor, without
 from app.schemas.facts import FactOut, FactsOut
+from app.schemas.responses import next_cursor, without
 from retrieval.errors import NotFound
 from retrieval.facts.listing import FactPage, one_fact, page_of_facts
 from retrieval.tables.kinds import FactCategory, FactKind

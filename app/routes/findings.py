@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
-from app.routes.responses import response_of
 from app.routes.runs import RunId
 from app.runtime import Runtime
 from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut
+from app.schemas.responses import response_of
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named

@@ -10,8 +10,8 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import next_cursor
 from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
+from app.schemas.responses import next_cursor
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowledge
 from writer.errors import KnowledgeExists, SecretInName

@@ -10,7 +10,6 @@ from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.routes.recall import recalled_out
-from app.routes.responses import response_of
 from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
@@ -23,6 +22,7 @@ from app.schemas.loop import (
     RetrieveOut,
     SlotOut,
 )
+from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.question import Question

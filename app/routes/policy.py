@@ -9,7 +9,6 @@ from fastapi import APIRouter, Query, Request
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import response_of
 from app.schemas.policy import (
     AgentIn,
     FleetPolicyOut,
@@ -20,6 +19,7 @@ from app.schemas.policy import (
     TrainingOut,
     TrialOut,
 )
+from app.schemas.responses import response_of
 from app.training.processes import Trainings
 from policy import default
 from retrieval.database.rows import AnyRow

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
-from app.routes.responses import response_of
 from app.schemas.fields import Milliseconds, Share
 from app.schemas.procedures import (
     DifferenceOut,
@@ -21,6 +20,7 @@ from app.schemas.procedures import (
     SampleOut,
     VersionsOut,
 )
+from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.procedures.compare import difference

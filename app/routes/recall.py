@@ -7,8 +7,8 @@ from fastapi import APIRouter
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import response_of
 from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut
+from app.schemas.responses import response_of
 from retrieval.recall.memory import Recalled, RecallQuestion
 from writer.errors import SecretInName
 from writer.privacy.names import nameable

@@ -10,7 +10,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import next_cursor, response_of, without
+from app.schemas.responses import next_cursor, response_of, without
 from app.schemas.runs import AppendedOut, RunOut, RunsOut, WholeRunOut
 from retrieval.errors import NotFound
 from retrieval.pages import listing

@@ -9,7 +9,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import next_cursor, response_of
+from app.schemas.responses import next_cursor, response_of
 from app.schemas.sessions import (
     SessionOut,
     SessionsOut,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.responses import response_of
+from app.schemas.responses import response_of
 from app.schemas.statistics import CaseNumbers, ProcedureNumbers, RetrievalNumbers, ReuseNumbers, StatisticsOut
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
