@@ -19,8 +19,8 @@ MAX_CHARS = 8_192
 def text_of_turn(message: Mapping[str, Any]) -> str:
     """Returns a turn's text for the search: speaker, content and calls; empty for a turn without content."""
     turn = Turn(0, datetime.now(UTC), message)
-    said = turn.text.strip()
-    return searched(f"{message.get('name') or turn.role}: {said}") if said else ""
+    text = turn.text.strip()
+    return searched(f"{message.get('name') or turn.role}: {text}") if text else ""
 
 
 def searched(text: str) -> str:

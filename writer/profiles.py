@@ -60,8 +60,8 @@ async def lock_loop(connection: AsyncConnection, user_sub: str, agent_key: str, 
     agents = select(cases.c.agent_key).where(
         cases.c.user_sub == user_sub, or_(cases.c.retrieval_id == decision_id, cases.c.id.in_(shown))
     )
-    found = (await connection.scalars(agents.distinct())).all() if decision_id else []
-    for each in sorted({agent_key, *found}):
+    others = (await connection.scalars(agents.distinct())).all() if decision_id else []
+    for each in sorted({agent_key, *others}):
         await lock_profile(connection, user_sub, each)
 
 

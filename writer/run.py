@@ -28,19 +28,15 @@ def _encodable(value: JsonValue) -> JsonValue:
     while pending:
         item = pending.pop()
         if isinstance(item, str):
-            _utf8(item)
+            try:
+                item.encode()
+            except UnicodeEncodeError as error:
+                raise ValueError("must not contain lone surrogates") from error
         elif isinstance(item, dict):
             pending += [*item.keys(), *item.values()]
         elif isinstance(item, list):
             pending += item
     return value
-
-
-def _utf8(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("must not contain lone surrogates") from error
 
 
 def _says_something(text: str) -> str:

@@ -16,7 +16,7 @@ from writer.author import Author
 from writer.retain.backfill import Backfilled
 from writer.retain.backfill import backfill as backfill_runs
 from writer.rights.export import export as export_rows
-from writer.upkeep.unremembered import remember_all
+from writer.upkeep.missing_memories import remember_all
 
 out = Console()
 

@@ -16,9 +16,9 @@ from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.audit.sealing import seal_all
 from writer.training.shared_prior import emptied
-from writer.upkeep.abandoned import abort_all
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
+from writer.upkeep.silent_runs import abort_all
 
 UPKEEP, TRAINING, POSTGRES, WORKER, AUDIT = "upkeep", "training", "postgres", "worker", "audit"
 NUMBERS, QUEUE, FLEET = "numbers", "queue", "fleet"

@@ -69,7 +69,7 @@ class Work:
 
     held: Lease
     case: ClaimedCase
-    said: CaseWords = field(default_factory=lambda: CaseWords("", []))
+    text: CaseWords = field(default_factory=lambda: CaseWords("", []))
     """Task and plan; empty until the case is opened."""
     facts: Sequence[FactDraft] = ()
     """Facts in the user's turns; empty for a run of a session, whose turns are read with the session."""
@@ -91,7 +91,7 @@ class Work:
     @property
     def texts(self) -> list[str]:
         """Returns what is to be embedded: the task, and then the triggers of what it teaches."""
-        return [self.said.task, *map(without_placeholders, self.taught.triggers())]
+        return [self.text.task, *map(without_placeholders, self.taught.triggers())]
 
 
 _OF_THE_PROFILE = ("analyst", "abstraction", "least_success")
@@ -122,8 +122,8 @@ async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase)
     )
     logged = (await connection.execute(log)).one_or_none()
     shown = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
-    found = await versions.revisable(connection, user_sub, case.agent_key, case.used_procedure_ids)
-    return [each for each in found if shown.get(each.id, each.version) == each.version]
+    active = await versions.revisable(connection, user_sub, case.agent_key, case.used_procedure_ids)
+    return [each for each in active if shown.get(each.id, each.version) == each.version]
 
 
 async def close(connection: AsyncConnection, held: Lease, kept: UUID | None) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
-from uuid import UUID
 
 from prometheus_client import Counter
 from sqlalchemy import update
@@ -26,12 +25,12 @@ from retrieval.tables.profiles import profiles
 from retrieval.telemetry import caused_by, log, stage
 from writer.analysis.calls import StoredRun
 from writer.analysis.error_signatures import error_signatures
-from writer.analysis.recount import Recount, recount
-from writer.analysis.tool_use import ToolUse, tools_used
+from writer.analysis.recount import recount
+from writer.analysis.tool_use import tools_used
 from writer.audit import Change, note
 from writer.errors import LeaseLost
 from writer.facts.store import Provenance, store_fact
-from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.seal import SealBroken, unseal
 from writer.privacy.words import Words
@@ -169,22 +168,29 @@ class CaseHandler:
     async def _open(self, work: Work) -> None:
         """Opens what the case holds sealed."""
         held = work.held
-        key = self.keyring.remembered(held.user_sub) or await self._key(held)
+        key = self.keyring.remembered(held.user_sub)
+        if key is None:
+            async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
+                key = await self.keyring.find(connection, held.user_sub)
+        if key is None:
+            raise LeaseLost("the user's key is gone")
         work.opened = unseal(work.case.payload, key.key, user_sub=held.user_sub, case_id=held.row_id)
         work.origin = work.opened.get("origin", {})  # older cases have none
-        work.said = CaseWords(work.case.task, work.case.plan)
+        work.text = CaseWords(work.case.task, work.case.plan)
         if work.case.words is not None:
-            work.said = Words(held.user_sub, key).open_case(held.row_id, work.case.words)
+            work.text = Words(held.user_sub, key).open_case(held.row_id, work.case.words)
 
     async def _teach(self, work: Work) -> None:
-        """Finds out what the run teaches, by the teachers and on the terms of its profile, and what its tools did."""
+        """Learns from the run, by the teachers and on the terms of its profile, and reads its tools' results."""
         held, case, opened = work.held, work.case, work.opened
         work.opened = {}
-        run = StoredRun(work.said.task, case.outcome, opened["tool_traces"], opened["turns"], work.said.plan)
+        run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan)
         if case.session_id is None:
             work.facts = await asyncio.to_thread(facts_in_run, opened["turns"], case.created_at)
         if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
-            work.tools, work.counts, work.errors = await asyncio.to_thread(_look_at_calls, run)
+            work.tools, work.counts, work.errors = await asyncio.to_thread(
+                lambda: (tools_used(run), recount(run), error_signatures(run))
+            )
         brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
         ended = RunToLearnFrom(run, case.reward, case.reward_source, brought, work.used, case.tags)
         terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
@@ -194,22 +200,16 @@ class CaseHandler:
         teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
         work.taught = await learn_from_run(ended, terms, teachers, before_each=lambda: self.queue.renew(held))
 
-    async def _key(self, held: Lease) -> UserKey:
-        async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
-            key = await self.keyring.find(connection, held.user_sub)
-        if key is None:
-            raise LeaseLost("the user's key is gone")
-        return key
-
     async def _finalise(self, work: Work) -> str:
         """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost.
 
         The audit says that it was inserted from here on, by whoever retained it: a retain writes the case alone.
         """
-        held, vector = work.held, work.vector
+        held, vector, owner = work.held, work.vector, (work.held.user_sub, work.held.agent_key)
         async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
             await lock_loop(connection, held.user_sub, held.agent_key, work.case.retrieval_id)
-            await note(connection, _inserted(held, work.case))
+            details = {"outcome": work.case.outcome, "reward": work.case.reward}
+            await note(connection, Change.of(owner, work.case.source, "insert_case", held.row_id, **details))
             case = await corrected(connection, held, work.case, work.counts)
             case = await earlier_feedback(connection, held.user_sub, case)
             near = vector.tolist() if vector is not None and self.pgvector else None
@@ -217,10 +217,15 @@ class CaseHandler:
             await close(connection, held, kept)
             if kept is not None:
                 await connection.execute(count_again(held.user_sub, kept, case))
-                await note(connection, _merged(held, kept))
+                await note(connection, Change.of(owner, "worker", "merge_case", held.row_id, into=str(kept)))
             elif vector is not None:
                 await self._store_vector(connection, held, vector)
-            await self._store_lessons(connection, work)
+            source = Source(held.user_sub, held.agent_key, held.row_id, self.embedder.model, self.pgvector)
+            vectors = iter(work.trigger_vectors)
+            for draft in work.taught.drafts:
+                await versions.add(connection, source, draft, next(vectors))
+            for used, draft in work.taught.revisions:
+                await versions.revise(connection, source, used, draft, next(vectors))
             await self._store_facts(connection, work)
             if _failed(case) and not _failed(work.case):  # as somebody said after it was read
                 await withdraw_learned(connection, held.user_sub, "worker", [held.row_id])
@@ -228,15 +233,6 @@ class CaseHandler:
             await remember_tools(connection, held, work.tools)
             await credit_run(connection, held.user_sub, "worker", case)
         return "merged" if kept is not None else "ready"
-
-    async def _store_lessons(self, connection: AsyncConnection, work: Work) -> None:
-        held = work.held
-        source = Source(held.user_sub, held.agent_key, held.row_id, self.embedder.model, self.pgvector)
-        vectors = iter(work.trigger_vectors)
-        for draft in work.taught.drafts:
-            await versions.add(connection, source, draft, next(vectors))
-        for used, draft in work.taught.revisions:
-            await versions.revise(connection, source, used, draft, next(vectors))
 
     async def _store_facts(self, connection: AsyncConnection, work: Work) -> None:
         held = work.held
@@ -246,8 +242,8 @@ class CaseHandler:
         if key is None:
             raise LeaseLost("the user's key is gone")
         source = Provenance(held.agent_key, "worker", "run", work.case.created_at, case_id=held.row_id)
-        for told in work.facts:
-            await store_fact(connection, Words(held.user_sub, key), told, source)
+        for fact in work.facts:
+            await store_fact(connection, Words(held.user_sub, key), fact, source)
 
     async def _store_vector(self, connection: AsyncConnection, held: Lease, vector: Vector) -> None:
         values = {
@@ -271,23 +267,3 @@ class CaseHandler:
 
 def _failed(case: ClaimedCase) -> bool:
     return has_failed(case.outcome, case.reward, case.reward_source)
-
-
-def _look_at_calls(run: StoredRun) -> tuple[list[ToolUse], Recount, list[str]]:
-    return tools_used(run), recount(run), error_signatures(run)
-
-
-def _inserted(held: Lease, case: ClaimedCase) -> Change:
-    owner, details = (held.user_sub, held.agent_key), {"outcome": case.outcome, "reward": case.reward}
-    return Change.of(owner, case.source, "insert_case", held.row_id, **details)
-
-
-def _merged(held: Lease, kept: UUID) -> Change:
-    return Change(
-        user_sub=held.user_sub,
-        agent_key=held.agent_key,
-        actor="worker",
-        action="merge_case",
-        subject_id=held.row_id,
-        payload={"into": str(kept)},
-    )

@@ -6,14 +6,13 @@ is a success in the case's row until the worker finalises it.
 
 from dataclasses import replace
 from typing import TypedDict
-from uuid import UUID
 
-from sqlalchemy import Select, exists, select, update
+from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import rewards
-from retrieval.tables.kinds import RewardSource, is_trusted
+from retrieval.tables.kinds import is_trusted
 from writer.analysis.recount import Recount
 from writer.audit import Change, note
 from writer.errors import LeaseLost
@@ -41,19 +40,25 @@ async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase,
     Raises:
         LeaseLost: another worker has the case, or it is gone.
     """
-    now = (await connection.execute(_current(held))).one_or_none()
+    current = select(cases.c.reward, cases.c.reward_source).where(is_held(cases, held)).with_for_update()
+    now = (await connection.execute(current)).one_or_none()
     if now is None:
         raise LeaseLost("the lease ran out, or the case is gone")
     case = replace(case, reward=now.reward, reward_source=now.reward_source)
     if counts is None:
         return case
     wrong = _wrong(case, counts)
-    if "reward" in wrong and await connection.scalar(_has_feedback(held)):
-        del wrong["reward"]
+    if "reward" in wrong:  # the case is locked: no feedback can come meanwhile
+        feedback = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.row_id)
+        if await connection.scalar(select(feedback)):
+            del wrong["reward"]
     if wrong:
         row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
         await connection.execute(row.values(wrong))
-        await note(connection, _correction(held, case, wrong))
+        was = {"error_count": case.error_count, "effects": case.effects, "reward": case.reward}
+        changed = {name: {"from": was[name], "to": value} for name, value in wrong.items()}
+        owner = held.user_sub, held.agent_key
+        await note(connection, Change.of(owner, "worker", "correct_case", held.row_id, **changed))
     return replace(case, **wrong)
 
 
@@ -65,21 +70,11 @@ async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: Cla
     """
     if case.retrieval_id is None or is_trusted(case.reward_source):
         return case
-    found = (await connection.execute(_given_to(user_sub, case.retrieval_id))).one_or_none()
-    if found is None:
-        return case
-    given = Given(found.reward, found.source, case_id=case.id)
-    counts = await add_reward(connection, user_sub, found.actor, given)
-    return replace(case, reward=counts.reward, reward_source=counts.source)
-
-
-def _given_to(user_sub: str, decision_id: UUID) -> Select[float, RewardSource, str]:
-    """Returns the statement for the newest trusted reward that the retrieval was given by hand, and by whom."""
-    return (
+    by_hand = (
         select(rewards.c.reward, rewards.c.source, rewards.c.actor)
         .where(
             rewards.c.user_sub == user_sub,
-            rewards.c.decision_id == decision_id,
+            rewards.c.decision_id == case.retrieval_id,
             rewards.c.source != "heuristic",
             rewards.c.actor != "worker",
             ~rewards.c.of_run,
@@ -87,6 +82,12 @@ def _given_to(user_sub: str, decision_id: UUID) -> Select[float, RewardSource, s
         .order_by(rewards.c.created_at.desc(), rewards.c.id.desc())
         .limit(1)
     )
+    newest = (await connection.execute(by_hand)).one_or_none()
+    if newest is None:
+        return case
+    reward = Given(newest.reward, newest.source, case_id=case.id)
+    counts = await add_reward(connection, user_sub, newest.actor, reward)
+    return replace(case, reward=counts.reward, reward_source=counts.source)
 
 
 def _wrong(case: ClaimedCase, counts: Recount) -> Counters:
@@ -101,26 +102,3 @@ def _wrong(case: ClaimedCase, counts: Recount) -> Counters:
     if case.reward_source == "heuristic" and reward is not None and case.reward == guessed != reward:
         wrong["reward"] = reward
     return wrong
-
-
-def _current(held: Lease) -> Select[float | None, str | None]:
-    """Returns the statement that locks the case, if it is still this worker's, for its reward as it is now."""
-    return select(cases.c.reward, cases.c.reward_source).where(is_held(cases, held)).with_for_update()
-
-
-def _has_feedback(held: Lease) -> Select[bool]:
-    """Returns the statement for whether anybody ever gave the case a reward; run it under the case's lock."""
-    given = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.row_id)
-    return select(given)
-
-
-def _correction(held: Lease, before: ClaimedCase, after: Counters) -> Change:
-    was = {"error_count": before.error_count, "effects": before.effects, "reward": before.reward}
-    return Change(
-        user_sub=held.user_sub,
-        agent_key=held.agent_key,
-        actor="worker",
-        action="correct_case",
-        subject_id=held.row_id,
-        payload={name: {"from": was[name], "to": value} for name, value in after.items()},
-    )

@@ -90,13 +90,13 @@ class SessionHandler:
 
 def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, FactDraft]]:
     """Returns what the user's own turns tell, in their order; nothing of what the assistant or a tool says."""
-    return [(turn, told) for turn in turns if turn.is_the_users for told in extract(turn.said, turn.said_at.date())]
+    return [(turn, fact) for turn in turns if turn.is_the_users for fact in extract(turn.said, turn.said_at.date())]
 
 
 def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[FactDraft]:
     """Returns what the user's own turns in a run tell."""
     turns = [Turn(number, said_at, message) for number, message in enumerate(messages, start=1)]
-    return [told for _, told in facts_in(turns)]
+    return [fact for _, fact in facts_in(turns)]
 
 
 def read_so_far(held: Lease) -> Rows:

@@ -1,4 +1,4 @@
-"""A language model tells of a session's older turns, where the profile asks for it; what it tells is checked.
+"""Has a language model summarise a session's older turns, where the profile asks for it, and checks the answer.
 
 It may only add: each summary is a row of its own, and those before it stay as they are. Where there is none, for the
 model is down, its answer is of no use, or the day's tokens are used up, the rules tell of the turns by themselves.
@@ -77,13 +77,13 @@ class Material:
         """Returns it as JSON."""
         return {
             "before": [{"turn": line["number"], "kind": line["kind"], "text": line["text"]} for line in self.before],
-            "turns": [{"turn": turn.number, "role": turn.role, "said": _said(turn)} for turn in self.turns],
+            "turns": [{"turn": turn.number, "role": turn.role, "said": _beginning(turn)} for turn in self.turns],
         }
 
     def digest(self) -> RunDigest:
         """Returns the turns as instructions are looked for in them."""
-        said = [DigestTurn("user" if turn.is_the_users else turn.role, _said(turn)) for turn in self.turns]
-        return RunDigest("", "", [], [], said)
+        turns = [DigestTurn("user" if turn.is_the_users else turn.role, _beginning(turn)) for turn in self.turns]
+        return RunDigest("", "", [], [], turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Summarist:
         material = await self._material(profile, session_id)
         if material is None:
             return
-        lines = await self._told(profile, material)
+        lines = await self._lines(profile, material)
         if lines is None:
             return
         last = material.turns[-1].number
@@ -128,13 +128,13 @@ class Summarist:
             rows = (await connection.execute(wanted)).all()
             turns = [Turn(r.number, r.said_at, words.open_turn(session_id, r.number, r.payload)) for r in rows]
             before = words.open_summary(session_id, last, newest.payload) if last else []
-        costs = [count_tokens(_said(turn)) for turn in turns]
+        costs = [count_tokens(_beginning(turn)) for turn in turns]
         if sum(costs) < LEAST_TOKENS:
             return None
         read = max(1, sum(sum(costs[: number + 1]) <= MOST_TOKENS for number in range(len(costs))))
         return Material(before, turns[:read])
 
-    async def _told(self, profile: Profile, material: Material) -> list[dict[str, object]] | None:
+    async def _lines(self, profile: Profile, material: Material) -> list[dict[str, object]] | None:
         """Returns the lines that may be stored; None where the model has no answer of use."""
         model = self.account.model(self.model, profile, "summarise")
         try:
@@ -155,7 +155,7 @@ class Summarist:
         return _borne_out(clean.lines, material) or None
 
 
-def _said(turn: Turn) -> str:
+def _beginning(turn: Turn) -> str:
     return beginning(turn.text, TURN_CHARS)
 
 

@@ -150,8 +150,8 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
     async with turns:
         try:
             old = parse(line.text, bank.agent)
-            draft = replace(prepare(old.run), created_at=old.created_at)
-            await store(bank.database, bank.keyring, draft, bank.author, line.key)
+            prepared = replace(prepare(old.run), created_at=old.created_at)
+            await store(bank.database, bank.keyring, prepared, bank.author, line.key)
         except (LineRefused, IdempotencyConflict, PayloadTooLarge, SecretInName, UnknownReference) as error:
             return str(error)
     return None
@@ -212,11 +212,11 @@ def _from_export(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
     if row["type"] != cases.name:
         raise NoRun
     payload = cast("dict[str, JsonValue]", row.get("payload") or {})
-    said = {name: row[name] for name in _SAID if name in row}
-    return said | {name: payload[name] for name in _SEALED if name in payload}
+    columns = {name: row[name] for name in _COLUMNS if name in row}
+    return columns | {name: payload[name] for name in _SEALED if name in payload}
 
 
-_SAID = ("task", "plan", "tags", "outcome", "reward", "reward_source", "created_at")
+_COLUMNS = ("task", "plan", "tags", "outcome", "reward", "reward_source", "created_at")
 _SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure")
 
 

@@ -35,13 +35,13 @@ async def wrong_reference(
     """
     if retrieval_id is None and parent_case_id is None and not used_case_ids:
         return None
-    given = {
+    references = {
         "agent_key": agent_key,
         "retrieval_id": retrieval_id,
         "parent_case_id": parent_case_id,
         "used_case_ids": used_case_ids or [],
     }
-    name = await connection.value(_first_wrong(), given)
+    name = await connection.value(_first_wrong(), references)
     return None if name is None else _FAULTS[name]
 
 

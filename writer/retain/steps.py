@@ -94,7 +94,7 @@ class PreparedStep:
     trace: Mapping[str, Any]
     packed: Packed
     size: int
-    found: Sequence[Finding]
+    findings: Sequence[Finding]
     redacted: bool
     """True: secrets were removed from the output."""
 
@@ -127,13 +127,13 @@ def prepare_steps(taken: StepsTaken) -> PreparedSteps:
     for step, trace, given in zip(taken.steps, clean["steps"], raw["steps"], strict=True):
         del trace["number"]
         redacted = bool(redactions) and trace["output"] != given["output"]
-        found = extract(trace, {}, redacted=redacted)
-        steps.append(PreparedStep(step.number, trace, pack(trace), len(json.dumps(trace)), found, redacted))
+        findings = extract(trace, {}, redacted=redacted)
+        steps.append(PreparedStep(step.number, trace, pack(trace), len(json.dumps(trace)), findings, redacted))
     return PreparedSteps(taken.agent, clean["task"], taken.retrieval_id, steps, redactions)
 
 
 async def append_steps(
-    database: Database, keyring: Keyring, run_id: UUID, draft: PreparedSteps, author: Author
+    database: Database, keyring: Keyring, run_id: UUID, new: PreparedSteps, author: Author
 ) -> Appended:
     """Adds the steps to the run and returns how it stands, once they are on disk; the first ones begin it.
 
@@ -149,47 +149,47 @@ async def append_steps(
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was added, or nobody can say whether it was; repeat.
     """
-    nameable(draft.agent_key)
+    nameable(new.agent_key)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        begins = await _begin(connection, words, run_id, draft, author)
+        begins = await _begin(connection, words, run_id, new, author)
         run = await lock_run(connection, author.user_sub, run_id)
         if run is None:
             raise AssertionError("the run that was just begun is not visible: the transaction is not this user's")
-        if run.agent_key != draft.agent_key:
+        if run.agent_key != new.agent_key:
             raise UnknownReference("this is a run of another agent")
         if run.status == "retained":
             raise RunEnded("this run was retained: it takes no more steps")
-        fresh = await _fresh(connection, words, run_id, draft.steps)
+        fresh = await _fresh(connection, words, run_id, new.steps)
         step_count = run.step_count + len(fresh)
         if fresh:
             await take_back(connection, author, run)
             await _add(connection, words, run, fresh)
-            found = await asyncio.to_thread(_found, fresh, run.tool_kinds)
-            await add_findings(connection, words, run.agent_key, run.id, found)
+            findings = await asyncio.to_thread(_findings, fresh, run.tool_kinds)
+            await add_findings(connection, words, run.agent_key, run.id, findings)
             numbers = [step.number for step in fresh]
             action = "begin_run" if begins else "append_steps"
-            owner = author.user_sub, draft.agent_key
+            owner = author.user_sub, new.agent_key
             await note(connection, Change.of(owner, author.actor, action, run_id, steps=numbers))
-    return Appended("under_way" if fresh else run.status, step_count, draft.redactions)
+    return Appended("under_way" if fresh else run.status, step_count, new.redactions)
 
 
-async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, draft: PreparedSteps, author: Author) -> bool:
+async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, new: PreparedSteps, author: Author) -> bool:
     """Makes the run, and its profile, unless it is there; returns whether it was made."""
-    profile = {"user_sub": author.user_sub, "agent_key": draft.agent_key}
+    profile = {"user_sub": author.user_sub, "agent_key": new.agent_key}
     await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
     row = {
         **profile,
         "id": run_id,
         "key_id": words.key_id,
-        "words": words.seal_run(run_id, draft.task),
-        "retrieval_id": draft.retrieval_id,
+        "words": words.seal_run(run_id, new.task),
+        "retrieval_id": new.retrieval_id,
     }
     made = upsert(runs).values(row).on_conflict_do_nothing(index_elements=["user_sub", "id"]).returning(runs.c.id)
     if await connection.scalar(made) is None:
         return False
     fast = await FastConnection.within(connection, author.user_sub, author.authorised_at)
-    wrong = await wrong_reference(fast, draft.agent_key, draft.retrieval_id, None, None)
+    wrong = await wrong_reference(fast, new.agent_key, new.retrieval_id, None, None)
     if wrong is not None:
         raise UnknownReference(wrong)
     return True
@@ -211,10 +211,11 @@ async def _fresh(
     return [step for step in steps if step.number not in there]
 
 
-def _found(steps: Sequence[PreparedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Finding]]]:
-    """Returns what each step found out, by its number; the tools that the profile speaks of are what it says."""
+def _findings(steps: Sequence[PreparedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Finding]]]:
+    """Returns each step's findings, by its number; a profile's own kinds of tools count before the usual ones."""
     return [
-        (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.found) for s in steps
+        (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.findings)
+        for s in steps
     ]
 
 

@@ -1,6 +1,6 @@
 """Runs under way: their steps come one by one, and what ends them makes a case of them.
 
-One that nobody ends is ended as aborted after a time (``writer.upkeep.abandoned``). If it goes on after all, that
+One that nobody ends is ended as aborted after a time (``writer.upkeep.silent_runs``). If it goes on after all, that
 case is taken back.
 """
 

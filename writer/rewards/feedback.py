@@ -17,8 +17,8 @@ from writer.errors import NotJoined
 from writer.procedures.withdrawal import failed_runs, withdraw_learned
 from writer.profiles import lock_loop
 from writer.rewards.credit import credit_slate
-from writer.rewards.followed import FollowingRun, remember_followed, remember_followed_by, speaks_for_slate
 from writer.rewards.history import Given, add_reward
+from writer.rewards.slate_use import FollowingRun, remember_followed, remember_followed_by, speaks_for_slate
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,10 @@ async def _loop(connection: AsyncConnection, user_sub: str, feedback: Feedback) 
     """Returns the agent, the retrieval, if any, and the runs that the feedback is about."""
     if feedback.case_id is None:
         return await _from_retrieval(connection, user_sub, feedback.decision_id)
-    found = select(cases.c.agent_key, cases.c.retrieval_id).where(
+    statement = select(cases.c.agent_key, cases.c.retrieval_id).where(
         cases.c.user_sub == user_sub, cases.c.id == feedback.case_id
     )
-    run = (await connection.execute(found)).one_or_none()
+    run = (await connection.execute(statement)).one_or_none()
     if run is None:
         raise NotFound("no such case or retrieval")
     if feedback.decision_id not in {None, run.retrieval_id}:

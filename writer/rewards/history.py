@@ -15,7 +15,7 @@ from retrieval.tables.decisions import decisions, rewards
 from retrieval.tables.kinds import RewardSource, is_trusted
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
-from writer.rewards.judged import count_judged
+from writer.rewards.metrics import count_judged
 from writer.rewards.proof import WITH_THE_RUN, prove
 from writer.rewards.repeats import judged_again
 
@@ -56,12 +56,12 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
         NotFound: the user has no such case or retrieval.
     """
     table, subject = (cases, given.case_id) if given.case_id else (decisions, given.decision_id)
-    found = (
+    statement = (
         select(table.c.agent_key, table.c.reward, table.c.reward_source, table.c.created_at)
         .where(table.c.user_sub == user_sub, table.c.id == subject)
         .with_for_update()
     )
-    row = (await connection.execute(found)).one_or_none()
+    row = (await connection.execute(statement)).one_or_none()
     if row is None or subject is None:
         raise NotFound("no such case or retrieval")
     await _remember_first(connection, user_sub, given, row)
@@ -111,8 +111,8 @@ async def _add(
 async def _settle(connection: AsyncConnection, user_sub: str, given: Given) -> Given:
     """Puts the reward that counts on the case or the decision, and returns it."""
     statement = effective_reward(user_sub, case_id=given.case_id, decision_id=given.decision_id)
-    found: Row[float, str] = (await connection.execute(statement)).one()
-    counts = replace(given, reward=found.reward, source=found.source)
+    newest: Row[float, str] = (await connection.execute(statement)).one()
+    counts = replace(given, reward=newest.reward, source=newest.source)
     if given.case_id:
         await _put_on_case(connection, user_sub, given.case_id, counts)
     if given.decision_id:

@@ -67,6 +67,6 @@ def _used_well(user_sub: str, case_ids: Sequence[UUID]) -> ScalarSelect[bool]:
     use = uses(user_sub, case_ids).c
     share = func.least(use.share, use.even)
     earned, count = func.sum(share * use.reward), func.sum(share)
-    told = and_(use.used, use.reward.is_not(None), use.reward_source != "heuristic")
-    well = select((earned >= EARNED) & (earned >= HALF * count)).where(told, use.case_id == cases.c.id)
+    confirmed = and_(use.used, use.reward.is_not(None), use.reward_source != "heuristic")
+    well = select((earned >= EARNED) & (earned >= HALF * count)).where(confirmed, use.case_id == cases.c.id)
     return well.correlate(cases).scalar_subquery()

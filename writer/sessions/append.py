@@ -46,7 +46,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
     database: Database,
     keyring: Keyring,
     name: str,
-    draft: PreparedTurns,
+    new: PreparedTurns,
     author: Author,
     idempotency_key: str | None = None,
 ) -> Appended:
@@ -63,34 +63,30 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was added, or nobody can say whether it was; repeat with the same key.
     """
-    nameable(draft.agent_key)
+    nameable(new.agent_key)
     nameable(name, "a session's")
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        await _begin(connection, words, name, draft.agent_key)
+        profile = {"user_sub": author.user_sub, "agent_key": new.agent_key}
+        await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
+        row = {**profile, "id": uuids.uuid7(), "name": name, "key_id": words.key_id}
+        made = upsert(sessions).values(row).on_conflict_do_nothing(index_elements=["user_sub", "name"])
+        await connection.execute(made)
         session = await lock_session(connection, author.user_sub, name)
         if session is None:
             raise AssertionError("the session that was just begun is not visible: the transaction is not this user's")
-        if session.agent_key != draft.agent_key:
+        if session.agent_key != new.agent_key:
             raise UnknownReference("this is a session of another agent")
-        call = None if idempotency_key is None else (unsecret(idempotency_key), words.hash_of_call(draft.request_hash))
+        call = None if idempotency_key is None else (unsecret(idempotency_key), words.hash_of_call(new.request_hash))
         if call is not None and (earlier := await _earlier(connection, words, session, call)) is not None:
             first, size = earlier
         else:
-            first, size = session.turn_count + 1, len(draft.turns)
-            await _add(connection, words, session, draft, call)
+            first, size = session.turn_count + 1, len(new.turns)
+            await _add(connection, words, session, new, call)
             action = "begin_session" if first == 1 else "append_turns"
-            owner = author.user_sub, draft.agent_key
+            owner = author.user_sub, new.agent_key
             await note(connection, Change.of(owner, author.actor, action, session.id, first=first, turns=size))
-    return Appended(first, first + size - 1, max(session.turn_count, first + size - 1), draft.redactions)
-
-
-async def _begin(connection: AsyncConnection, words: Words, name: str, agent_key: str) -> None:
-    """Makes the session, and its profile, unless it is there."""
-    profile = {"user_sub": words.user_sub, "agent_key": agent_key}
-    await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
-    row = {**profile, "id": uuids.uuid7(), "name": name, "key_id": words.key_id}
-    await connection.execute(upsert(sessions).values(row).on_conflict_do_nothing(index_elements=["user_sub", "name"]))
+    return Appended(first, first + size - 1, max(session.turn_count, first + size - 1), new.redactions)
 
 
 async def _earlier(
@@ -112,13 +108,13 @@ async def _earlier(
 
 
 async def _add(
-    connection: AsyncConnection, words: Words, session: Locked, draft: PreparedTurns, call: tuple[str, bytes] | None
+    connection: AsyncConnection, words: Words, session: Locked, new: PreparedTurns, call: tuple[str, bytes] | None
 ) -> None:
-    count, size = session.turn_count + len(draft.turns), session.turn_bytes + sum(turn.size for turn in draft.turns)
+    count, size = session.turn_count + len(new.turns), session.turn_bytes + sum(turn.size for turn in new.turns)
     if count > MOST_TURNS or size > MOST_BYTES:
         most = f"{MOST_TURNS} turns and {MOST_BYTES} bytes"
         raise PayloadTooLarge(f"the session would have {count} turns and {size} bytes, over {most}: begin another one")
-    times = _times(session, draft.turns)
+    times = _times(session, new.turns)
     rows = [
         {
             "user_sub": words.user_sub,
@@ -128,13 +124,13 @@ async def _add(
             "payload": words.seal_turn(session.id, number, turn.message),
             **dict.fromkeys(("call_key", "call_hash", "call_size")),
         }
-        for number, (turn, said_at) in enumerate(zip(draft.turns, times, strict=True), start=session.turn_count + 1)
+        for number, (turn, said_at) in enumerate(zip(new.turns, times, strict=True), start=session.turn_count + 1)
     ]
     if call is not None:
         rows[0] |= {"call_key": call[0], "call_hash": call[1], "call_size": len(rows)}
     await connection.execute(insert(turns), rows)
-    numbered = enumerate((turn.text for turn in draft.turns), start=session.turn_count + 1)
-    await remember_turns(connection, words.user_sub, draft.agent_key, session.id, dict(numbered))
+    numbered = enumerate((turn.text for turn in new.turns), start=session.turn_count + 1)
+    await remember_turns(connection, words.user_sub, new.agent_key, session.id, dict(numbered))
     mine = sessions.c.user_sub == words.user_sub, sessions.c.id == session.id
     now: dict[str, object]
     now = {"turn_count": count, "turn_bytes": size, "last_turn_at": func.greatest(times[-1], sessions.c.last_turn_at)}
@@ -145,7 +141,7 @@ async def _add(
     await connection.execute(update(sessions).where(*mine).values({**now, **queued}))
 
 
-def _times(session: Locked, drafted: Sequence[PreparedTurn]) -> list[datetime]:
+def _times(session: Locked, new: Sequence[PreparedTurn]) -> list[datetime]:
     """Returns when each turn was said: as it says, or now.
 
     Raises:
@@ -153,7 +149,7 @@ def _times(session: Locked, drafted: Sequence[PreparedTurn]) -> list[datetime]:
     """
     last = session.last_turn_at if session.turn_count else None
     times = []
-    for turn in drafted:
+    for turn in new:
         said_at = turn.said_at or max(session.now, last or session.now)
         if last is not None and said_at < last:
             raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} comes after one of {last.isoformat()}")

@@ -62,24 +62,18 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
         row = (await connection.execute(size(profile.user_sub, profile.agent_key))).one_or_none()
     if row is None:
         return False
-    found = ProfileSize(*row)
-    wanted = _is_large(found, large)
-    switched = not wanted and await _set_approximate(database, profile, found.vectors, approximate=False)
-    while await _move(database, profile, approximate=wanted) == BATCH:
-        pass  # many short transactions: others wait for the profile's lock, and an erasure for the user's
-    return switched or (wanted and await _set_approximate(database, profile, found.vectors, approximate=True))
-
-
-def _is_large(found: ProfileSize, large: int) -> bool:
-    enough = large // 2 if found.approximate else large
-    return found.indexable and found.dimension in INDEXED_DIMENSIONS and found.vectors >= enough
-
-
-async def _move(database: Database, profile: Profile, *, approximate: bool) -> int:
-    """Moves up to BATCH vectors and returns how many; none out of the index while searches use it."""
-    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        await lock_profile(connection, profile.user_sub, profile.agent_key)
-        return (await connection.execute(move(profile.user_sub, profile.agent_key, approximate=approximate))).rowcount
+    current = ProfileSize(*row)
+    enough = large // 2 if current.approximate else large
+    wanted = current.indexable and current.dimension in INDEXED_DIMENSIONS and current.vectors >= enough
+    switched = not wanted and await _set_approximate(database, profile, current.vectors, approximate=False)
+    moved = BATCH
+    while moved == BATCH:  # many short transactions: others wait for the profile's lock, and an erasure for the user's
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            await lock_profile(connection, profile.user_sub, profile.agent_key)
+            # no vector leaves the index while searches use it
+            statement = move(profile.user_sub, profile.agent_key, approximate=wanted)
+            moved = (await connection.execute(statement)).rowcount
+    return switched or (wanted and await _set_approximate(database, profile, current.vectors, approximate=True))
 
 
 async def _set_approximate(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Delete, Select, Update, delete, update
@@ -114,41 +115,24 @@ async def prune(
         DatabaseUnavailable: what was pruned so far stays pruned.
     """
     user_sub, agent_key = profile.user_sub, profile.agent_key
-
-    def prune_softly(ids: Sequence[UUID]) -> Update:
-        return mark_pruned(user_sub, ids, now)
-
+    mine = user_sub, agent_key
+    mark = partial(mark_pruned, user_sub, now=now)
     soft = (
-        _Sweep(merged(user_sub, agent_key), prune_softly, "merged"),
-        _Sweep(expired(user_sub, agent_key, now), prune_softly, "ttl", before=(forget_words, forget_sources)),
-        _Sweep(crowded_out(user_sub, agent_key), prune_softly, "window"),
+        _Sweep(merged(*mine), mark, "merged"),
+        _Sweep(expired(*mine, now), mark, "ttl", before=(forget_words, forget_sources)),
+        _Sweep(crowded_out(*mine), mark, "window"),
     )
-    hard = _Sweep(
-        long_pruned(user_sub, agent_key, now - kept),
-        lambda ids: delete_cases(user_sub, ids),
-        "deleted",
-        before=(keep_without_case, forget_sources),
-    )
-
-    def delete_versions(ids: Sequence[UUID]) -> Delete:
-        return delete_procedures(user_sub, ids)
-
+    delete_case, before = partial(delete_cases, user_sub), (keep_without_case, forget_sources)
+    hard = _Sweep(long_pruned(*mine, now - kept), delete_case, "deleted", before=before)
+    delete_version = partial(delete_procedures, user_sub)
     procedure_sweeps = (
-        _Sweep(expired_procedures(user_sub, agent_key, now), delete_versions, "ttl", "prune_procedure"),
-        _Sweep(too_many_procedures(user_sub, agent_key, procedures_kept), delete_versions, "window", "prune_procedure"),
+        _Sweep(expired_procedures(*mine, now), delete_version, "ttl", "prune_procedure"),
+        _Sweep(too_many_procedures(*mine, procedures_kept), delete_version, "window", "prune_procedure"),
     )
-    log = _Sweep(
-        old_decisions(user_sub, agent_key, now - DECISIONS_KEPT), lambda ids: delete_decisions(user_sub, ids), None
-    )
-    ended = _Sweep(
-        ended_runs(user_sub, agent_key, now - kept), lambda ids: delete_runs(user_sub, ids), "ended", "prune_run"
-    )
-    silent = _Sweep(
-        expired_sessions(user_sub, agent_key, now), lambda ids: delete_sessions(user_sub, ids), "ttl", "prune_session"
-    )
-    stale = _Sweep(
-        expired_facts(user_sub, agent_key, now), lambda ids: delete_facts(user_sub, ids), "ttl", "prune_fact"
-    )
+    log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), partial(delete_decisions, user_sub), None)
+    ended = _Sweep(ended_runs(*mine, now - kept), partial(delete_runs, user_sub), "ended", "prune_run")
+    silent = _Sweep(expired_sessions(*mine, now), partial(delete_sessions, user_sub), "ttl", "prune_session")
+    stale = _Sweep(expired_facts(*mine, now), partial(delete_facts, user_sub), "ttl", "prune_fact")
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),

@@ -8,7 +8,7 @@ from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cas
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from retrieval.database.database import Database
-from retrieval.database.rows import AnyRow, Rows
+from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.tables.cases import case_embeddings, cases
@@ -16,7 +16,7 @@ from retrieval.tables.memories import memories
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from writer.analysis.placeholders import without_placeholders
-from writer.privacy.keys import Keyring, UserKey
+from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
@@ -73,14 +73,14 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
     blank: set[UUID] = set()
     while True:
         wanted = unembedded(profile.user_sub, profile.agent_key, embedder.model, blank).limit(batch)
-        found = await _without_vector(database, profile, keyring, wanted)
-        if not found:
+        tasks = await _without_vector(database, profile, keyring, wanted)
+        if not tasks:
             if await _switch(database, embedder.model, profile, blank):
                 await _reembed_triggers(database, embedder, profile, batch)
                 return done
             continue
         # outside any transaction: it may take a while
-        vectors = dict(zip(found, await embed_each(embedder, list(found.values())), strict=True))
+        vectors = dict(zip(tasks, await embed_each(embedder, list(tasks.values())), strict=True))
         blank |= {case_id for case_id, vector in vectors.items() if vector is None}
         stored = await _store(database, embedder, profile, vectors)
         done += stored
@@ -93,15 +93,12 @@ async def _without_vector(
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         rows = (await connection.execute(statement)).all()
         key = await keyring.find(connection, profile.user_sub) if keyring is not None else None
-    return {row.id: _task(row, profile.user_sub, key) for row in rows}
-
-
-def _task(row: AnyRow, user_sub: str, key: UserKey | None) -> str:
-    if row.words is None:
-        return str(row.task)
-    if key is None:
+    tasks: dict[UUID, str] = {row.id: row.task for row in rows if row.words is None}
+    sealed = [row for row in rows if row.words is not None]
+    if sealed and key is None:
         raise AssertionError("the words of this case are sealed, and nobody here can open them")
-    return Words(user_sub, key).open_case(row.id, row.words).task
+    words = Words(profile.user_sub, key) if key is not None else None
+    return tasks | {row.id: words.open_case(row.id, row.words).task for row in sealed if words is not None}
 
 
 async def _store(

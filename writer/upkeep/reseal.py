@@ -110,6 +110,6 @@ def _sealed(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any
 def _opened(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
     """Returns the row with its words in their columns."""
     if table is cases:
-        said = words.opened(row)
-        return {**said, "words": None, "message_hash": message_hash(said["task"], said["plan"])}
+        opened = words.opened(row)
+        return {**opened, "words": None, "message_hash": message_hash(opened["task"], opened["plan"])}
     return {**words.open_query(row), "words": None, "query_group": None}

@@ -12,8 +12,8 @@ from app.jobs.schedule import upkeep
 from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
-from writer.upkeep.abandoned import abort_all
 from writer.upkeep.prune import prune_all
+from writer.upkeep.silent_runs import abort_all
 
 TASK = "move the piano upstairs"
 

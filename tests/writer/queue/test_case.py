@@ -42,7 +42,7 @@ async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_p
     )
     assert (case.outcome, case.reward, case.reward_source, case.error_count) == ("success", 0.25, "metric", 0)
     assert (case.analyst, case.abstraction, case.least_success) == ("rules", "off", 0.5)
-    assert Work(held, case, said=CaseWords(case.task, case.plan)).texts == ["water the garden"]
+    assert Work(held, case, text=CaseWords(case.task, case.plan)).texts == ["water the garden"]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await close(connection, held, None)
 

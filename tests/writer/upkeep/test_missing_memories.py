@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from app.cli import cli
 from tests.service import AGENT, Service, User, alice, service  # noqa: F401 - the fixtures of the service
-from writer.upkeep.unremembered import BATCH, remember_all
+from writer.upkeep.missing_memories import BATCH, remember_all
 
 PIANO = "The piano in the hall needs tuning."
 FACT = "I play the piano."

@@ -14,7 +14,7 @@ from tests.writer.conftest import Bank
 from tests.writer.rewards.test_credit import Logged, log_decision
 from tests.writer.rewards.test_feedback import Finished
 from writer.rewards.feedback import Feedback, credit_run, give_feedback
-from writer.rewards.followed import agreed_with
+from writer.rewards.slate_use import agreed_with
 
 
 @dataclass(frozen=True)

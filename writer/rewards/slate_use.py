@@ -44,11 +44,11 @@ async def speaks_for_slate(
 
     Before any run was heard, whichever comes first speaks, be it without a reward.
     """
-    found = (await connection.execute(_heard(user_sub, decision_id))).one_or_none()
-    if found is None:
+    decision = (await connection.execute(_heard(user_sub, decision_id))).one_or_none()
+    if decision is None:
         return False
-    counts = source is not None and (is_trusted(source) or not is_trusted(found.reward_source))
-    return counts or not found.heard
+    counts = source is not None and (is_trusted(source) or not is_trusted(decision.reward_source))
+    return counts or not decision.heard
 
 
 async def remember_followed(connection: AsyncConnection, user_sub: str, run: FollowingRun) -> None:
@@ -74,8 +74,8 @@ async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_
     """Notes the same of the run that this case was retained from."""
     row = cases.c
     run = select(row.retrieval_id, row.effects, row.plan, row.used_case_ids, row.used_procedure_ids)
-    found = (await connection.execute(run.where(row.user_sub == user_sub, row.id == case_id))).one()
-    await remember_followed(connection, user_sub, found)
+    row_of_run = (await connection.execute(run.where(row.user_sub == user_sub, row.id == case_id))).one()
+    await remember_followed(connection, user_sub, row_of_run)
 
 
 def agreed_with(run: RunRecord, shown: Sequence[RunRecord], beside: Collection[str] = ()) -> list[float]:
@@ -92,8 +92,8 @@ def agreed_with(run: RunRecord, shown: Sequence[RunRecord], beside: Collection[s
 def _heard(user_sub: str, decision_id: UUID) -> Select[RewardSource | None, bool]:
     """Returns the statement for the source of the decision's reward, and whether a run was heard about its slate."""
     slot = decision_slots.c
-    said = or_(slot.used.is_not(None), slot.agreed.is_not(None))
-    heard = exists().where(slot.user_sub == user_sub, slot.decision_id == decision_id, said)
+    use_known = or_(slot.used.is_not(None), slot.agreed.is_not(None))
+    heard = exists().where(slot.user_sub == user_sub, slot.decision_id == decision_id, use_known)
     mine = decisions.c.user_sub == user_sub, decisions.c.id == decision_id
     return select(decisions.c.reward_source, heard.label("heard")).where(*mine)
 

@@ -62,10 +62,10 @@ async def _turns(database: Database, keyring: Keyring, profile: Profile, progres
             for row in rows:
                 message = words.open_turn(row.session_id, row.number, row.payload)
                 texts.setdefault(row.session_id, {})[row.number] = text_of_turn(message)
-            for session_id, said in texts.items():
-                await remember_turns(connection, profile.user_sub, profile.agent_key, session_id, said)
-        done += sum(bool(text) for said in texts.values() for text in said.values())
-        after = rows[-1].session_id, rows[-1].number  # past those that say nothing, too
+            for session_id, numbered in texts.items():
+                await remember_turns(connection, profile.user_sub, profile.agent_key, session_id, numbered)
+        done += sum(bool(text) for numbered in texts.values() for text in numbered.values())
+        after = rows[-1].session_id, rows[-1].number  # past those without a text, too
         progress(len(rows))
 
 
@@ -79,8 +79,8 @@ async def _facts(database: Database, keyring: Keyring, profile: Profile, progres
                 return done
             words = await _words(connection, keyring, profile)
             for row in rows:
-                said = words.open_fact(row.id, row.words)["text"]
-                await remember_fact(connection, profile.user_sub, profile.agent_key, row.id, said)
+                text = words.open_fact(row.id, row.words)["text"]
+                await remember_fact(connection, profile.user_sub, profile.agent_key, row.id, text)
         done += len(rows)
         progress(len(rows))
 

@@ -1,6 +1,6 @@
-"""Abandoned runs: a run under way of which nothing was heard for long is ended as aborted.
+"""Ends runs under way without a new step for a long time, as aborted.
 
-It becomes a case like any other, which teaches nothing and credits nobody; the bank shows it only to who asks for it.
+Such a run becomes a case that teaches nothing and credits no case; the bank shows it only on request.
 """
 
 from contextlib import suppress
@@ -31,31 +31,25 @@ ACTOR = "upkeep"
 
 
 async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedelta) -> int:
-    """Ends every run of which nothing was heard for so long, and returns how many.
+    """Ends every run without a step for that long, and returns their number.
 
     Raises:
         DatabaseUnavailable: what was ended so far stays ended.
     """
-    total = 0
+    done = 0
     async for profile in each_profile(database):
         with suppress(UserErased):
-            total += await _abort(database, keyring, profile, silent_for)
-    return total
-
-
-async def _abort(database: Database, keyring: Keyring, profile: Profile, silent_for: timedelta) -> int:
-    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        run_ids = (await connection.scalars(abandoned(profile.user_sub, profile.agent_key, silent_for))).all()
-    done = 0
-    for run_id in run_ids:
-        try:
-            await _abort_one(database, keyring, profile, run_id)
-        except (RunEnded, UnknownReference):
-            continue  # somebody else ended it meanwhile, or deleted it
-        except (PayloadTooLarge, SealBroken) as error:  # one user's broken key is a matter of that user
-            log.warning("upkeep.run_not_ended", error=type(error).__name__)
-            continue
-        done += 1
+            async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+                silent = abandoned(profile.user_sub, profile.agent_key, silent_for)
+                run_ids = (await connection.scalars(silent)).all()
+            for run_id in run_ids:
+                try:
+                    await _abort_one(database, keyring, profile, run_id)
+                    done += 1
+                except (RunEnded, UnknownReference):
+                    continue  # another call ended it meanwhile, or deleted it
+                except (PayloadTooLarge, SealBroken) as error:  # one user's broken key is a matter of that user
+                    log.warning("upkeep.run_not_ended", error=type(error).__name__)
     return done
 
 
@@ -82,5 +76,5 @@ async def _abort_one(database: Database, keyring: Keyring, profile: Profile, run
         raise UnknownReference("the run is gone")
     task = Words(profile.user_sub, key).open_run(run_id, run.words)
     finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
-    draft = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
-    await store(database, keyring, draft, Author(profile.user_sub, ACTOR, profile.seen_at))
+    prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
+    await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
