@@ -1,4 +1,4 @@
-"""What the service answers, as its OpenAPI document has it; a test of the service compares the two."""
+"""Responses of the service, as in its OpenAPI document; a test of the service compares the two."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -61,7 +61,7 @@ class Other(TypedDict):
 
 
 class Threshold(TypedDict):
-    """From which similarity on a procedure is told, and who said so."""
+    """The least similarity at which a procedure is returned, and its origin."""
 
     similarity: float
     origin: Literal["measured", "profile", "request", "source"]
@@ -69,7 +69,7 @@ class Threshold(TypedDict):
 
 
 class Part(TypedDict):
-    """What one kind of memory took of the token budget."""
+    """Tokens of one part of ``memory_context``."""
 
     part: Literal["session", "user", "procedures", "cases", "others"]
     tokens: int
@@ -78,7 +78,7 @@ class Part(TypedDict):
 
 
 class Source(TypedDict, total=False):
-    """Where a memory comes from: of a turn session and place, of a fact or knowledge its id; the rest is null."""
+    """The source of a memory: session and number of a turn, or id of a fact or knowledge; other fields are null."""
 
     session_id: str | None
     turn_number: int | None
@@ -114,7 +114,7 @@ class SessionFound(TypedDict):
 
 
 class Recalled(TypedDict):
-    """What was said and is known that has to do with the query, the best first."""
+    """Turns, facts and knowledge that match the query, the best first."""
 
     memories: list[MemoryFound]
     sessions: list[SessionFound]
@@ -124,7 +124,7 @@ class Recalled(TypedDict):
 
 
 class Retrieved(TypedDict):
-    """What may help with a task: ``memory_context`` for the prompt, and ``retrieval_id`` for the retain after."""
+    """Memories for a task: ``memory_context`` for the prompt, and ``retrieval_id`` for the later retain."""
 
     retrieval_id: str
     cases: list[Slot]
@@ -143,7 +143,7 @@ class Retrieved(TypedDict):
 
 
 class Redaction(TypedDict):
-    """How many secrets of a kind were taken out."""
+    """The number of secrets of one kind that were removed."""
 
     kind: str
     count: int
@@ -159,7 +159,7 @@ class Receipt(TypedDict):
 
 
 class Feedback(TypedDict):
-    """What a reward reached."""
+    """The rows that a reward changed."""
 
     reward: float
     source: RewardSource

@@ -1,4 +1,4 @@
-"""What the calls send: the bodies of the requests, from the arguments of the client's methods."""
+"""Builds the bodies of requests from the arguments of the client's methods."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -27,7 +27,7 @@ class CasebankHooks:
 
     Args:
         memory: the synchronous client, whose calls are made in a thread.
-        agent: whose runs they are, for casebank.
+        agent: agent of the runs in casebank.
         judge: says by the result's text how the run ended; without it an end without an error is a success.
         more: further fields of the retain, such as ``tags``.
     """

@@ -37,7 +37,7 @@ class _Sender:
 
 
 class _Client:
-    """What both clients have: who they speak for, and the outbox; see ``Casebank`` for the arguments."""
+    """Base of both clients: connection and outbox; see ``Casebank`` for the arguments."""
 
     def __init__(  # noqa: PLR0913 - each is a setting with a name
         self,
@@ -69,8 +69,8 @@ class Casebank(_Client):
 
     Args:
         base_url: where the service is.
-        token: of the user, or of a service that acts for users.
-        user: whose memory it is, where the token is a service's.
+        token: token of the user, or of a service that acts for users.
+        user: user of the memory, if the token is a service's.
         session: narrows the limits to one conversation.
         patience: how long and how often to ask.
         buffer: where runs wait on disk that casebank has not acknowledged yet; None: in memory alone.
@@ -130,7 +130,7 @@ class Casebank(_Client):
         An exception is a failure, and goes on; an outage of casebank costs the agent its memory and nothing else.
 
         Args:
-            agent: whose run it is.
+            agent: agent of the run.
             task: in words; also what is searched for.
             recall: whether the context also tells what was said and is known that has to do with the task.
             options: further fields of the retrieve, such as ``k`` or ``token_budget``.

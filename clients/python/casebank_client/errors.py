@@ -1,4 +1,4 @@
-"""What can go wrong between a backend and casebank."""
+"""Errors between a backend and casebank."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ class ClientError(Exception):
 
 
 class CasebankUnreachable(ClientError):
-    """Nobody answered in time, or casebank said to come back later, as often as it was asked."""
+    """Raised when no attempt got an answer in time, or casebank was too busy at each attempt."""
 
 
 class CasebankRefused(ClientError):
     """casebank will not do this however often it is asked.
 
     Attributes:
-        status: of HTTP.
+        status: HTTP status.
         problem: the problem document of RFC 9457; empty where the answer was none.
     """
 

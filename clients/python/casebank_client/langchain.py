@@ -39,7 +39,7 @@ class CasebankMiddleware(AgentMiddleware[CasebankState]):
 
     Args:
         memory: the synchronous client, whose calls are made in a thread where the agent is asynchronous.
-        agent: whose run it is, for casebank.
+        agent: agent of the run in casebank.
         judge: says by the last message how the run ended; without it an end without an error is a success.
         more: further fields of the retain, such as ``tags``.
     """

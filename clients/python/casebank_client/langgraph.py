@@ -16,7 +16,7 @@ from casebank_client.errors import CasebankRefused
 from casebank_client.wire import Request
 
 KIND = {"category": "langgraph", "type": "item"}
-"""What of an item casebank keeps in plain, beside the agent; the same of all."""
+"""The fields of an item that casebank stores unencrypted besides the agent; equal for all items."""
 PAGE = 200
 MOST_RECALLED, RECALL_TOKENS = 100, 100_000
 
@@ -43,7 +43,7 @@ class CasebankStore(BaseStore):
 
     Args:
         memory: the client; it is not closed.
-        agent: whose items they are.
+        agent: agent of the items.
     """
 
     def __init__(self, memory: Casebank, agent: str) -> None:
@@ -61,7 +61,7 @@ class CasebankStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As ``batch``, in a thread."""
+        """Runs ``batch`` in a thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Op) -> Result:

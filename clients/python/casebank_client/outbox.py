@@ -21,9 +21,9 @@ log = logging.getLogger("casebank")
 MOST_WAITING = 1_000
 """Runs that wait in memory; one more is given up, and logged."""
 TRY_AGAIN_S = 15.0
-"""How long what is on disk waits after casebank was away."""
+"""Pause before the outbox on disk is sent again after casebank was unreachable."""
 FLUSH_S = 5.0
-"""For how long the end of the program waits for what is not sent yet."""
+"""Time that the end of the program waits for unsent runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class DiskBuffer:
     The file holds runs as they were, before casebank redacted anything; it is made for its owner alone.
 
     Attributes:
-        path: of the file; one for each process.
+        path: path of the file, one for each process.
         most: runs that it holds; the oldest makes place for a new one.
     """
 

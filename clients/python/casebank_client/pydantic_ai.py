@@ -25,7 +25,7 @@ class CasebankMemory(AbstractCapability[Any]):
 
     Attributes:
         memory: the synchronous client, whose calls are made in a thread.
-        agent: whose run it is, for casebank.
+        agent: agent of the run in casebank.
         judge: says by the output how the run ended; without it an end without an error is a success.
         more: further fields of the retain, such as ``tags``.
     """

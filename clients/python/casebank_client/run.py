@@ -18,17 +18,17 @@ log = logging.getLogger("casebank")
 
 @dataclass(slots=True)
 class Record:
-    """What is noted of a run while it is under way.
+    """The record of a run in progress.
 
     Attributes:
-        agent: whose run it is.
+        agent: agent of the run.
         task: in words.
         options: further fields of the retrieve.
         more: further fields of the retain, such as ``tags`` or ``session_id``.
-        retrieved: what memory answered; None where it could not be asked.
+        retrieved: response of the retrieve; None: casebank was not reachable.
         outcome: as the agent said; None: it has not said yet.
         reward: 0 to 1; None: nobody knows.
-        client: who retrieves and retains.
+        client: client that retrieves and retains.
     """
 
     agent: str
@@ -44,7 +44,7 @@ class Record:
 
     @property
     def context(self) -> str:
-        """What memory says, for the prompt; empty where it has nothing to say, or could not be asked."""
+        """Memory text for the prompt; empty without memories, or if casebank was not reachable."""
         return self.retrieved["memory_context"] if self.retrieved is not None else ""
 
     @property

@@ -27,7 +27,7 @@ class Watched:
     """A run under way, as a framework's hooks report it.
 
     Attributes:
-        run: what is retained.
+        run: run to retain.
         judge: asked at the end, where nobody has said how it ended.
     """
 

@@ -16,7 +16,7 @@ COME_BACK = frozenset({408, 429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the client waits and how often it asks.
+    """Timeout and number of attempts of the client.
 
     Attributes:
         timeout_s: for one answer.
@@ -34,7 +34,7 @@ class Patience:
 
 
 NO_WAIT = Patience(timeout_s=2.0, attempts=1, total_s=2.0)
-"""For who would rather act without memory than wait for it."""
+"""Short patience, for agents that act without memory instead of waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Request:
 
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
-"""What a bearer token may be (RFC 6750, section 2.1)."""
+"""Syntax of a bearer token (RFC 6750, section 2.1)."""
 
 
 def headers_of(token: str, user: str | None, session: str | None) -> dict[str, str]:
@@ -142,4 +142,4 @@ def unreachable(error: Exception) -> CasebankUnreachable:
 
 
 GIVEN_UP = (AskAgain, httpx.TransportError)
-"""What is raised when no attempt is left."""
+"""Errors that are turned into ``CasebankUnreachable`` after the last attempt."""
