@@ -16,7 +16,7 @@ from app.impact.decisions_seen import DecisionsSeen, seen_in
 from bench.measure import Measurement
 from policy import features
 from policy.decide import DEFAULT, Budget, Trial, decide
-from policy.impact import Difference
+from policy.impact import RewardDifference
 from policy.logged import Floats, Ints
 from policy.rate import wilson
 from policy.slate import field_of
@@ -154,7 +154,7 @@ def _empty_chances(hard: NDArray[np.bool_], budgets: Floats) -> Floats:
 class Verdict:
     """The verdict on a log at its end, a claim of help at any look, and the truth."""
 
-    difference: Difference
+    difference: RewardDifference
     claimed: bool
     truth: float
     naive: float

@@ -51,7 +51,7 @@ TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RewardDifference:
     """Reward of the served slates less that of the other's, with its 95 % interval for one look.
 
     Attributes:
@@ -81,7 +81,7 @@ class Difference:
         return self.low > 0
 
 
-def difference(log: Logged, other: Target, least_chance: float) -> Difference:
+def difference(log: Logged, other: Target, least_chance: float) -> RewardDifference:
     """Returns the reward of the served slates less that of the other's.
 
     Args:
@@ -94,7 +94,7 @@ def difference(log: Logged, other: Target, least_chance: float) -> Difference:
     seen = np.isfinite(log.reward)
     log, other = log.take(seen), other.take(seen)
     weight = weights(log, other)
-    measured = Difference(
+    measured = RewardDifference(
         len(weight), int((weight > 0).sum()), effective_sample(group_sums(weight, log.group)) if len(weight) else 0.0
     )
     if measured.effective < LEAST_EFFECTIVE:
@@ -155,7 +155,7 @@ def known_before(at: Floats, group: Ints, reward: Floats) -> Floats:
     return np.column_stack((at, went))
 
 
-def _until_apart(measured: Difference) -> int | None:
+def _until_apart(measured: RewardDifference) -> int | None:
     """Returns the further decisions that move the interval off 0, by the root of their number."""
     if measured.helped is not None:
         return 0

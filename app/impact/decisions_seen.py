@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from policy.explore import NULL_SHARE
-from policy.impact import Difference, difference, known_before
+from policy.impact import RewardDifference, difference, known_before
 from policy.logged import Floats, Logged, Target
 from writer.training.decision_log import group_of
 
@@ -34,7 +34,7 @@ class DecisionsSeen:
         """Returns whether there is a decision in the time span; ``until`` is exclusive."""
         return bool(np.any((self.at >= since.timestamp()) & (self.at < until.timestamp())))
 
-    def less_empty(self, before: datetime | None = None) -> Difference:
+    def less_empty(self, before: datetime | None = None) -> RewardDifference:
         """Returns the difference to empty slates, over the decisions before a time."""
         if before is None:
             return difference(self.logged, self.empty, self.least_chance)

@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.impact.decisions_seen import DecisionsSeen, seen_in
 from app.runtime import Runtime
 from app.schemas.impact import (
-    DifferenceOut,
     ImpactOut,
     ImpactWeekOut,
     LookedAt,
@@ -22,12 +21,13 @@ from app.schemas.impact import (
     Other,
     PutRight,
     RangeOut,
+    RewardDifferenceOut,
     RunsOut,
 )
 from app.schemas.responses import response_of
 from policy import default
 from policy.decide import Policy
-from policy.impact import Difference, difference
+from policy.impact import RewardDifference, difference
 from policy.logged import Logged, Target
 from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
@@ -91,7 +91,7 @@ class Added:
     """Reward added by memory per decision, compared with empty slates: in all, and up to the end of each week."""
 
     looked_at: LookedAt
-    beside_nothing: DifferenceOut
+    beside_nothing: RewardDifferenceOut
     so_far: list[tuple[datetime, RangeOut]]
 
 
@@ -195,15 +195,15 @@ def _looked_at(seen: DecisionsSeen) -> LookedAt:
     )
 
 
-def _less(log: Logged, other: Target) -> Difference:
+def _less(log: Logged, other: Target) -> RewardDifference:
     """Returns the difference to another policy; its rarest served slate bounds the weights that could have come."""
     seen = log.logged_propensity[other.target_probability > 0]
     return difference(log, other, float(seen.min(initial=1)))
 
 
-def _compared(found: Difference, less: Other, version: str | None = None) -> DifferenceOut:
+def _compared(found: RewardDifference, less: Other, version: str | None = None) -> RewardDifferenceOut:
     helped = found.helped
-    return DifferenceOut(
+    return RewardDifferenceOut(
         less=less,
         policy_version=version,
         says="cannot say" if helped is None else "helped" if helped else "did harm",
@@ -216,13 +216,13 @@ def _compared(found: Difference, less: Other, version: str | None = None) -> Dif
     )
 
 
-def _range(found: Difference) -> RangeOut | None:
+def _range(found: RewardDifference) -> RangeOut | None:
     if found.estimate is None or found.low is None or found.high is None:
         return None
     return RangeOut(estimate=found.estimate, low=found.low, high=found.high)
 
 
-def sentence(found: Difference) -> str:
+def sentence(found: RewardDifference) -> str:
     """Returns the result of a comparison in words, with the number of decisions still needed."""
     seen = _range(found)
     interval = (

@@ -10,7 +10,6 @@ from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
 from app.schemas.fields import Milliseconds, Share
 from app.schemas.procedures import (
-    DifferenceOut,
     PinIn,
     ProcedureOut,
     ProcedureSearchIn,
@@ -18,6 +17,7 @@ from app.schemas.procedures import (
     ProceduresOut,
     ReviewIn,
     SampleOut,
+    VersionChangesOut,
     VersionsOut,
 )
 from app.schemas.responses import response_of
@@ -115,13 +115,15 @@ async def diff_versions(
     caller: Caller,
     before: Annotated[Version, Query(alias="from")],
     after: Annotated[Version, Query(alias="to")],
-) -> DifferenceOut:
+) -> VersionChangesOut:
     """Compares two versions: changed fields, and steps added, removed or changed."""
     found = {each.version: each for each in (await _versions(procedure_id, parts, caller)).versions}
     if before not in found or after not in found:
         raise NotFound("no such version")
     changes = difference(found[before], found[after])
-    return DifferenceOut.model_validate({"before": before, "after": after, "changes": changes}, from_attributes=True)
+    return VersionChangesOut.model_validate(
+        {"before": before, "after": after, "changes": changes}, from_attributes=True
+    )
 
 
 @router.post("/{procedure_id}/pin")

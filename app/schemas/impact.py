@@ -21,7 +21,7 @@ class RangeOut(BaseModel):
     high: float
 
 
-class DifferenceOut(BaseModel):
+class RewardDifferenceOut(BaseModel):
     """Mean reward of the served slates minus that of an alternative, over the same decisions."""
 
     less: Other
@@ -138,7 +138,7 @@ class ImpactOut(BaseModel):
     agent: str
     looked_at: LookedAt
     mean_reward: float | None = Field(description="mean reward of the rewarded decisions used")
-    differences: list[DifferenceOut]
+    differences: list[RewardDifferenceOut]
     weeks: list[ImpactWeekOut] = Field(description="the last 26 weeks, without weeks that had no decision and no run")
     never_helped: list[NeverHelped] = Field(description="cases judged at least 5 times, the most often judged first")
     put_right: list[PutRight] = Field(description="procedures by falling sum of rewards")

@@ -170,7 +170,7 @@ class ChangesOut(BaseModel):
     steps: list[StepChangeOut]
 
 
-class DifferenceOut(BaseModel):
+class VersionChangesOut(BaseModel):
     """The changes from one version of a procedure to another."""
 
     before: int

@@ -42,7 +42,7 @@ class StepChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class VersionChanges:
     """Everything in which the later version differs from the earlier one."""
 
     fields: list[FieldChange] = field(default_factory=list)
@@ -56,13 +56,13 @@ _CHANGES: Mapping[str, Literal["added", "removed", "changed"]] = {
 }
 
 
-def difference(before: Version, after: Version) -> Difference:
+def difference(before: Version, after: Version) -> VersionChanges:
     """Returns what changed from one version to the other, fields in their order and steps by place."""
     old, new = _fields(before), _fields(after)
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
     earlier, later = before.record[STEPS], after.record[STEPS]
     codes = SequenceMatcher(None, earlier, later, autojunk=False).get_opcodes()
-    return Difference(
+    return VersionChanges(
         [FieldChange(name, old.get(name), new.get(name)) for name in names],
         [StepChange(_CHANGES[tag], i + 1, earlier[i:j], later[k:m]) for tag, i, j, k, m in codes if tag != "equal"],
     )

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from policy.impact import Difference, difference, known_before, surprise
+from policy.impact import RewardDifference, difference, known_before, surprise
 from policy.logged import Floats, Logged, Target
 from tests.policy.decision_logs import log
 
@@ -29,7 +29,7 @@ def world(rng: np.random.Generator, effect: float, decisions: int = 4_000) -> tu
     return log(reward, chance, group=query), Target(empty.astype(float)), truth
 
 
-def worlds(effect: float) -> list[tuple[Difference, float, float]]:
+def worlds(effect: float) -> list[tuple[RewardDifference, float, float]]:
     """What is said of each world, what is true, and the mean of full slates less that of empty ones."""
     found = []
     for rng in np.random.default_rng(7).spawn(LOGS):

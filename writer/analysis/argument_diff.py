@@ -32,7 +32,7 @@ Change = Literal["added", "removed", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArgumentChange:
     """One place in which the arguments of two calls differ.
 
     Attributes:
@@ -52,7 +52,7 @@ class Difference:
 _ABSENT = object()
 
 
-def differences(before: object, after: object, *, concrete: bool = False) -> tuple[Difference, ...]:
+def differences(before: object, after: object, *, concrete: bool = False) -> tuple[ArgumentChange, ...]:
     """Returns the first MOST_DIFFERENCES differences between two inputs, in the order of their keys.
 
     Args:
@@ -60,18 +60,18 @@ def differences(before: object, after: object, *, concrete: bool = False) -> tup
         after: the input of the call that succeeded.
         concrete: whether harmless words of a command line are quoted, in place of placeholders.
     """
-    changes: list[Difference] = []
+    changes: list[ArgumentChange] = []
     for looks, (path, old, new) in enumerate(_places("", before, after, 0)):
         if len(changes) == MOST_DIFFERENCES or looks == MOST_LOOKS:
             break
         name = path or "input"
         if old is _ABSENT:
-            changes.append(Difference(name, "added", "", shown(new), f"{name} added as {kind_of(new)}"))
+            changes.append(ArgumentChange(name, "added", "", shown(new), f"{name} added as {kind_of(new)}"))
         elif new is _ABSENT:
-            changes.append(Difference(name, "removed", shown(old), "", f"{name} left out"))
+            changes.append(ArgumentChange(name, "removed", shown(old), "", f"{name} left out"))
         elif old != new or type(old) is not type(new):
             how = _how(old, new, name.rsplit(".", 1)[-1], concrete=concrete)
-            changes.append(Difference(name, "changed", shown(old), shown(new), f"{name}: {how}"))
+            changes.append(ArgumentChange(name, "changed", shown(old), shown(new), f"{name}: {how}"))
     return tuple(changes)
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from writer.analysis import command_goals
-from writer.analysis.argument_diff import Difference, differences, overlap, respelled
+from writer.analysis.argument_diff import ArgumentChange, differences, overlap, respelled
 from writer.analysis.calls import Call, Evidence
 from writer.analysis.causes import instructs
 from writer.analysis.complaints import complaints
@@ -25,7 +25,7 @@ from writer.nested import parts
 FixKind = Literal[
     "same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "other_tool"
 ]
-"""Difference between the call that succeeded and the failed calls before it."""
+"""ArgumentChange between the call that succeeded and the failed calls before it."""
 
 
 MOST_OPEN = 8
@@ -63,7 +63,7 @@ class Failure:
     message: str
     succeeded: int | None = None
     kind: FixKind | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[ArgumentChange, ...] = ()
     between: tuple[str, ...] = ()
 
 
