@@ -7,7 +7,7 @@ from writer.analysis.command_names import DATABASES, FAMILIES, FILTERS, INTERPRE
 from writer.analysis.commands import Command, commands
 
 FEWEST_CHARS = 3
-"""ArgumentChange in length at which two names of programs are no misspellings of each other."""
+"""Difference in length at which two names of programs are no misspellings of each other."""
 MOST_OPERANDS = 12
 MOST_CHARS = 200
 SAME_TEXT = 0.5
