@@ -7,7 +7,7 @@ import pytest
 from tests.paths import ROOT
 from tests.plain_words import openings
 
-PLAIN = ("bench", "examples", "policy", "retrieval", "scripts")
+PLAIN = ("alembic", "app", "bench", "examples", "policy", "retrieval", "scripts", "writer")
 """The folders in which no such opening is left."""
 
 

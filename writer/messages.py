@@ -28,11 +28,11 @@ class FunctionCall(Protocol):
 
     @property
     def id(self) -> str:
-        """What the answer names."""
+        """Returns the id that the tool's answer refers to."""
 
     @property
     def function(self) -> Function:
-        """What is called."""
+        """Returns the function that the model calls."""
 
 
 class Message(Protocol):
@@ -44,7 +44,7 @@ class Message(Protocol):
 
     @property
     def tool_calls(self) -> Sequence[FunctionCall] | None:
-        """What an assistant's message calls."""
+        """Returns the calls of an assistant's message; None for other messages."""
 
     @property
     def tool_call_id(self) -> str | None:

@@ -21,4 +21,4 @@ def _datable(moment: datetime) -> datetime:
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_datable)]
-"""With an offset or a zone, and with a date that there is in UTC."""
+"""A time with an offset or a zone, whose date exists in UTC."""

@@ -59,10 +59,10 @@ def line(longest: int, *, blank: bool = True) -> Any:
 AgentKey = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"), AfterValidator(storable)
 ]
-"""It stands in a path, and in what an operator's terminal shows: no control character."""
+"""The name of an agent, 1 to 200 characters; without control characters, because paths and terminals show it."""
 TaskText = line(20_000, blank=False)
 SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\.*[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$")]
-"""It stands in a path: no slash, no control character, and not dots alone."""
+"""The name of a session, 1 to 200 characters; without slashes and control characters, because it is part of a path."""
 Tag = line(100)
 ToolName = line(200)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]
@@ -112,7 +112,7 @@ class Turn(Strict):
 
 
 class ProcedureData(Strict):
-    """What a failure that was overcome taught: the learned-procedure record."""
+    """The learned-procedure record: the lesson of a failure that a later call put right."""
 
     procedure_name: line(200)  # type: ignore[valid-type]
     semantic_description: line(5_000)  # type: ignore[valid-type]
@@ -125,7 +125,7 @@ class ProcedureData(Strict):
 
 
 class ScriptData(Strict):
-    """How a task was done, to be done again: what of the learned-procedure record applies where nothing failed."""
+    """The script of a successful run: the fields of the learned-procedure record that need no failure."""
 
     procedure_name: line(200)  # type: ignore[valid-type]
     semantic_description: line(5_000)  # type: ignore[valid-type]
