@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.postgres import program
-from tests.app.processes import CASEBANK, surroundings
 from tests.paths import ROOT
+from tests.processes import CASEBANK, surroundings
 
 ADDRESS = "http://127.0.0.1:8700"
 """Where the pages have the service."""

@@ -11,8 +11,8 @@ from app.cli import cli
 from app.doctor.machine import tokens
 from app.settings import Limits, Settings
 from app.wrong_settings import WrongSettings
-from tests.app.processes import CASEBANK, surroundings
 from tests.paths import ROOT
+from tests.processes import CASEBANK, surroundings
 
 LONG = "0123456789abcdef" * 4
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"

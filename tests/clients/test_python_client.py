@@ -18,8 +18,8 @@ from casebank_client import AsyncCasebank, Casebank, CasebankRefused, CasebankUn
 from casebank_client.outbox import Outbox
 from casebank_client.wire import NO_WAIT, Patience, Request
 
-from tests.app.processes import Service, bank, free_port, migrated_home, until
 from tests.paths import ROOT
+from tests.processes import Service, bank, free_port, migrated_home, until
 
 AGENT = "db-operator"
 LIMITED = {"CASEBANK_LIMITS": "user_writes=60,burst_s=1"}

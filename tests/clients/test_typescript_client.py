@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.processes import Service, bank, migrated_home, until
 from tests.clients.typescript_document import document
 from tests.paths import ROOT
+from tests.processes import Service, bank, migrated_home, until
 
 SOURCE = ROOT / "clients" / "typescript"
 NODE, NEEDED = "node@22", 22

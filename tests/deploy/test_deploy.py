@@ -20,10 +20,10 @@ import yaml
 
 from app.postgres import EmbeddedPostgres, program
 from app.processes.own_service import free_port
-from tests.app.processes import new_home, until
 from tests.conftest import new_database
 from tests.deploy.conftest import OFFLINE, run
 from tests.paths import ROOT
+from tests.processes import new_home, until
 
 pytestmark = pytest.mark.timeout(600)
 DEPLOY = ROOT / "deploy"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.processes import Service, new_home, retain, retrieve, surroundings, worked
 from tests.deploy.conftest import run
 from tests.paths import ROOT
+from tests.processes import Service, new_home, retain, retrieve, surroundings, worked
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -64,5 +64,5 @@ def test_it_runs_the_demo_from_a_folder_that_has_an_app_of_its_own(installed: Pa
     with new_home() as home:
         demo = ("demo", "--tasks", "10", "--out-dir", "out")
         said = run(installed / "casebank", *demo, cwd=tmp_path, **surroundings(home))
-    assert "opens this bank's overview, http://127.0.0.1:8700/console\n" in said
+    assert "opens the overview of this bank, http://127.0.0.1:8700/console\n" in said
     assert json.loads((tmp_path / "out" / "demo.json").read_text())

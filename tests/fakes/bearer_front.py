@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.app.processes import CERTIFICATES
+from tests.processes import CERTIFICATES
 
 HOP_BY_HOP = {"connection", "content-length", "transfer-encoding"}
 

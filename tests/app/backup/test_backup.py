@@ -14,9 +14,9 @@ import pytest
 from app.postgres import running
 from app.postgres.pools import service_database
 from retrieval.tables.metadata import metadata
-from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
 from tests.pages import blocks, python, shell
 from tests.policies import stored
+from tests.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
 from writer.rights.signature import read, verified
 from writer.training import lifecycle
 

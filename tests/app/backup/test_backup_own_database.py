@@ -15,8 +15,8 @@ from app.postgres import EmbeddedPostgres, program, running
 from app.postgres.migrate import migrate
 from app.postgres.pools import service_database
 from tests.app.backup.test_backup import of, rows_of
-from tests.app.processes import CASEBANK, ROOT, new_home, surroundings
 from tests.conftest import new_database
+from tests.processes import CASEBANK, ROOT, new_home, surroundings
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.retain.retain import retain

@@ -89,7 +89,7 @@ NOT_TRIED = TrainingReport(outcome="serves nearly the same slates", decisions=60
 JUDGED = TrainingReport(outcome="insufficient evidence", decisions=500)
 
 
-@pytest.mark.parametrize(("steps", "verdict"), [(7, "it helps them"), (10, "that it helps them is not shown")])
+@pytest.mark.parametrize(("steps", "verdict"), [(7, "it helps them"), (10, "no effect is shown")])
 async def test_members_and_others_do_the_same_new_houses_and_what_it_is_worth_is_told(
     service: Service,  # noqa: F811
     steps: int,
@@ -101,7 +101,7 @@ async def test_members_and_others_do_the_same_new_houses_and_what_it_is_worth_is
         (name, number + NEW) for number in range(FEWEST_USERS) for name in ("in the fleet", "outside the fleet")
     ]
     assert verdict in told.said
-    assert "the gate's verdict, by all of its members' decisions: insufficient evidence" in told.said
+    assert "the gate's verdict, from the decisions of all members: insufficient evidence" in told.said
     assert told.report is not None
     assert written(told.report, tmp_path)["members_against_others"]["steps"][0] == pytest.approx(steps / 10 - 1)
 
@@ -122,7 +122,7 @@ async def test_where_nothing_is_tried_members_alone_are_run_for_others_are_serve
 ):
     told = await shown(service, 7, NOT_TRIED)
     assert {name for _, name, _ in told.asked} == {"in the fleet"}
-    assert "new users begin with the untrained default" in told.said
+    assert "new users start with the untrained default" in told.said
     assert "the gate's verdict" not in told.said
     assert told.report is not None
     assert written(told.report, tmp_path)["members_against_others"] is None

@@ -45,7 +45,7 @@ async def test_a_candidate_is_tried_on_another_stream_and_what_was_missing_is_sh
     assert "the gate's verdict: insufficient evidence" in said
     assert "effective sample" in said
     assert "not passed" in said
-    assert "the untrained default goes on serving" in said
+    assert "the untrained default serves" in said
 
 
 async def test_a_promoted_candidate_serves_a_third_stream():
@@ -59,4 +59,4 @@ async def test_without_a_candidate_nothing_is_tried():
         TrainingReport(outcome="too few", decisions=3, version=None, metrics=Metrics(), verdict=None)
     )
     assert not asked
-    assert "the untrained default goes on" in said
+    assert "the untrained default serves" in said

@@ -28,7 +28,7 @@ def test_the_report_says_that_the_operator_is_scripted_and_writes_its_files(tmp_
     console = Console(record=True, width=120)
     print_report(report, console)
     said = " ".join(console.export_text().split())
-    assert "scripted operator, not an LLM" in said
+    assert "scripted database operator, not an LLM" in said
     assert "40 tasks, seed 1, 2" in said
     assert "seed 2: no memory 8.0 steps, 100%, first try 0%" in said
     files = write_files(report, tmp_path)

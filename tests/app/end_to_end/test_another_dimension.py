@@ -4,8 +4,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.app.processes import Service, casebank, migrated_home, retain, retrieve, worked
 from tests.fakes.openai_server import OpenAIServer
+from tests.processes import Service, casebank, migrated_home, retain, retrieve, worked
 
 
 def settings(server: OpenAIServer) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 from app import postgres
 from app.jobs.schedule import REVIVE_EVERY_S
-from tests.app.processes import Service, migrated_home, postgres_processes, postmaster_pid, until, worked
+from tests.processes import Service, migrated_home, postgres_processes, postmaster_pid, until, worked
 
 KILLS = 4
 

@@ -14,7 +14,7 @@ import pytest
 
 from app import postgres
 from app.postgres.migrate import migrate
-from tests.app.processes import (
+from tests.processes import (
     Service,
     alive,
     bank,

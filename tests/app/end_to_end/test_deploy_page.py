@@ -17,10 +17,10 @@ from app.postgres.pools import dsn
 from app.processes.own_service import free_port
 from app.settings import Settings
 from tests.app.auth.test_tokens_published_keys import Issuer, issuer, rsa  # noqa: F401 - a fixture
-from tests.app.processes import CASEBANK, CERTIFICATES, get, new_home, surroundings, until, worked
 from tests.app.tokens import bearer
 from tests.pages import blocks, shell
 from tests.paths import ROOT
+from tests.processes import CASEBANK, CERTIFICATES, get, new_home, surroundings, until, worked
 
 pytestmark = pytest.mark.timeout(600)
 PAGE = (ROOT / "docs" / "deploy.md").read_text()

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from app.processes.own_service import free_port
-from tests.app.processes import Service, migrated_home, until, worked
 from tests.fakes.tls_front import certify
 from tests.pages import blocks
+from tests.processes import Service, migrated_home, until, worked
 
 TOO_LARGE = 5_000_000
 """Bytes of a body: more than either proxy lets through."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.app.processes import Service, migrated_home
 from tests.paths import ROOT
+from tests.processes import Service, migrated_home
 
 PAGE = (ROOT / "docs" / "execution-memory.md").read_text()
 COMMANDS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

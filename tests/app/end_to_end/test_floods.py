@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from bench.hostile import costly_runs
-from tests.app.processes import ANSWER_S, Service, alive, migrated_home, retain, until, worked
+from tests.processes import ANSWER_S, Service, alive, migrated_home, retain, until, worked
 
 COSTLY = costly_runs()
 COMPLEX = {"empty lists", "nesting", "tiny texts", "many keys", "unknown fields", "invalid traces"}

@@ -11,8 +11,8 @@ import pytest
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
-from tests.app.processes import CASEBANK, ROOT, Service, casebank, new_home, surroundings
 from tests.conftest import new_database
+from tests.processes import CASEBANK, ROOT, Service, casebank, new_home, surroundings
 from writer.privacy.master_keys import MasterKeys, agree
 
 OURS, THEIRS = os.urandom(32).hex(), os.urandom(32).hex()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.app.processes import Service, migrated_home
 from tests.fakes.bearer_front import BearerFront
+from tests.processes import Service, migrated_home
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 

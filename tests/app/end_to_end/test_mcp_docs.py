@@ -10,9 +10,9 @@ import httpx
 import httpx2
 import pytest
 
-from tests.app.processes import CASEBANK, Service, migrated_home, surroundings
 from tests.pages import blocks, shell
 from tests.paths import ROOT
+from tests.processes import CASEBANK, Service, migrated_home, surroundings
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 

@@ -13,9 +13,9 @@ import pytest
 from casebank_client import Casebank
 from openai import OpenAI
 
-from tests.app.processes import Service, bank, migrated_home, until, worked
 from tests.fakes.chat_server import ChatServer, completion
 from tests.fakes.openai_server import Response, as_json
+from tests.processes import Service, bank, migrated_home, until, worked
 
 AGENT = "coach"
 ASKED = "How much do I have to put aside now? I moved to Leeds, by the way."

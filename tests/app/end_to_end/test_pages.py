@@ -15,9 +15,9 @@ from app import postgres
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import configuration
 from app.postgres.pools import dsn
-from tests.app.processes import Service, casebank, migrated_home, new_home, retain, until
 from tests.pages import blocks, python, shell
 from tests.paths import ROOT
+from tests.processes import Service, casebank, migrated_home, new_home, retain, until
 from tests.service import Service as InProcess
 
 README = (ROOT / "README.md").read_text()

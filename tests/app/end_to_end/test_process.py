@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.settings import Settings
-from tests.app.processes import (
+from tests.processes import (
     ROOT,
     Service,
     get,

@@ -16,8 +16,8 @@ from app.postgres.pools import service_database
 from retrieval.database.database import Database
 from retrieval.tables.keys import master_keys
 from tests.app.end_to_end.test_master_key import refused
-from tests.app.processes import CASEBANK, ROOT, Service, casebank, get, migrated_home, retain, surroundings, worked
 from tests.conftest import new_database
+from tests.processes import CASEBANK, ROOT, Service, casebank, get, migrated_home, retain, surroundings, worked
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import agree
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.app.processes import Service, migrated_home
+from tests.processes import Service, migrated_home
 
 AT_ONCE = 12
 FEW = {

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.app.processes import (
+from tests.processes import (
     CASEBANK,
     CERTIFICATES,
     ROOT,

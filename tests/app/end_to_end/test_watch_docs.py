@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.processes.own_service import free_port
 from tests.app.end_to_end.test_worker_alone import numbers
-from tests.app.processes import CASEBANK, surroundings, until
 from tests.paths import ROOT
+from tests.processes import CASEBANK, surroundings, until
 from tests.service import Service, User
 
 ROWS = re.findall(r"^\| `(casebank_\w+)` \| (.*?) \|", (ROOT / "docs" / "watch.md").read_text(), re.MULTILINE)

@@ -7,7 +7,7 @@ from contextlib import suppress
 import httpx
 
 from app.processes.own_service import free_port
-from tests.app.processes import CASEBANK, CERTIFICATES, ROOT, migrated_home, surroundings, until
+from tests.processes import CASEBANK, CERTIFICATES, ROOT, migrated_home, surroundings, until
 
 
 def test_a_worker_serves_its_metrics_and_tells_of_its_life_and_of_a_port_that_is_taken():

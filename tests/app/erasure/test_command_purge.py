@@ -28,7 +28,7 @@ from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
-from tests.app.processes import new_home
+from tests.processes import new_home
 from writer.author import Author
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import cli
-from tests.app.processes import CASEBANK, casebank, migrated_home, surroundings
 from tests.paths import ROOT
+from tests.processes import CASEBANK, casebank, migrated_home, surroundings
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 

@@ -21,10 +21,10 @@ from policy.weights import unpack
 from retrieval.database.database import Database
 from retrieval.tables.columns import SHARED
 from retrieval.tables.policies import policies
-from tests.app.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.policy.worlds import two_arms
+from tests.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.training import lifecycle, shared_prior

@@ -13,8 +13,8 @@ import pytest
 from app.commands.train import _without_name
 from app.settings import Settings
 from app.training.processes import Trainings
-from tests.app.processes import surroundings
 from tests.paths import ROOT
+from tests.processes import surroundings
 
 NAME = "a-name-that-nobody-else-has"
 

@@ -10,7 +10,7 @@ import pytest
 from casebank_client import Casebank
 from casebank_client.wire import NO_WAIT
 
-from tests.app.processes import Service, bank, free_port, migrated_home, until
+from tests.processes import Service, bank, free_port, migrated_home, until
 
 AGENT = "db-operator"
 RUNS = 100

@@ -14,8 +14,8 @@ from casebank_client.langgraph import CasebankStore
 from langgraph.store.base import GetOp, InvalidNamespaceError, Item, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from tests.app.processes import until
 from tests.clients.frameworks.conftest import AGENT, Banked
+from tests.processes import until
 
 OPERATIONS = 200
 NAMESPACES = [("users", "alice"), ("users", "Alice"), ("users", "bob", "notes"), ("docs",), ("docs", "x y/z%"), ("ä",)]

@@ -20,6 +20,7 @@ from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import HALF, Filters, Search, candidates
+from retrieval.search.read import CandidateReader
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
 from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
@@ -257,7 +258,7 @@ async def test_the_reader_forgets_a_profile_that_has_left_the_index(empty: Index
 
 async def test_the_reader_remembers_the_latest_profiles_in_the_index_and_no_more(empty: Indexed):
     reader, question = Reader(empty.bank.database, EMBEDDER), Question(Search(AGENT, "repair the old guitar"))
-    reader = replace(reader, _approximate=LRUCache(1))
+    reader = replace(reader, _candidates=CandidateReader(LRUCache(1)))
     for user in ("first", "second"):
         await empty.fill(user, TASKS)
 

@@ -12,7 +12,7 @@ from app.edge.intake.aside import Aside
 from app.edge.intake.counts import check_counts
 from app.edge.intake.errors import BodyTooComplex, BodyTooCostly, Busy
 from app.edge.intake.side_process import MOST_RESIDENT, Broke
-from tests.app.processes import alive
+from tests.processes import alive
 
 FOR_EVER = "any(False for _ in iter(int, 1))"
 """Python looks for signals on every round of it."""

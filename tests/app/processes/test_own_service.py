@@ -8,7 +8,7 @@ import pytest
 
 from app.processes.own_service import ServiceDidNotStart, own_service
 from app.settings import Settings
-from tests.app.processes import alive
+from tests.processes import alive
 
 
 @pytest.fixture
