@@ -25,7 +25,7 @@ from writer.nested import parts
 FixKind = Literal[
     "same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "other_tool"
 ]
-"""ArgumentChange between the call that succeeded and the failed calls before it."""
+"""Difference between the call that succeeded and the failed calls before it."""
 
 
 MOST_OPEN = 8
