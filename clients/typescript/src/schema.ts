@@ -415,7 +415,7 @@ export interface components {
         };
         /**
          * ProcedureData
-         * @description What a failure that was overcome taught: the learned-procedure record.
+         * @description The learned-procedure record: the lesson of a failure that a later call put right.
          */
         ProcedureData: {
             /** Procedure Name */

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -20,19 +19,21 @@ from writer.audit import Change, note
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.erase import erase
 
+KEY = "5a" * 32
+"""The master key of the module's database."""
+
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
 
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    key = os.environ.setdefault("CASEBANK_TEST_MASTER_KEY", "5a" * 32)  # one for the module's database
     for name, value in {
         "CASEBANK_HOME": str(tmp_path),
         "DATABASE_URL": database_url,
-        "CASEBANK_MASTER_KEY": key,
+        "CASEBANK_MASTER_KEY": KEY,
     }.items():
         monkeypatch.setenv(name, value)
-    return Settings(home=tmp_path, database_url=database_url, master_key=key)
+    return Settings(home=tmp_path, database_url=database_url, master_key=KEY)
 
 
 async def casebank(*words: str, given: str = "") -> Result:

@@ -119,7 +119,7 @@ async def test_an_upgrade_of_the_embedded_database_there_and_back(tmp_path: Path
 def test_the_experiment_of_its_page_says_what_it_predicts_and_finds_and_keeps_it(tmp_path: Path):
     (command,) = blocks("experiment.md", "sh")
     with migrated_home() as home:
-        said = shell(home, command, folder=tmp_path)
+        said = shell(home, command, folder=tmp_path, PYTHONPATH=str(ROOT))
     assert said.index("predicted before the run") < said.index("out/experiment-office.json")
     found = json.loads((tmp_path / "out" / "experiment-office.json").read_text())
     assert found["predictions"]
