@@ -27,7 +27,7 @@ def variable_of(field: str) -> str:
 
 
 def as_lines(errors: Iterable["ErrorDetails"]) -> list[str]:
-    """Returns one line for each of pydantic's errors: the variable, the name of the number in it, and the fault."""
+    """Returns a line for each of pydantic's errors: the variable, the name of the number in it, and what is wrong."""
     lines = []
     for error in errors:
         field, *number = map(str, error["loc"])

@@ -56,7 +56,12 @@ class Estimates:
 class Missingness:
     """Numbers of missing rewards, and the test that they depend on the policy that served.
 
-    Rates are of the rows that one policy prefers to the other; ``z`` is the two-proportion statistic.
+    Attributes:
+        rows: logged decisions.
+        missing: decisions without a reward.
+        rate_candidate: share without a reward, among decisions that the candidate would serve more often.
+        rate_default: share without a reward, among decisions that the default would serve more often.
+        z: statistic of the two-proportion test of these rates.
     """
 
     rows: int

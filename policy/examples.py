@@ -41,7 +41,7 @@ class Examples:
         return len(self.reward)
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Examples":
-        """Returns the examples of these rows."""
+        """Returns the subset of the examples at these row indices, or where the mask is true."""
         return Examples(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 

@@ -110,7 +110,7 @@ class Inputs:
 
 
 def inputs_of(features: Features) -> Inputs:
-    """Returns the inputs of the candidates, all of them in one go: a service does this for each query."""
+    """Returns what a policy needs to score the candidates of a query: their features, RRF and expected rewards."""
     return Inputs(features, default.log_rrf(features), default.log_posterior(features))
 
 

@@ -26,15 +26,16 @@ POINTS = 128
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """A trial's chance of error, spread over its looks.
+    """A trial's permitted chance of a false promotion, and how much of it each interim look may spend.
 
     Attributes:
-        error: chance that a difference of zero ever passes, over the whole trial.
-        early: the part of it that is spent by ``soon`` decisions; the rest, evenly, until ``longest``.
-        soon: decisions by which a winner worth having should be through.
-        longest: decisions after which a trial ends.
-        power: how late the early part is spent; 1: evenly, 3: nearly all of it near its end.
-        every, then_every: decisions between two looks until ``soon``, and after it.
+        error: chance, over the whole trial, that a policy without an advantage is ever promoted.
+        early: share of ``error`` that is spent by ``soon``; the rest is spent evenly up to ``longest``.
+        soon: number of decisions by which a policy with a useful advantage should be promoted.
+        longest: number of decisions after which a trial ends.
+        power: exponent of the early spending; 1: evenly, 3: nearly all of it close to ``soon``.
+        every: decisions between two looks, up to ``soon``.
+        then_every: decisions between two looks, after ``soon``.
     """
 
     error: float = 0.015

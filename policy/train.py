@@ -205,7 +205,7 @@ class _Units:
 
 
 def _standard(rows: np.ndarray, weight: np.ndarray) -> _Units | None:
-    """Returns the rows' mean and spread, each row by its weight; an input that is constant keeps its unit."""
+    """Returns the weighted mean and standard deviation of each input; a constant input gets the deviation 1."""
     if not weight.any():
         return None
     weight = weight.astype(np.float64)  # (rows,)

@@ -13,7 +13,7 @@ from retrieval.telemetry import stage
 
 @dataclass(frozen=True, slots=True)
 class QueryEmbedding:
-    """The vectors of tools' names and the calibrations of models that this process has learnt beside queries."""
+    """Embeds queries, and caches the vectors of tool names and each model's similarity of unrelated texts."""
 
     tools: ToolVectors = field(default_factory=ToolVectors)
     calibrations: Calibrations = field(default_factory=Calibrations)

@@ -34,10 +34,10 @@ class UserSeal(Protocol):
         """Returns the words of a case."""
 
     def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
-        """Returns the message of a session's turn."""
+        """Decrypts a stored turn of a session and returns its message."""
 
     def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
-        """Returns a model's summary of a session's turns up to that number, line by line."""
+        """Decrypts a model's summary of a session's turns up to number ``last`` and returns its lines."""
 
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
         """Returns the words of a fact: text, subject, attribute, value, unit."""

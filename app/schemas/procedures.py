@@ -52,7 +52,7 @@ class ProcedureSearchIn(Strict):
 
     @property
     def measures(self) -> Measures:
-        """Limits on the run that a procedure was learned from."""
+        """Requirements on the run that a procedure was learned from: kind of query, least success, longest duration."""
         return Measures(self.query_kind, self.min_success_score, self.max_duration_ms)
 
 
@@ -120,7 +120,7 @@ class ProcedureOut(BaseModel):
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
-        """Builds the response from a row of the registry."""
+        """Builds the response from a row of the query that lists procedures."""
         shown = {"agent" if name == "agent_key" else name: value for name, value in row.items()}
         review = {name: row[f"review_{name}"] for name in REVIEW} if row["review_verdict"] else None
         return cls.model_validate({**shown, "review": review})

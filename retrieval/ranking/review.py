@@ -64,11 +64,11 @@ class Terms:
     """Terms of a score, which is their sum; log odds up to a constant of the query, except ``expected``.
 
     Attributes:
-        found: fused rank over that of the best.
+        found: fused retrieval rank, divided by the best candidate's.
         record: reward expected by the case's record.
-        plan: agreement of its plan with the query's likely needs.
-        returned: similarity, if its task seems to have come back.
-        learned: the policy's own term, its blend included; 0 for the default.
+        plan: agreement of its plan with the plans of similar successful runs.
+        returned: similarity, counted if the query seems to repeat the case's task.
+        learned: term of the trained policy, after weighting against the default; 0 for the default.
         spread: standard deviation of ``learned`` over the ensemble, before the blend.
         expected: reward expected of a slate of this case alone, 0 to 1; None for the default, which predicts none.
     """
@@ -119,11 +119,11 @@ class Review:
 
 
 def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
-    """Returns the decision, computed again.
+    """Computes a logged decision again, for its page and for the API: the terms of each candidate, and the slates.
 
     Args:
         row: row of the decision.
-        policies: by version, those to be asked, the one that served among them if it is still there; None: the default.
+        policies: policies by version, with the one that served unless it was deleted; None stands for the default.
     """
     if row.feature_version != features.VERSION:
         return Review([_reviewed(row, index, None, None, None) for index in range(len(row.candidate_ids))], None, {})

@@ -38,7 +38,7 @@ def created() -> Column[object]:
 
 
 def search_columns() -> tuple[Column[Any], ...]:
-    """Returns the columns by which a text is found: the index of its stemmed words, and its vector."""
+    """Returns new column definitions for a table whose texts are searched: the word index and the vector."""
     return (
         Column(
             "search_text",

@@ -139,7 +139,7 @@ class _Walk:
             self.sealed_hash = self.hash
 
     def _signature(self, row: RowMapping) -> str | None:
-        """Returns the fault of an entry's MAC, or None; only entries at the start, older than the key, have no MAC."""
+        """Checks the MAC of an entry and returns what is wrong, or None; entries from before the key may lack a MAC."""
         if self.key is None:
             return None
         if row["mac"] is None:

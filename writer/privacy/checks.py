@@ -129,7 +129,7 @@ def _is_phone(data: bytes, start: int, end: int) -> bool:
 
 
 def _readings(data: bytes, start: int, end: int) -> list[str]:
-    """Returns the candidate, and the candidate without its last one and two groups, which may be another number."""
+    """Returns the readings of a digit string: all of it, and without its last one or two groups, which may follow by chance."""
     whole = data[start:end].decode()
     shorter = _LAST_GROUP.sub("", whole)
     return list(dict.fromkeys([whole, shorter, _LAST_GROUP.sub("", shorter)]))

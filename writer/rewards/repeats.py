@@ -19,7 +19,7 @@ def one_more(reward: float, source: str | None) -> dict[str, object]:
 
 
 def judged_again(reward: float, source: str, before: float | None, source_before: str | None) -> dict[str, object]:
-    """Returns what changes where a run that counts already is given a trusted reward, in place of the one before."""
+    """Returns the case's new columns when a trusted reward replaces the reward of a run that is counted already."""
     if before is None or not is_trusted(source_before):
         return _trusted(reward, source)
     mean = cases.c.reward + (reward - before) / func.greatest(cases.c.trusted_runs, 1)
@@ -28,7 +28,7 @@ def judged_again(reward: float, source: str, before: float | None, source_before
 
 
 def _guess(reward: float) -> dict[str, object]:
-    """Returns what one more guess changes: nothing, if there is anything better; else all runs were guessed."""
+    """Returns the case's new columns after one more guessed reward; a case with a trusted reward keeps its own."""
     known = func.coalesce(cases.c.reward, reward)
     mean = (known * cases.c.occurrences + reward) / (cases.c.occurrences + 1)
     # a case without any reward, as of runs that were broken off, takes the guess's source along

@@ -48,7 +48,7 @@ def last_erasure(user_sub: str) -> Select[datetime]:
 
 
 def admit(author: Author) -> ReturningInsert[datetime]:
-    """Returns the statement, for the worker's role, that admits the actor to the user and returns the time."""
+    """Returns a statement that lets the actor act for a user again who was erased; it returns the time of admission."""
     values = {
         "user_sha256": hashlib.sha256(author.user_sub.encode()).digest(),
         "actor_sha256": hashlib.sha256(author.actor.encode()).digest(),

@@ -78,7 +78,7 @@ class PolicyKey(Protocol):
 
     @property
     def version(self) -> int:
-        """Its number in the profile."""
+        """Returns the policy's number within its profile, from 1."""
 
 
 def versions(user_sub: str, agent_key: str) -> Rows:

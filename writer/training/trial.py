@@ -78,9 +78,10 @@ def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[
 
 
 def fallen(serving: PolicyRow, rewards: Sequence[float]) -> dict[str, object] | None:
-    """Returns the numbers of a live reward, in order, that has fallen below what the policy was promoted on.
+    """Returns live reward, floor and count of a serving policy whose live reward has fallen below its floor.
 
-    None where it has not, or nobody judged the policy.
+    The floor is the lower bound of the estimate that promoted the policy. Returns None if the reward holds, or if no
+    gate judged the policy.
     """
     if not serving.verdict:
         return None

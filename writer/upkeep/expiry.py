@@ -34,13 +34,13 @@ def expired(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
 
 
 def long_pruned(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
-    """Returns the statement for cases that were pruned before that time."""
+    """Returns a statement that selects BATCH cases pruned before ``before``, the oldest first, for deletion."""
     statement = _of_status(user_sub, agent_key, "pruned").where(cases.c.pruned_at < before)
     return statement.order_by(cases.c.pruned_at, cases.c.id).limit(BATCH)
 
 
 def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
-    """Returns the statement for decisions that were logged before that time."""
+    """Returns a statement that selects BATCH decisions logged before ``before``, the oldest first, for deletion."""
     return (
         select(decisions.c.id)
         .where(decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.created_at < before)

@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Tables, keys, enums, views and sequences of a scratch database, without rows."""
+    """Schema of the demo's database, by which its agent chooses repairs: tables, keys, enums, views and sequences."""
 
     columns: tuple[Column, ...] = ()
     foreign_keys: tuple[tuple[str, str, str, str], ...] = ()  # child, its column, parent, its column
