@@ -13,7 +13,6 @@ from app.demo.arms import Arm
 from app.demo.operator.house import House
 from app.processes.own_module import OWN_MODULE
 from app.settings import Settings
-from retrieval.tables.columns import SHARED
 
 
 class TrainingFailed(OSError):
@@ -63,7 +62,7 @@ class TrainingReport(BaseModel):
     """The result of one training: the part of `casebank train`'s train.json that the demo shows."""
 
     user_sub: str = ""
-    """User of the profile; SHARED for a fleet."""
+    """User of the profile."""
     agent_key: str = ""
     outcome: str
     decisions: int = 0
@@ -78,22 +77,21 @@ _REPORTS = TypeAdapter(list[TrainingReport])
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """Trains on the log of one user; without a user, on all logs, and reports the fleet."""
+    """Trains on the log of one user."""
 
     settings: Settings
-    user: str | None
+    user: str
     agent: str
     out_dir: Path
 
     async def train(self) -> TrainingReport:
-        """Trains and judges in a separate process, like the nightly job; returns the result of the profile or fleet.
+        """Trains and judges in a separate process, like the nightly job; returns the result of the profile.
 
         Raises:
             TrainingFailed: the process ended with an error.
         """
         folder = self.out_dir / "training"
-        one = [] if self.user is None else [f"--user={self.user}", f"--agent={self.agent}"]
-        options = [*one, f"--out-dir={folder}"]
+        options = [f"--user={self.user}", f"--agent={self.agent}", f"--out-dir={folder}"]
         quiet = asyncio.subprocess.DEVNULL
         process = await asyncio.create_subprocess_exec(
             *(*OWN_MODULE, "app.training", *options),
@@ -104,8 +102,7 @@ class Learner:
         if await process.wait():
             raise TrainingFailed("the training failed; `casebank train` shows why")
         reports = _REPORTS.validate_json((folder / "train.json").read_bytes())
-        whose = (self.user or SHARED, self.agent)
-        found = (each for each in reports if (each.user_sub, each.agent_key) == whose)
+        found = (each for each in reports if (each.user_sub, each.agent_key) == (self.user, self.agent))
         return next(found, TrainingReport(outcome="too few decisions"))
 
 

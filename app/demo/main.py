@@ -9,13 +9,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app.demo.files import write_files, write_fleet_files
-from app.demo.fleet import Runs, show_fleet
+from app.demo.files import write_files
 from app.demo.learning import Learner, show_learning
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
-from app.demo.run import AGENT, Place, run_rivals, run_stream, run_with_memory
+from app.demo.run import AGENT, Place, run_stream, run_with_memory
 from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
@@ -37,8 +36,7 @@ async def demo(
         tasks: number of tasks of each house.
         seeds: seeds of the houses; the same seed gives the same house.
         out_dir: folder of the plot and the numbers.
-        learn: true: also train on the log of the first house and try the learned policy; with five houses, also try
-            the policy of the fleet on new users.
+        learn: true: also train on the log of the first house and try the learned policy.
 
     Raises:
         TorchMissing: learning needs torch, which is not installed.
@@ -48,12 +46,7 @@ async def demo(
     console = Console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
-
-        def settle(user: str) -> Place:
-            return Place(service.base_url, service.headers(user), scratch_dsn)
-
-        run = partial(run_with_memory, console=console)
-        places = [settle(user) for user in users]
+        places = [Place(service.base_url, service.headers(user), scratch_dsn) for user in users]
         houses = [House(seed, tasks) for seed in seeds]
         pairs = zip(places, houses, strict=True)
         streams = [await run_stream(place, house, console=console) for place, house in pairs]
@@ -62,13 +55,8 @@ async def demo(
         print_report(report, console)
         if learn:
             learner = Learner(settings, users[0], AGENT, out_dir)
-            await show_learning(learner, partial(run, places[0]), houses[0], console)
-            everybody = replace(learner, user=None)
-            runs = Runs(settle, partial(run_rivals, console=console), run)
-            fleet = await show_fleet(everybody, runs, list(zip(users, houses, strict=True)), console)
-            files = {} if fleet is None else write_fleet_files(fleet, STEP_BUDGET, out_dir)
-            for kind, path in files.items():
-                console.print(f"  {kind}: {path}")
+            with_memory = partial(run_with_memory, places[0], console=console)
+            await show_learning(learner, with_memory, houses[0], console)
     if not learn:
         console.print("\nTo see how casebank learns which memories help, run `make demo-learning` (it installs torch).")
     user = users[0]

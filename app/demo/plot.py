@@ -8,15 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, Arm, TaskRecord, mean, pooled
-from app.demo.fleet import FleetReport
 from app.demo.report import DemoReport
 
 _STYLES = {
     "no memory": ("#8a8f98", "o"),
     "keyword memory": ("#c77516", "^"),
     "casebank": ("#1663c7", "s"),
-    "outside the fleet": ("#1663c7", "s"),
-    "in the fleet": ("#1f8a4c", "D"),
 }
 """Colour and marker of each arm."""
 _RESAMPLES = 1000
@@ -25,24 +22,16 @@ _RESAMPLES = 1000
 def plot(report: DemoReport, path: Path) -> None:
     """Writes the plot of the three arms to `path`; its suffix chooses the format."""
     where = f"{len(report.streams)} houses" if len(report.streams) > 1 else "one house"
-    _draw([stream.arms for stream in report.streams], where, report.budget, path)
-
-
-def plot_fleet(report: FleetReport, budget: int, path: Path) -> None:
-    """Writes the plot of the new users' arms."""
-    _draw([user.arms for user in report.users], f"{len(report.users)} new houses", budget, path)
-
-
-def _draw(houses: Sequence[Sequence[Arm]], where: str, budget: int, path: Path) -> None:
+    houses = [stream.arms for stream in report.streams]
     figure = Figure(figsize=(13, 4.4), dpi=150)
     axes = figure.subplots(1, 3)
     _lines(axes[0], houses, STEPS, "steps per task")
     _lines(axes[1], houses, lambda record: 100 * SUCCESS(record), "solved (%)")
     _lines(axes[2], houses, lambda record: 100 * FIRST_TRY(record), "solved at the first try (%)")
-    axes[0].axhline(budget, color="#c0392b", linewidth=0.8, linestyle=":")
-    axes[0].annotate("step budget", (0.99, budget), (0, 3), xycoords=("axes fraction", "data"),
+    axes[0].axhline(report.budget, color="#c0392b", linewidth=0.8, linestyle=":")
+    axes[0].annotate("step budget", (0.99, report.budget), (0, 3), xycoords=("axes fraction", "data"),
                      textcoords="offset points", ha="right", fontsize=8, color="#c0392b")  # fmt: skip
-    axes[0].set_ylim(0, budget * 1.12)
+    axes[0].set_ylim(0, report.budget * 1.12)
     for each in axes[1:]:
         each.set_ylim(-4, 104)
     tasks = sum(len(arms[0].records) for arms in houses)

@@ -48,17 +48,10 @@ async def run_stream(place: Place, house: House, *, console: Console) -> Stream:
 
     The agent's case bank should be empty, since older cases would help from the first task on.
     """
-    rivals = await run_rivals(place, house, console=console)
-    return Stream(house.seed, *rivals, await run_with_memory(place, "casebank", house, console=console))
-
-
-async def run_rivals(place: Place, house: House, *, console: Console | None = None) -> tuple[Arm, Arm]:
-    """Runs the house's tasks without memory and with keyword memory, and returns the records of both."""
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch:
-        return (
-            await run_arm("no memory", NoMemory(), house, scratch, console=console),
-            await run_arm("keyword memory", KeywordMemory(), house, scratch, console=console),
-        )
+        without = await run_arm("no memory", NoMemory(), house, scratch, console=console)
+        keywords = await run_arm("keyword memory", KeywordMemory(), house, scratch, console=console)
+    return Stream(house.seed, without, keywords, await run_with_memory(place, "casebank", house, console=console))
 
 
 async def run_with_memory(place: Place, name: str, house: House, *, console: Console | None = None) -> Arm:

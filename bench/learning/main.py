@@ -18,10 +18,6 @@ from app.providers.wordllama import WordLlamaEmbedder
 from bench.learning import (
     banking,
     credit,
-    fleet,
-    fleet_gate,
-    fleet_night,
-    fleet_runs,
     gate,
     poison,
     reuse,
@@ -63,22 +59,6 @@ async def _poison(data: Path, _say: Say) -> list[Measurement]:
     return poison.run(await _banking(data))
 
 
-async def _fleet(data: Path, say: Say) -> list[Measurement]:
-    return fleet.run(await _banking(data), say)
-
-
-async def _fleet_runs(domain: str, data: Path, _say: Say) -> list[Measurement]:
-    return fleet_runs.on_runs(domain, await _domain(data, domain))
-
-
-async def _fleet_gate(_data: Path, _say: Say) -> list[Measurement]:
-    return [replace(row, name=f"fleet gate {row.name}") for row in fleet_gate.run(GATE_SEED)]
-
-
-async def _fleet_night(_data: Path, _say: Say) -> list[Measurement]:
-    return await fleet_night.run()
-
-
 async def _gate(_data: Path, _say: Say) -> list[Measurement]:
     return [replace(row, name=f"gate {row.name}") for row in gate.run(GATE_SEED)]
 
@@ -96,12 +76,6 @@ MEASURES: dict[Part, Measure] = {
     Part.REUSE: _reuse,
     Part.CREDIT: _credit,
     Part.POISON: _poison,
-    Part.FLEET: _fleet,
-    Part.FLEET_RETAIL: partial(_fleet_runs, "retail"),
-    Part.FLEET_AIRLINE: partial(_fleet_runs, "airline"),
-    Part.FLEET_TELECOM: partial(_fleet_runs, "telecom"),
-    Part.FLEET_GATE: _fleet_gate,
-    Part.FLEET_NIGHT: _fleet_night,
     Part.GATE: _gate,
 }
 
