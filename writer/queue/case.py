@@ -1,4 +1,4 @@
-"""A case in the worker's hands: as it was claimed and read, what it teaches, and how it leaves the queue."""
+"""A case that the worker has claimed: its row, its lessons, and the statements that take it off the queue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -29,13 +29,14 @@ from writer.queue.lease import Lease, is_held
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCase:
-    """The row of a claimed case, as far as the worker reads it, with the terms of its profile.
+    """The columns of a claimed case that the worker reads, with three settings of its profile.
 
     Attributes:
-        words: sealed: task and plan; None: they stand in their columns, else ``plan`` has a token for each step.
-        payload: sealed: tool traces, turns, prompt snapshot, and the procedure that the run brought.
-        source: the actor that retained it.
-        analyst, abstraction, least_success: the profile's.
+        words: task and plan, sealed; ``plan`` then has a token for each step. None: both stand in plain in their
+            columns.
+        payload: tool traces, turns, prompt snapshot, and the procedure that came with the run, sealed.
+        source: the actor that retained the run.
+        analyst, abstraction, least_success: the profile's settings of these names.
     """
 
     id: UUID
@@ -65,7 +66,7 @@ class ClaimedCase:
 
 @dataclass(slots=True)
 class Work:
-    """A claimed case as it was read, and what it teaches: empty until the teachers have seen it."""
+    """A claimed case and the lessons of its run; the lessons are empty until the worker has learned from it."""
 
     held: Lease
     case: ClaimedCase
@@ -79,18 +80,18 @@ class Work:
     counts: Recount | None = None
     """Counts by the calls' outputs; None: the run has no calls."""
     errors: Sequence[str] = ()
-    """See ``error_signatures``."""
+    """Signatures of the errors in the run, see ``error_signatures``."""
     vector: Vector | None = None
     opened: Mapping[str, Any] = field(default_factory=dict)
-    """The payload; between being opened and being taught."""
+    """The decrypted payload; empty before it is opened and after the run was learned from."""
     origin: Mapping[str, str] = field(default_factory=dict)
-    """Names the request that retained it, see ``retrieval.telemetry.origin``; empty until the case is opened."""
+    """Ids of the request that retained the run, see ``retrieval.telemetry.origin``; empty until the case is opened."""
     trigger_vectors: Sequence[Vector | None] = ()
-    """One for each trigger of what it teaches."""
+    """Vectors of the learned procedures' triggers, one for each."""
 
     @property
     def texts(self) -> list[str]:
-        """Returns what is to be embedded: the task, and then the triggers of what it teaches."""
+        """Returns the texts to embed: the task, then the triggers of the learned procedures."""
         return [self.text.task, *map(without_placeholders, self.taught.triggers())]
 
 
@@ -98,7 +99,7 @@ _OF_THE_PROFILE = ("analyst", "abstraction", "least_success")
 
 
 def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
-    """Returns the statement for those of the cases that are still this worker's: the columns of ``ClaimedCase``."""
+    """Returns a statement that selects ``ClaimedCase`` rows: those of the cases that the lease still holds."""
     columns = [(profiles if each.name in _OF_THE_PROFILE else cases).c[each.name] for each in fields(ClaimedCase)]
     profile = and_(profiles.c.user_sub == cases.c.user_sub, profiles.c.agent_key == cases.c.agent_key)
     return (
@@ -114,7 +115,7 @@ def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Selec
 
 
 async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> list[UsedVersion]:
-    """Returns the procedures that the run used, in the versions that it was shown, as far as those are still active."""
+    """Returns the procedures that the run used and whose version shown to it is still the active one."""
     if not case.used_procedure_ids:
         return []
     log = select(decisions.c.procedure_ids, decisions.c.procedure_versions).where(
@@ -127,10 +128,10 @@ async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase)
 
 
 async def close(connection: AsyncConnection, held: Lease, kept: UUID | None) -> None:
-    """Takes the case off the queue.
+    """Takes the case off the queue: as ready, or as merged into the case ``kept`` if that is given.
 
     Raises:
-        LeaseLost: another worker has it, or it is gone.
+        LeaseLost: another worker has the case, or it is gone.
     """
     done = (
         update(cases)
@@ -148,7 +149,7 @@ async def close(connection: AsyncConnection, held: Lease, kept: UUID | None) -> 
 
 
 async def remember_errors(connection: AsyncConnection, held: Lease, errors: Sequence[str]) -> None:
-    """Lets the case be found by its errors; the index alone gets to know them, as ERRORS."""
+    """Adds the error signatures to the case's search index, with weight ERRORS; they are stored nowhere else."""
     if not errors:
         return
     words = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), "\n".join(errors))
@@ -158,7 +159,7 @@ async def remember_errors(connection: AsyncConnection, held: Lease, errors: Sequ
 
 
 async def remember_tools(connection: AsyncConnection, held: Lease, uses: Sequence[ToolUse]) -> None:
-    """Stores what the tools did in a case, in one statement; a merged run was a run, and has rows of its own."""
+    """Inserts the tool use of the case's run, one row for each tool, in one statement; merged cases get rows, too."""
     if uses:
         case = {"user_sub": held.user_sub, "case_id": held.row_id, "agent_key": held.agent_key}
         await connection.execute(insert(case_tools).values([{**case, **asdict(use)} for use in uses]))

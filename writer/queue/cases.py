@@ -56,8 +56,8 @@ class CaseHandler:
     """Learns from retained runs, merges repeats, and makes cases ready.
 
     Attributes:
-        rules: the teachers of every profile that wants no language model's.
-        llm: the teachers of a profile that wants a language model's; None: the service has none.
+        rules: the learners of every profile that wants no language model's.
+        llm: builds the learners of a profile that wants a language model's; None: the service has no model.
     """
 
     queue: Queue
@@ -68,12 +68,12 @@ class CaseHandler:
     llm: Callable[[Profile], Learners] | None
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Finishes the cases: first one of each user, then the others, last those that a language model teaches.
+        """Finishes the leased cases: first one of each user, then the others, last those that a language model teaches.
 
-        So no user's only case waits for all that another has in the batch.
+        No user's only case then waits for all that another user has in the batch.
 
         Raises:
-            DatabaseUnavailable: some of them are not finished.
+            DatabaseUnavailable: some of the cases are not finished.
         """
         with stage("work"):
             batch = await self._read(leases)
@@ -86,7 +86,7 @@ class CaseHandler:
                     await self._finish_together([work])
 
     async def _read(self, leases: Sequence[Lease]) -> list[Work]:
-        """Reads the cases, each user's rows as that user, without those that are gone since."""
+        """Returns the leased cases that are still there, the oldest first; each user's rows are read as that user."""
         batch = []
         by_user = sorted(leases, key=lambda held: held.user_sub)
         for user_sub, group in groupby(by_user, key=lambda held: held.user_sub):
@@ -108,6 +108,7 @@ class CaseHandler:
         return self.llm is not None and work.case.analyst == "llm"
 
     async def _finish_together(self, batch: Sequence[Work]) -> None:
+        """Opens the cases, learns from each, and embeds and stores them all in one batch."""
         with stage("work.teach"):
             opened = [work for work in batch if await self._goes_on(work, self._open)]
             taught = [work for work in opened if await self._goes_on(work, self._teach)]
@@ -115,48 +116,45 @@ class CaseHandler:
             await self._embed(taught)
 
     async def _embed(self, batch: Sequence[Work], *, triggers: bool = True) -> None:
-        """Embeds tasks and triggers in one batch, and finishes the cases."""
+        """Embeds the cases' tasks, and with ``triggers`` their procedures' triggers, and finishes the cases.
+
+        All texts go to the embedder at once. If it rejects them, the cases go one by one, then each without triggers.
+        A task that is rejected even alone would be rejected again: its case is stored without a vector and found by its
+        words, and ``casebank reembed`` adds the vector later. After any other error the cases go back to the queue.
+        """
         texts = [work.texts if triggers else work.texts[:1] for work in batch]
         try:
             with stage("work.embed"):
                 vectors = iter(await embed_each(self.embedder, [text for some in texts for text in some]))
         except CasebankError as error:
-            await self._without_vectors(batch, error, triggers=triggers)
+            is_one_text = len(batch) == 1 and len(texts[0]) == 1
+            if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and not is_one_text:
+                for each in batch:  # the fault may be one text's, and must not be the others'
+                    await self._embed([each], triggers=len(batch) > 1)
+                return
+            for work in batch:
+                if isinstance(error, EmbedderRefused):
+                    log.warning("work.no_vector", case_id=str(work.held.row_id))
+                    await self._store(work, [])
+                    continue
+                with caused_by(work.origin, "work.case"):
+                    await self.queue.hand_back([work.held], error)
             return
         for work, some in zip(batch, texts, strict=True):
             await self._store(work, list(islice(vectors, len(some))))
 
     async def _store(self, work: Work, vectors: Sequence[Vector | None]) -> None:
-        """Finishes the case with the vectors of its texts; those that are left out have none."""
+        """Stores the case with the vectors of its first texts; its further texts have no vector."""
         missing: list[Vector | None] = [None] * (len(work.texts) - len(vectors))
         work.vector, *work.trigger_vectors = [*vectors, *missing]
         with stage("work.finalise"):
             await self._goes_on(work, self._finalise)
 
-    async def _without_vectors(self, batch: Sequence[Work], error: CasebankError, *, triggers: bool) -> None:
-        """Tries each case by itself, then without its triggers; what has no vector even then goes without, or waits.
-
-        A text that is refused would be refused again, so its case is found by its words; `casebank reembed` brings
-        the vector once somebody can make one. A wrong answer is tried again.
-        """
-        one_text = all(len(work.texts) == 1 for work in batch) or not triggers
-        if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and not (len(batch) == 1 and one_text):
-            for each in batch:  # the fault may be one text's, and must not be the others'
-                await self._embed([each], triggers=len(batch) > 1)
-            return
-        for work in batch:
-            if isinstance(error, EmbedderRefused):
-                log.warning("work.no_vector", case_id=str(work.held.row_id))
-                await self._store(work, [])
-                continue
-            with caused_by(work.origin, "work.case"):
-                await self.queue.hand_back([work.held], error)
-
     async def _goes_on(self, work: Work, step: Callable[[Work], Awaitable[str | None]]) -> bool:
-        """Takes a step of a case, and returns whether more are to follow: its end, if any, is counted.
+        """Takes one step of the work on a case and returns True if further steps follow; otherwise counts the end.
 
         Raises:
-            DatabaseUnavailable: nobody can say whether the step was taken.
+            DatabaseUnavailable: it is unknown whether the step was taken.
         """
         with caused_by(work.origin, "work.case"):
             how = await self.queue.attempt([work.held], step(work))
@@ -166,7 +164,11 @@ class CaseHandler:
         return how is None
 
     async def _open(self, work: Work) -> None:
-        """Opens what the case holds sealed."""
+        """Decrypts the case's task, plan and payload with its user's key.
+
+        Raises:
+            LeaseLost: the user's key, and thus the user, is gone.
+        """
         held = work.held
         key = self.keyring.remembered(held.user_sub)
         if key is None:
@@ -181,13 +183,13 @@ class CaseHandler:
             work.text = Words(held.user_sub, key).open_case(held.row_id, work.case.words)
 
     async def _teach(self, work: Work) -> None:
-        """Learns from the run, by the teachers and on the terms of its profile, and reads its tools' results."""
+        """Learns facts, procedures and tool use from the run, by the rules or the language model its profile chose."""
         held, case, opened = work.held, work.case, work.opened
         work.opened = {}
         run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan)
         if case.session_id is None:
             work.facts = await asyncio.to_thread(facts_in_run, opened["turns"], case.created_at)
-        if run.tool_traces:  # first, for beside the event loop is the place to look at the calls
+        if run.tool_traces:  # in a thread: a long run's calls would hold up the event loop
             work.tools, work.counts, work.errors = await asyncio.to_thread(
                 lambda: (tools_used(run), recount(run), error_signatures(run))
             )
@@ -201,9 +203,13 @@ class CaseHandler:
         work.taught = await learn_from_run(ended, terms, teachers, before_each=lambda: self.queue.renew(held))
 
     async def _finalise(self, work: Work) -> str:
-        """Makes the case ready, or merges it, in one transaction that fails as a whole if the lease is lost.
+        """Makes the case ready, or merges it into an equal one, with all that was learned from it, in one transaction.
 
-        The audit says that it was inserted from here on, by whoever retained it: a retain writes the case alone.
+        Returns "ready" or "merged". The audit's entry for the insert is written here, under the actor that retained the
+        run, because a retain writes the case's row alone.
+
+        Raises:
+            LeaseLost: another worker has the case, or it is gone; nothing was stored.
         """
         held, vector, owner = work.held, work.vector, (work.held.user_sub, work.held.agent_key)
         async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
@@ -226,26 +232,22 @@ class CaseHandler:
                 await versions.add(connection, source, draft, next(vectors))
             for used, draft in work.taught.revisions:
                 await versions.revise(connection, source, used, draft, next(vectors))
-            await self._store_facts(connection, work)
-            if _failed(case) and not _failed(work.case):  # as somebody said after it was read
+            if work.facts:
+                key = self.keyring.remembered(held.user_sub) or await self.keyring.find(connection, held.user_sub)
+                if key is None:
+                    raise LeaseLost("the user's key is gone")
+                provenance = Provenance(held.agent_key, "worker", "run", work.case.created_at, case_id=held.row_id)
+                for fact in work.facts:
+                    await store_fact(connection, Words(held.user_sub, key), fact, provenance)
+            if _failed(case) and not _failed(work.case):  # a reward that came after the case was read says so
                 await withdraw_learned(connection, held.user_sub, "worker", [held.row_id])
             await remember_errors(connection, held, work.errors)
             await remember_tools(connection, held, work.tools)
             await credit_run(connection, held.user_sub, "worker", case)
         return "merged" if kept is not None else "ready"
 
-    async def _store_facts(self, connection: AsyncConnection, work: Work) -> None:
-        held = work.held
-        if not work.facts:
-            return
-        key = self.keyring.remembered(held.user_sub) or await self.keyring.find(connection, held.user_sub)
-        if key is None:
-            raise LeaseLost("the user's key is gone")
-        source = Provenance(held.agent_key, "worker", "run", work.case.created_at, case_id=held.row_id)
-        for fact in work.facts:
-            await store_fact(connection, Words(held.user_sub, key), fact, source)
-
     async def _store_vector(self, connection: AsyncConnection, held: Lease, vector: Vector) -> None:
+        """Inserts the vector of the case's task."""
         values = {
             "user_sub": held.user_sub,
             "agent_key": held.agent_key,

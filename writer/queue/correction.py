@@ -1,7 +1,7 @@
-"""Corrects the counts that retain made by the calls' statuses alone, once their outputs were read.
+"""Corrects the counts that retain made by the calls' statuses alone, once the worker has read the calls' outputs.
 
-Retain answers before anybody has read an output, so a call that answered "Error: order not found" with the status "ok"
-is a success in the case's row until the worker finalises it.
+Retain answers before any output is read: a call that returned "Error: order not found" with the status "ok" counts as a
+success in the case's row until the worker finalises the case.
 """
 
 from dataclasses import replace
@@ -31,11 +31,18 @@ class Counters(TypedDict, total=False):
 
 
 async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase, counts: Recount | None) -> ClaimedCase:
-    """Puts right what retain counted wrongly, notes it in the audit, and returns the case as it now stands.
+    """Corrects in the case's row the values that the outputs contradict, with an audit entry; returns the new case.
 
-    Its reward is the one that counts now: feedback may have come since the case was claimed. Only the reward that
-    retain itself guessed is guessed again; one that somebody gave stays, whatever its source. (A backend that names as
-    its own heuristic exactly what retain would have guessed cannot be told from retain.)
+    The worker calls it when it finalises a case. The returned reward is the one in the row now: feedback may have come
+    since the case was claimed. Only a reward that retain guessed is guessed again; one that somebody gave stays,
+    whatever its source. (A backend that sends as its own heuristic exactly what retain would have guessed cannot be
+    told from retain.)
+
+    Args:
+        connection: a transaction of the user.
+        held: the lease of the case.
+        case: the case, as it was when it was claimed.
+        counts: the counts by status and by output; None: the run has no calls, and only the reward is read again.
 
     Raises:
         LeaseLost: another worker has the case, or it is gone.
@@ -47,11 +54,17 @@ async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase,
     case = replace(case, reward=now.reward, reward_source=now.reward_source)
     if counts is None:
         return case
-    wrong = _wrong(case, counts)
-    if "reward" in wrong:  # the case is locked: no feedback can come meanwhile
+    right, wrong = counts.by_output, Counters()
+    if case.error_count != right.error_count:
+        wrong["error_count"] = right.error_count
+    if case.effects != right.effects:
+        wrong["effects"] = right.effects
+    guessed = heuristic_reward(case.outcome, unresolved=counts.by_status.unresolved)
+    reward = heuristic_reward(case.outcome, unresolved=right.unresolved)
+    if case.reward_source == "heuristic" and reward is not None and case.reward == guessed != reward:
         feedback = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.row_id)
-        if await connection.scalar(select(feedback)):
-            del wrong["reward"]
+        if not await connection.scalar(select(feedback)):  # the case is locked: no feedback can come meanwhile
+            wrong["reward"] = reward
     if wrong:
         row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
         await connection.execute(row.values(wrong))
@@ -63,10 +76,11 @@ async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase,
 
 
 async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> ClaimedCase:
-    """Gives the run the trusted reward that its retrieval got before it was retained, and returns it as it now stands.
+    """Copies to the case the newest trusted reward that its retrieval got before the run was retained.
 
-    A run that somebody judged already keeps that reward. What other runs that began with the same retrieval passed on
-    to it, or were given by name, is no judgement of this one.
+    Returns the case with that reward, or unchanged where there is none or the case has a trusted reward already.
+    Rewards that other runs of the same retrieval passed on to it, or that were given to one of those runs by name, do
+    not count: they do not judge this run.
     """
     if case.retrieval_id is None or is_trusted(case.reward_source):
         return case
@@ -88,17 +102,3 @@ async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: Cla
     reward = Given(newest.reward, newest.source, case_id=case.id)
     counts = await add_reward(connection, user_sub, newest.actor, reward)
     return replace(case, reward=counts.reward, reward_source=counts.source)
-
-
-def _wrong(case: ClaimedCase, counts: Recount) -> Counters:
-    """Returns those of the row's values that the outputs contradict, as they should be."""
-    right, wrong = counts.by_output, Counters()
-    if case.error_count != right.error_count:
-        wrong["error_count"] = right.error_count
-    if case.effects != right.effects:
-        wrong["effects"] = right.effects
-    guessed = heuristic_reward(case.outcome, unresolved=counts.by_status.unresolved)
-    reward = heuristic_reward(case.outcome, unresolved=right.unresolved)
-    if case.reward_source == "heuristic" and reward is not None and case.reward == guessed != reward:
-        wrong["reward"] = reward
-    return wrong

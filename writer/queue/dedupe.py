@@ -10,14 +10,21 @@ from writer.rewards.repeats import one_more
 from writer.vectors import cosine_distance
 
 SAME_TASK = 0.98
-"""Cosine similarity of the tasks from which two runs with equal plans are one case."""
+"""Least cosine similarity of two tasks for which runs with equal plans become one case."""
 
 
 def twin(user_sub: str, fresh: ClaimedCase, vector: list[float] | None, model: str) -> Select[UUID]:
-    """Returns the statement for the ready case that the fresh one repeats: the same words, or nearly, and plan.
+    """Returns a statement that selects the ready case that the fresh case repeats, if there is one.
 
-    Only runs with the same outcome merge: a failure beside a success is news. Exact repeats win over near ones,
-    older cases over newer ones. ``vector=None`` looks for exact repeats alone.
+    A case is repeated by one with the same task and plan, or with an equal plan and a task of similar meaning
+    (SAME_TASK). Only runs with the same outcome merge: a failure beside a success is news. Exact repeats win over near
+    ones, older cases over newer ones.
+
+    Args:
+        user_sub: the owner of both.
+        fresh: the case that the worker is about to finish.
+        vector: the embedding of its task; None: only exact repeats are looked for.
+        model: the name of the embedding model that the vector is from.
     """
     alike = cases.c.message_hash == fresh.message_hash
     statement = select(cases.c.id)
@@ -48,7 +55,7 @@ def twin(user_sub: str, fresh: ClaimedCase, vector: list[float] | None, model: s
 
 
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
-    """Returns the statement that counts one more run on the kept case; its reward becomes the mean over its runs."""
+    """Returns a statement that adds the fresh case's run to the kept case: one more occurrence, and the mean reward."""
     counted: dict[str, object] = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
     if fresh.reward is not None:
         counted |= one_more(fresh.reward, fresh.reward_source)

@@ -1,4 +1,4 @@
-"""A lease: a row of a queue that one worker holds for a time, and the test that it still does."""
+"""A lease: a row of a queue that one worker holds for a time, and the condition that it still holds the row."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,9 +12,10 @@ class Lease:
     """A row of a queue that is this worker's until the lease ends.
 
     Attributes:
-        attempts: number of times that the row was leased, with this one.
+        attempts: number of times that the row was leased, this time included.
         lease_token: a value that no other lease has; whatever the worker stores is checked against it.
-        claimed_at: the database's time; an erasure of the user since then keeps the worker out.
+        claimed_at: when the lease began, by the database's clock; an erasure of the user since then keeps the worker
+            out.
     """
 
     user_sub: str
@@ -26,7 +27,7 @@ class Lease:
 
 
 def is_held(queue: Table, lease: Lease) -> ColumnElement[bool]:
-    """Returns the condition for the row of a lease that still holds."""
+    """Returns the SQL condition that is true for the leased row while the lease holds."""
     return and_(
         queue.c.user_sub == lease.user_sub,
         queue.c.id == lease.row_id,

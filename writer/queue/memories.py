@@ -25,17 +25,17 @@ from writer.vectors import stored
 
 @dataclass(slots=True)
 class MemoryHandler:
-    """Embeds memories, those of one user together."""
+    """Gives memories (searchable turns, facts and knowledge) their vectors, one batch a user."""
 
     queue: Queue
     embedder: Embedder
     keyring: Keyring
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Gives the memories their vectors.
+        """Embeds the leased memories and stores their vectors; called by the worker with each batch of the queue.
 
         Raises:
-            DatabaseUnavailable: some of them have none yet.
+            DatabaseUnavailable: some of the memories have no vector yet.
         """
         by_user = sorted(leases, key=lambda lease: lease.user_sub)
         for _, group in groupby(by_user, key=lambda lease: lease.user_sub):
@@ -43,7 +43,10 @@ class MemoryHandler:
             await self.queue.attempt(mine, self._embed(mine))
 
     async def _embed(self, leases: Sequence[Lease]) -> str:
-        """Embeds memories of one user together, and each by itself where the embedder refuses them."""
+        """Embeds memories of one user in one batch, or one by one if the embedder refuses the batch.
+
+        Returns the end for the log: "ready", "one by one", or "gone" if the user has no key any more.
+        """
         user_sub, since, token = leases[0].user_sub, leases[0].claimed_at, leases[0].lease_token
         database = self.queue.database
         async with database.as_user(user_sub, since) as connection:
@@ -76,17 +79,17 @@ class MemoryHandler:
 
 
 def unlocked(user_sub: str, memory_ids: Sequence[UUID], lease_token: UUID) -> Select[UUID]:
-    """Returns the statement that locks those of the memories that are still held and that nobody else has locked.
+    """Returns a statement that selects and locks the memories that the lease holds, skipping those locked by others.
 
-    The others are about to go with their session or fact: whoever waited for one while holding another could be waited
-    for in turn. One that stays after all comes back when its lease ends.
+    A memory that another transaction has locked is about to be deleted with its session or fact. Waiting for it while
+    holding locks on others could deadlock. If it is not deleted after all, it comes back when its lease ends.
     """
     mine = memories.c.user_sub == user_sub, memories.c.id.in_(memory_ids), memories.c.lease_token == lease_token
     return select(memories.c.id).where(*mine).order_by(memories.c.id).with_for_update(skip_locked=True)
 
 
 def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement for what the memories are of, sealed."""
+    """Returns a statement that selects the memories with the sealed turn, fact or knowledge entry behind each."""
     turn = and_(
         turns.c.user_sub == memories.c.user_sub,
         turns.c.session_id == memories.c.session_id,
@@ -104,7 +107,7 @@ def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
 
 
 def finish(user_sub: str, memory_id: UUID, lease_token: UUID, model: str, vector: Vector | None) -> Update:
-    """Returns the statement that takes a memory off the queue with its vector, if it has one, while the lease holds."""
+    """Returns a statement that takes a memory off the queue and stores its vector, if any, while the lease holds."""
     row = update(memories).where(
         memories.c.user_sub == user_sub, memories.c.id == memory_id, memories.c.lease_token == lease_token
     )

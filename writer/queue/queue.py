@@ -72,7 +72,9 @@ class Queue:
         return len(leases)
 
     async def take(self, batch: int) -> list[Lease]:
-        """Leases up to ``batch`` rows: fewer only where no more are due, of any user.
+        """Leases and returns up to ``batch`` rows; fewer only if no further row of any user is due.
+
+        First hands back leases that a broken connection left behind, and gives up on rows whose attempts are used up.
 
         Raises:
             DatabaseUnavailable: rows that were leased come back when their lease ends.
@@ -102,12 +104,13 @@ class Queue:
         return leases
 
     async def attempt(self, leases: Sequence[Lease], step: Awaitable[str | None]) -> str | None:
-        """Awaits a step of the work on these rows, and hands them back where it fails.
+        """Awaits one step of the work on these rows, and hands the rows back if the step fails.
 
-        Returns the way in which the work ended; None: it goes on.
+        Returns how the work ended: the step's own result, "failed", or the name of the error for rows that are gone.
+        None: the work goes on.
 
         Raises:
-            DatabaseUnavailable: nobody can say whether the step was taken.
+            DatabaseUnavailable: it is unknown whether the step was taken.
         """
         try:
             return await step
@@ -120,7 +123,7 @@ class Queue:
             return "failed"
 
     async def hand_back(self, leases: Sequence[Lease], error: Exception) -> None:
-        """Queues the rows again after a delay, or gives up on those whose attempts are used up."""
+        """Queues the rows again after a delay, or marks them dead if their attempts are used up."""
         pace = self.pace
         # an outage, however long, is no fault of the row, and nor is a key that this process was not given
         no_fault = isinstance(error, EmbedderUnavailable | MasterKeyMismatch)
@@ -134,10 +137,11 @@ class Queue:
         log.warning(self.failed_event, error=name, rows=len(leases), attempts=attempts, dead=any(dead))
 
     async def renew(self, lease: Lease) -> None:
-        """Lets the lease begin again, for a language model may take most of one.
+        """Restarts the lease's time; called before each request to a language model, which may take most of a lease.
 
         Raises:
-            LeaseLost: those before it in the batch took too long, and a model need not be asked twice.
+            LeaseLost: the lease ended before, because the cases ahead in the batch took too long; the model need not be
+                asked, for another worker may ask it.
         """
         async with self.database.as_worker() as connection:
             renewed = await connection.execute(statements.renew(lease, self.pace.lease, self.table))

@@ -43,10 +43,10 @@ class SessionHandler:
     summarist: Summarist | None = None
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Reads the sessions, and then, for a model may be slow, has them summarised.
+        """Reads all leased sessions for facts, then has each summarised; a slow model delays no session's facts.
 
         Raises:
-            DatabaseUnavailable: some of them were not read, or not to their end.
+            DatabaseUnavailable: some sessions were not read, or not to their end.
         """
         ended = [await self.queue.attempt([lease], self.read(lease)) for lease in leases]
         for how in ended:
@@ -62,7 +62,7 @@ class SessionHandler:
                 log.warning("sessions.summary_failed", error=type(error).__name__)
 
     async def read(self, lease: Lease) -> str:
-        """Stores the facts in the session's new turns, and takes it off the queue, in one transaction.
+        """Stores the facts in the session's new turns, and takes the session off the queue, in one transaction.
 
         Raises:
             LeaseLost: another worker has the session, or it is gone.
@@ -89,23 +89,26 @@ class SessionHandler:
 
 
 def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, FactDraft]]:
-    """Returns what the user's own turns tell, in their order; nothing of what the assistant or a tool says."""
+    """Returns the facts in the user's own turns, in their order; turns of the assistant or a tool are passed over."""
     return [(turn, fact) for turn in turns if turn.is_the_users for fact in extract(turn.said, turn.said_at.date())]
 
 
 def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[FactDraft]:
-    """Returns what the user's own turns in a run tell."""
+    """Returns the facts in the user's own turns of a run."""
     turns = [Turn(number, said_at, message) for number, message in enumerate(messages, start=1)]
     return [fact for _, fact in facts_in(turns)]
 
 
 def read_so_far(held: Lease) -> Rows:
-    """Returns the statement for the number of the last turn that was read; no row where the lease is lost."""
+    """Returns a statement that selects the number of the last turn read so far; no row if the lease is lost."""
     return select(sessions.c.read_turns).where(is_held(sessions, held))
 
 
 def close(held: Lease, last: int) -> Update:
-    """Returns the statement that takes the session off the queue, unless more was said since."""
+    """Returns a statement that notes ``last`` as read and takes the session off the queue.
+
+    A session with turns after ``last`` stays queued.
+    """
     done = update(sessions).where(is_held(sessions, held))
     return done.values(
         status=case((sessions.c.turn_count > last, "pending"), else_="ready"),

@@ -1,8 +1,8 @@
 """The queue inside the tables of cases, sessions and memories: claim with a lease, hand back later, give up, requeue.
 
-A row is its own entry: of a run that was retained, of a session with turns that nobody has read yet, or of a memory
-without its vector.
-Every statement here runs as the worker role, which sees who waits and nothing of what they wrote.
+There is no queue table: a retained run, a session with unread turns and a memory without a vector are queued by the
+status in their own rows.
+Every statement here runs as the database's worker role, which may read the queue's columns and no contents.
 """
 
 import random
@@ -35,14 +35,14 @@ from writer.queue.lease import Lease, is_held
 MOST_DOUBLINGS = 20
 """Most doublings of a delay: an outage may fail a thousand attempts, and 2 to that power is no float."""
 WORKERS_APART = 4
-"""Batches that are looked at for one, so that workers which claim at the same moment find something each."""
+"""Factor of rows examined to rows leased, so that workers claiming at the same moment each find unlocked rows."""
 
 
 def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "", queue: Table = cases) -> Update:
-    """Returns the statement that leases up to ``batch`` waiting rows to a worker, their users taking turns.
+    """Returns a statement that leases up to ``batch`` waiting rows to a worker, their users taking turns.
 
-    The turns go by name, to the next users after ``after``: each of them gives the case that waits longest, then each
-    the second, and so on. So nobody waits behind all that another has retained.
+    Users are taken by name, beginning after ``after``: first the longest waiting row of each, then each one's second,
+    and so on. No user thus waits behind all the rows of another.
     """
     turns = select(_next_user(queue, literal(after)).label("user_sub"), literal(1).label("turn")).cte(
         "turns", recursive=True
@@ -85,12 +85,12 @@ def _due(queue: Table) -> tuple[ColumnElement[bool], ...]:
 
 
 def _next_user(queue: Table, after: ColumnElement[str]) -> ScalarSelect[str]:
-    """The first user after that one, by name, of whom a row is due; NULL where there is none."""
+    """Returns the subquery for the first user by name, after the user ``after``, with a due row; NULL for the last."""
     return select(func.min(queue.c.user_sub)).where(*_due(queue), queue.c.user_sub > after).scalar_subquery()
 
 
 def give_up_on_expired(max_attempts: int, queue: Table = cases) -> Update:
-    """Returns the statement that gives up on rows whose last attempt never came back."""
+    """Returns a statement that marks rows dead whose lease ran out in their last attempt."""
     return (
         update(queue)
         .where(
@@ -104,26 +104,29 @@ def give_up_on_expired(max_attempts: int, queue: Table = cases) -> Update:
 
 
 def renew(held: Lease, lease: timedelta, queue: Table = cases) -> Update:
-    """Returns the statement that begins the lease again; it changes no row where another worker has it."""
+    """Returns a statement that restarts the lease's time; it changes no row if another worker has the row."""
     return update(queue).where(is_held(queue, held)).values(available_at=func.now() + lease)
 
 
 def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random) -> timedelta:
-    """Returns how long what failed so often, at least once, is to wait: doubled each time, and half of it by lot."""
+    """Returns the delay before the next attempt, after ``attempts`` failed ones (at least one).
+
+    It doubles with each attempt up to ``longest_s``; a random factor of 0.5 to 1 keeps rows from coming back together.
+    """
     doublings = min(attempts - 1, MOST_DOUBLINGS)
     delay_s = min(longest_s, first_s * 2**doublings)
     return timedelta(seconds=delay_s * (0.5 + 0.5 * rng.random()))
 
 
 def hand_back(held: Lease, error: str, delay: timedelta, *, dead: bool, queue: Table = cases) -> Update:
-    """Returns the statement that ends a failed attempt: to be tried again after the delay, or dead."""
+    """Returns a statement that ends a failed attempt: the row is due again after the delay, or is marked dead."""
     status = "dead" if dead else "pending"
     ended = {"status": status, "available_at": func.now() + delay, "lease_token": None, "last_error": error}
     return update(queue).where(is_held(queue, held)).values(ended)
 
 
 def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
-    """Returns the statement that queues the dead rows again, of one user or of all, with their attempts forgotten."""
+    """Returns a statement that queues the dead rows of one user, or of all users, again, with zero attempts."""
     dead = update(queue).where(queue.c.status == "dead")
     if user_sub is not None:
         dead = dead.where(queue.c.user_sub == user_sub)
@@ -131,7 +134,7 @@ def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
 
 
 def depth() -> Select[str, int, datetime]:
-    """Returns the statement for how many cases there are of each status, and since when the first one waits."""
+    """Returns a statement that counts the pending and the dead cases, with the time since which the oldest waits."""
     # a run of the past, which a backfill brings, has not waited since then
     since = case((cases.c.attempts == 0, cases.c.available_at), else_=cases.c.created_at)
     return (
@@ -143,10 +146,10 @@ def depth() -> Select[str, int, datetime]:
 
 
 def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] | None, list[int] | None]:
-    """Returns the statement for how much waits, of how many users, and who has much: names and numbers.
+    """Returns a statement that counts the pending cases and their users, and names the users with many.
 
-    What a user has beyond ``user_bound``, as by a backfill, counts in ``waiting`` and not in ``bounded``; who has fewer
-    than ``at_least`` is not named.
+    Columns: ``waiting``, all pending cases; ``bounded``, the same with at most ``user_bound`` of each user, so that one
+    user's backfill does not count; ``users``; and ``names`` and ``numbers`` of the users with at least ``at_least``.
     """
     number = func.count().label("number")
     waiting = (

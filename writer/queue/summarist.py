@@ -1,7 +1,8 @@
 """Has a language model summarise a session's older turns, where the profile asks for it, and checks the answer.
 
-It may only add: each summary is a row of its own, and those before it stay as they are. Where there is none, for the
-model is down, its answer is of no use, or the day's tokens are used up, the rules tell of the turns by themselves.
+Each summary is a new row; earlier summaries stay as they are. Where the model is down, its answer is useless, or the
+day's tokens are used up, no summary is added, and a retrieve shows the turns as the rules of
+``retrieval.sessions.summary`` shorten them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,8 +42,11 @@ LEAST_TOKENS = 1_000
 MOST_TOKENS = 6_000
 """Most tokens of turns that one summary adds; the rest waits for the next."""
 MOST_TURNS = 200
+"""Most turns that are read for one summary."""
 TURN_CHARS = 2_000
+"""Most characters of a turn that the model reads."""
 MOST_LINES = 40
+"""Most lines of a summary."""
 VERBATIM: tuple[ItemKind, ...] = ("command", "value")
 """Kinds of lines whose text must occur in the turn word for word."""
 
@@ -67,21 +71,21 @@ class Material:
 
     Attributes:
         before: the lines of the newest summary, as they are stored.
-        turns: those that it does not tell of, rising; at least one.
+        turns: the turns after that summary, rising; at least one.
     """
 
     before: Sequence[Mapping[str, Any]]
     turns: Sequence[Turn]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Returns it as JSON."""
+        """Returns the material as the JSON that the prompt is sent with."""
         return {
             "before": [{"turn": line["number"], "kind": line["kind"], "text": line["text"]} for line in self.before],
             "turns": [{"turn": turn.number, "role": turn.role, "said": _beginning(turn)} for turn in self.turns],
         }
 
     def digest(self) -> RunDigest:
-        """Returns the turns as instructions are looked for in them."""
+        """Returns the turns in the form in which they are searched for injected instructions."""
         turns = [DigestTurn("user" if turn.is_the_users else turn.role, _beginning(turn)) for turn in self.turns]
         return RunDigest("", "", [], [], turns)
 
@@ -96,33 +100,20 @@ class Summarist:
     account: Account
 
     async def summarise(self, profile: Profile, session_id: UUID) -> None:
-        """Adds a summary of the session, once enough was said since the last one and its profile wants a model's.
+        """Adds a summary of the session's turns since the last summary, if its profile wants the model's summaries.
+
+        Adds nothing while those turns have fewer than LEAST_TOKENS, or when the model's answer cannot be used.
 
         Raises:
             UserErased: the user was erased meanwhile.
             SealBroken: a turn was sealed with another key, or was changed.
             DatabaseUnavailable: nothing was added.
         """
-        material = await self._material(profile, session_id)
-        if material is None:
-            return
-        lines = await self._lines(profile, material)
-        if lines is None:
-            return
-        last = material.turns[-1].number
-        async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
-            key = await self.keyring.find(connection, profile.user_sub)
-            if key is not None:
-                payload = Words(profile.user_sub, key).seal_summary(session_id, last, lines)
-                await connection.execute(add_summary(profile.user_sub, session_id, last, payload))
-
-    async def _material(self, profile: Profile, session_id: UUID) -> Material | None:
-        """Returns what a model is to read; None where nobody wants one, or there is too little yet."""
         async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
             newest = (await connection.execute(newest_summary(profile, session_id))).one_or_none()
             key = await self.keyring.find(connection, profile.user_sub)
             if newest is None or key is None:
-                return None
+                return
             words, last = Words(profile.user_sub, key), newest.last_turn or 0
             wanted = turns_after(profile.user_sub, session_id, last).limit(MOST_TURNS)
             rows = (await connection.execute(wanted)).all()
@@ -130,48 +121,55 @@ class Summarist:
             before = words.open_summary(session_id, last, newest.payload) if last else []
         costs = [count_tokens(_beginning(turn)) for turn in turns]
         if sum(costs) < LEAST_TOKENS:
-            return None
+            return
         read = max(1, sum(sum(costs[: number + 1]) <= MOST_TOKENS for number in range(len(costs))))
-        return Material(before, turns[:read])
+        lines = await self._lines(profile, Material(before, turns[:read]))
+        if not lines:
+            return
+        last = turns[read - 1].number
+        async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
+            key = await self.keyring.find(connection, profile.user_sub)
+            if key is not None:
+                payload = Words(profile.user_sub, key).seal_summary(session_id, last, lines)
+                await connection.execute(add_summary(profile.user_sub, session_id, last, payload))
 
-    async def _lines(self, profile: Profile, material: Material) -> list[dict[str, object]] | None:
-        """Returns the lines that may be stored; None where the model has no answer of use."""
+    async def _lines(self, profile: Profile, material: Material) -> list[dict[str, object]]:
+        """Asks the model for a summary and returns the lines that may be stored, by their turns' order.
+
+        A line is dropped if it names a turn that the model did not read, or quotes a command or value that does not
+        stand in that turn. Returns no lines if the model failed, or if the answer follows an injected instruction.
+        """
         model = self.account.model(self.model, profile, "summarise")
         try:
             answer = (await model.ask(SUMMARISE, material.as_json(), SessionSummary)).answer
         except ModelError as error:
             FALLBACKS.labels("summarise", error.why).inc()
-            return None
+            return []
         injected = injected_words(material.digest(), [str(line["text"]) for line in material.before])
         orders = [line.text for line in answer.lines if line.kind in {"asked", "decided", "command"}]
         if follows_injection(injected, orders, [line.text for line in answer.lines]):
             FALLBACKS.labels("summarise", "planted").inc()
-            return None
+            return []
         try:
             clean = SessionSummary.model_validate(storable(answer.model_dump(mode="json")))
         except ValidationError:  # a text is empty now that what must not be stored is taken out
             FALLBACKS.labels("summarise", "empty").inc()
-            return None
-        return _borne_out(clean.lines, material) or None
+            return []
+        roles = {line["number"]: str(line["role"]) for line in material.before}
+        roles |= {turn.number: turn.role for turn in material.turns}
+        texts = {turn.number: _in_line(turn.text) for turn in material.turns}
+        for line in material.before:
+            texts[line["number"]] = f"{texts.get(line['number'], '')}\n{_in_line(str(line['text']))}"
+        kept: list[dict[str, object]] = [
+            {"number": line.turn, "kind": line.kind, "role": roles[line.turn], "text": line.text}
+            for line in clean.lines
+            if line.turn in roles and (line.kind not in VERBATIM or _in_line(line.text) in texts[line.turn])
+        ]
+        return sorted(kept, key=lambda line: int(str(line["number"])))
 
 
 def _beginning(turn: Turn) -> str:
     return beginning(turn.text, TURN_CHARS)
-
-
-def _borne_out(lines: Sequence[Line], material: Material) -> list[dict[str, object]]:
-    """Returns the lines about turns that were read, commands and values as they stand there, by the turns' order."""
-    roles = {line["number"]: str(line["role"]) for line in material.before}
-    roles |= {turn.number: turn.role for turn in material.turns}
-    texts = {turn.number: _in_line(turn.text) for turn in material.turns}
-    for line in material.before:
-        texts[line["number"]] = f"{texts.get(line['number'], '')}\n{_in_line(str(line['text']))}"
-    kept: list[dict[str, object]] = [
-        {"number": line.turn, "kind": line.kind, "role": roles[line.turn], "text": line.text}
-        for line in lines
-        if line.turn in roles and (line.kind not in VERBATIM or _in_line(line.text) in texts[line.turn])
-    ]
-    return sorted(kept, key=lambda line: int(str(line["number"])))
 
 
 def _in_line(text: str) -> str:
@@ -179,7 +177,11 @@ def _in_line(text: str) -> str:
 
 
 def newest_summary(profile: Profile, session_id: UUID) -> Rows:
-    """Returns the statement for a session's newest summary, NULL where it has none; no row where rules are wanted."""
+    """Returns a statement that selects the session's newest summary: its last turn and its sealed lines.
+
+    Both are NULL for a session without a summary. No row is selected unless the session's profile wants the summaries
+    of a language model.
+    """
     summary = and_(session_summaries.c.user_sub == sessions.c.user_sub, session_summaries.c.session_id == sessions.c.id)
     owner = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
     wanted: SummaryChoice = "llm"
@@ -197,7 +199,10 @@ def newest_summary(profile: Profile, session_id: UUID) -> Rows:
 
 
 def add_summary(user_sub: str, session_id: UUID, last: int, payload: bytes) -> Insert:
-    """Returns the statement that adds a summary up to that turn, unless there is one, or the session is gone."""
+    """Returns a statement that inserts a summary of the turns up to ``last``.
+
+    It inserts no row if the session is gone or has a summary up to that turn already.
+    """
     there = (
         select(
             literal(user_sub, Text),

@@ -1,4 +1,4 @@
-"""The worker: takes cases, sessions and memories off their queues, and has each handled."""
+"""The worker: a loop that takes cases, sessions and memories off their queues and passes them to their handlers."""
 
 import asyncio
 import random
@@ -33,9 +33,9 @@ class Worker:
     """One consumer of the queues; any number of them may run, in this process or another.
 
     Attributes:
-        llm: the teachers of a profile that wants a language model's; None: the service has none.
+        llm: builds the learners of a profile that wants a language model's; None: the service has no model.
         summarist: summarises sessions by a language model; None: the service has none.
-        looked_at: the time of the last look at the queues, by the monotonic clock; None: the worker was never run.
+        looked_at: the time of the last look at the queues, by the monotonic clock; None: the worker never ran.
     """
 
     database: Database
@@ -98,7 +98,7 @@ class Worker:
             log.info("worker.ended")
 
     async def run_once(self) -> int:
-        """Takes a batch of cases, sessions and memories; returns their number, whatever became of them.
+        """Handles one batch of cases, sessions and memories; returns the number of rows taken, failed ones included.
 
         Raises:
             DatabaseUnavailable: leased rows come back when this worker claims again, or their lease ends.
