@@ -1,4 +1,4 @@
-"""Backfill: retains old runs from JSON lines, each line once, however often the file is read."""
+"""Backfill: retains past runs from a file of JSON lines, each line once, even if the file is read again."""
 
 import asyncio
 import hashlib
@@ -28,12 +28,14 @@ from writer.retain.retain import store
 from writer.run import FinishedRun
 
 CHUNK_LINES = 64
+"""Lines that are looked up and retained together."""
 CONCURRENCY = 8
+"""Most runs of a chunk that are retained at the same time."""
 
 
 @dataclass(slots=True)
 class Backfilled:
-    """Numbers of lines by their fate; blank lines do not count."""
+    """The result of a backfill: numbers of lines by what became of them; blank lines do not count."""
 
     read: int = 0
     retained: int = 0
@@ -41,19 +43,19 @@ class Backfilled:
     passed_over: int = 0
     """Rows of an export that are no cases."""
     refused: list[tuple[int, str]] = field(default_factory=list)
-    """1-based number of the line, and why; rising."""
+    """Lines that are no run: the 1-based line number, rising, and the reason."""
 
 
 class LineRefused(ValueError):
-    """The line is no run; the text says why without quoting it."""
+    """The line is no run; the message gives the reason without quoting the line."""
 
 
 class NoRun(Exception):
-    """The line is a row of an export, and no case."""
+    """The line is a row of an export other than a case, as of a session or a fact."""
 
 
 class OldRun(NamedTuple):
-    """A run of the past; without a time it counts as of now."""
+    """A run of the past, and its time; None: it counts as of now."""
 
     run: FinishedRun
     created_at: datetime | None
@@ -76,7 +78,7 @@ class _Bank:
     agent: str
 
 
-async def backfill(  # noqa: PLR0913 - retain's own parameters, and who wants to watch
+async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback for progress
     database: Database,
     keyring: Keyring,
     lines: Iterable[bytes],
@@ -85,12 +87,12 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and who wants to
     *,
     progress: Callable[[int], object] = lambda _count: None,
 ) -> Backfilled:
-    """Retains the run in each line for the agent, whatever agent the line names; counts and reports bad lines.
+    """Retains the run in each line for ``agent``, whatever agent the line names; counts and reports bad lines.
 
-    A line is a retain request, which may say when it happened (``created_at``), a case as `export` writes it, or a run
-    with ``task_text`` and ``steps`` (`from_benchmark`). The hash of agent and line is the idempotency key, so a file
-    that was read half-way or twice adds only what is missing.
-    ``progress`` is called with how many more lines were read.
+    A line is a retain request, with the time of the run in ``created_at`` if it is known, a case as `export` writes it,
+    or a run with ``task_text`` and ``steps`` (`from_benchmark`). The hash of agent and line is the idempotency key, so
+    reading a file again adds only the runs that are missing.
+    ``progress`` is called after each chunk with its number of lines.
 
     Raises:
         UserErased: the user was erased after the author was authorised.
@@ -99,7 +101,26 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and who wants to
     done = Backfilled()
     bank = _Bank(database, keyring, author, agent)
     for chunk in _chunks(lines, agent):
-        await _take(bank, chunk, done)
+        async with database.as_user(author.user_sub, author.authorised_at) as connection:
+            statement = known_keys(author.user_sub, [line.key for line in chunk])
+            known = set((await connection.scalars(statement)).all())
+        # of equal lines the first one counts as new
+        fresh = {line.key: line for line in reversed(chunk) if line.key not in known}
+        turns = asyncio.Semaphore(CONCURRENCY)
+        reasons = await asyncio.gather(*(_retain(bank, line, turns) for line in fresh.values()), return_exceptions=True)
+        refused, passed_over = [], 0
+        for line, reason in zip(fresh.values(), reasons, strict=True):
+            if isinstance(reason, NoRun):
+                passed_over += 1
+            elif isinstance(reason, BaseException):
+                raise reason
+            elif reason is not None:
+                refused.append((line.number, reason))
+        done.read += len(chunk)
+        done.retained += len(fresh) - len(refused) - passed_over
+        done.known += len(chunk) - len(fresh)
+        done.passed_over += passed_over
+        done.refused += sorted(refused)
         progress(len(chunk))
     return done
 
@@ -117,35 +138,11 @@ def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_Line]]:
         yield chunk
 
 
-async def _take(bank: _Bank, chunk: list[_Line], done: Backfilled) -> None:
-    """Retains what is new in the chunk and counts what became of each line."""
-    async with bank.database.as_user(bank.author.user_sub, bank.author.authorised_at) as connection:
-        statement = known_keys(bank.author.user_sub, [line.key for line in chunk])
-        known = set((await connection.scalars(statement)).all())
-    # of equal lines the first one counts as new
-    fresh = {line.key: line for line in reversed(chunk) if line.key not in known}
-    turns = asyncio.Semaphore(CONCURRENCY)
-    reasons = await asyncio.gather(*(_retain(bank, line, turns) for line in fresh.values()), return_exceptions=True)
-    refused, passed_over = [], 0
-    for line, reason in zip(fresh.values(), reasons, strict=True):
-        if isinstance(reason, NoRun):
-            passed_over += 1
-        elif isinstance(reason, BaseException):
-            raise reason
-        elif reason is not None:
-            refused.append((line.number, reason))
-    done.read += len(chunk)
-    done.retained += len(fresh) - len(refused) - passed_over
-    done.known += len(chunk) - len(fresh)
-    done.passed_over += passed_over
-    done.refused += sorted(refused)
-
-
 async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | None:
-    """Retains the line's run, or returns why not.
+    """Retains the line's run; returns None, or the reason why the run was refused.
 
     Raises:
-        NoRun: see parse.
+        NoRun: the line is a row of an export other than a case.
     """
     async with turns:
         try:
@@ -158,7 +155,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
 
 
 def known_keys(user_sub: str, keys: list[str]) -> Select[str | None]:
-    """Returns the statement for those of the idempotency keys that have a case."""
+    """Returns a statement that selects those of the idempotency keys under which a case is stored already."""
     return select(cases.c.idempotency_key).where(cases.c.user_sub == user_sub, cases.c.idempotency_key.in_(keys))
 
 
@@ -169,11 +166,13 @@ def _past(time: datetime) -> datetime:
 
 
 def parse(text: bytes, agent: str) -> OldRun:
-    """Returns the run in a line of any of the shapes.
+    """Returns the run in a line: a retain request, a case of an export, or a run of τ-bench (see `backfill`).
+
+    An exported case loses its links, because ids are not kept: its retrieval, its used cases and its parent run.
 
     Raises:
-        LineRefused: it is no JSON, no run, or a run that retain would refuse.
-        NoRun: it is a row of an export, and no case.
+        LineRefused: the line is no JSON, no run, or a run that retain would refuse.
+        NoRun: the line is a row of an export other than a case.
     """
     try:
         fields = orjson.loads(text)
@@ -181,8 +180,12 @@ def parse(text: bytes, agent: str) -> OldRun:
             raise LineRefused("not a JSON object")
         if "task_text" in fields:
             fields = {**from_benchmark(cast("BenchmarkRun", fields))}
-        elif "type" in fields:
-            fields = _from_export(fields)
+        elif "type" in fields:  # a row of an export
+            if fields["type"] != cases.name:
+                raise NoRun
+            payload = fields.get("payload") or {}
+            columns = {name: fields[name] for name in _COLUMNS if name in fields}
+            fields = columns | {name: payload[name] for name in _SEALED if name in payload}
         times = _Times.model_validate({"created_at": fields.pop("created_at", None)})
         return OldRun(FinishedRun.model_validate({**fields, "agent": agent}), times.created_at)
     except orjson.JSONDecodeError as error:
@@ -199,21 +202,9 @@ def parse(text: bytes, agent: str) -> OldRun:
 
 
 class _Times(BaseModel):
-    """The time in a line, checked."""
+    """Validates the time in a line: a moment of the past, or none."""
 
     created_at: Annotated[Moment, AfterValidator(_past)] | None
-
-
-def _from_export(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Returns the fields of a retain request for a case as `export` writes it.
-
-    What it is joined to stays behind, for ids are not kept: retrieval, used cases, and the run that a subtask is of.
-    """
-    if row["type"] != cases.name:
-        raise NoRun
-    payload = cast("dict[str, JsonValue]", row.get("payload") or {})
-    columns = {name: row[name] for name in _COLUMNS if name in row}
-    return columns | {name: payload[name] for name in _SEALED if name in payload}
 
 
 _COLUMNS = ("task", "plan", "tags", "outcome", "reward", "reward_source", "created_at")
@@ -221,7 +212,7 @@ _SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure")
 
 
 class BenchmarkStep(TypedDict):
-    """One tool call of a run of τ-bench."""
+    """One tool call in a run of τ-bench, the benchmark of tool-using agents."""
 
     tool: str
     input: JsonValue

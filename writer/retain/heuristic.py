@@ -17,9 +17,9 @@ _OUTCOME_REWARD: dict[RunOutcome, float | None] = {
 def heuristic_reward(outcome: RunOutcome, *, unresolved: bool) -> float | None:
     """Returns the reward, 0 to 1, that the outcome and the failed calls suggest; None where they suggest none.
 
-    Success 1, partial 0.5, failure 0; half of that when a tool was left on an error. An error that a later call of
-    the same tool made good is how agents work, and costs nothing. Of a run that was broken off, or of which nobody
-    said how it ended, nothing can be guessed: it credits nobody.
+    Success 1, partial 0.5, failure 0; half of that if the last call of some tool failed. An error that a later call of
+    the same tool made good is how agents work, and costs nothing. An aborted run, and a run with an unknown outcome,
+    get no guess and credit no case.
     """
     whole = _OUTCOME_REWARD[outcome]
     return None if whole is None else whole * (UNRESOLVED_DISCOUNT if unresolved else 1.0)

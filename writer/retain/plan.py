@@ -12,11 +12,13 @@ from writer.analysis.state_changes import changes_state
 STEP_CHARS = 500
 """Longest step of a plan that is made from a call."""
 VALUE_CHARS = 80
+"""Longest value of an argument in such a step."""
 MOST_STEPS = 200
+"""Most steps of a plan that is made from calls."""
 
 
 class CallMade(TypedDict):
-    """One tool call, and whether it failed."""
+    """One tool call: the tool, its arguments, and whether the call failed."""
 
     tool: str
     input: JsonValue
@@ -24,19 +26,17 @@ class CallMade(TypedDict):
 
 
 def plan_of(calls: Sequence[CallMade]) -> list[str]:
-    """Returns the calls that changed something and did not fail, in order, or, where there were none, all calls.
+    """Returns a plan of at most MOST_STEPS steps, each one call as ``tool(argument=value, …)``, shortened.
 
-    At most MOST_STEPS of them, each in one short line.
+    The steps are the calls that changed something and did not fail, in order; if there are no such calls, all calls.
     """
     changes = [call for call in calls if changes_state(call["tool"]) and not call["failed"]]
-    return [_line(call["tool"], call["input"]) for call in (changes or calls)[:MOST_STEPS]]
-
-
-def _line(tool: str, arguments: JsonValue) -> str:
-    """Returns a call as ``tool(argument=value, …)``."""
-    named = arguments if isinstance(arguments, dict) else {"input": arguments}
-    inside = ", ".join(f"{name}={_short(value, VALUE_CHARS)}" for name, value in named.items())
-    return _short(f"{tool}({inside})", STEP_CHARS)
+    steps = []
+    for call in (changes or calls)[:MOST_STEPS]:
+        arguments = call["input"] if isinstance(call["input"], dict) else {"input": call["input"]}
+        inside = ", ".join(f"{name}={_short(value, VALUE_CHARS)}" for name, value in arguments.items())
+        steps.append(_short(f"{call['tool']}({inside})", STEP_CHARS))
+    return steps
 
 
 def _short(value: JsonValue, longest: int) -> str:

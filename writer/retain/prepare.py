@@ -39,18 +39,18 @@ class RedactedRun:
 
     @property
     def lacks_steps(self) -> bool:
-        """Returns whether its tool traces are the steps of a run under way."""
+        """Returns whether its tool traces are missing because they were sent before as steps of a run under way."""
         return self.run.run_id is not None and not self.clean["tool_traces"]
 
     @property
     def lacks_turns(self) -> bool:
-        """Returns whether its turns are those of a session."""
+        """Returns whether its turns are missing because they were sent before as turns of a session."""
         return self.run.session_id is not None and not self.clean["turns"]
 
     def joined(self, steps: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> "RedactedRun":
-        """Returns the run with these steps and turns, which are redacted, in place of those that it lacks.
+        """Returns the run with the redacted ``steps`` and ``turns`` in place of the ones that it lacks.
 
-        Without a run under way the calls in the session's turns are its tool traces.
+        A run that lacks turns only, and has no tool traces, takes its tool traces from the calls in the turns.
         """
         clean = dict(self.clean)
         if self.lacks_turns:
@@ -65,7 +65,7 @@ class RedactedRun:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """The columns of a case that depend on its steps and turns, and its payload, packed."""
+    """The columns of a case that depend on its steps and turns, and its payload, compressed but not sealed yet."""
 
     columns: Mapping[str, Any]
     payload: Packed
@@ -79,9 +79,9 @@ class PreparedRun:
         reward_source: the source that the backend names for its reward; None: no reward, or no source.
         request_hash: sha256 of the request; tells a repeat from another run under the same idempotency key.
         retrieval_id: the retrieval that the run began with.
-        run_id: the run under way that ends with it.
-        session: the name of the session that it was a part of.
-        content: measured, or only redacted where steps or turns are still to be joined to it.
+        run_id: the run under way that this run ends; None: its steps were not sent before.
+        session: the name of the session that the run was a part of, if any.
+        content: the run, measured; only redacted if its steps or turns are still to be read from the database.
         created_at: the time of the run; None: now.
         ends_as: the status that the run under way gets.
     """
@@ -100,21 +100,21 @@ class PreparedRun:
 
     @property
     def measured(self) -> MeasuredRun:
-        """Returns the content, measured as it is."""
+        """Returns the content, measured now if it was only redacted."""
         return self.content if isinstance(self.content, MeasuredRun) else measure(self.content)
 
 
 def prepare(run: FinishedRun) -> PreparedRun:
-    """Returns the run redacted, hashed, and measured unless steps or turns are still to be joined to it.
+    """Returns the run redacted, hashed, and measured unless its steps or turns are still in the database.
 
-    Takes the longer the more there is to redact.
+    Called before ``store``, without a connection: redacting takes longer the longer the run is.
 
     Raises:
         SecretInName: the name of the agent or of the session looks like a secret.
     """
     with stage("retain.redact"):
         raw = run.model_dump(mode="json")
-        # fields that later versions added, where they are unused: so a repeat of an older request has the same hash
+        # without unused fields that later versions added: a repeat of an older request keeps its hash
         for name in ("used_procedure_ids", "run_id", "session_id"):
             if raw[name] is None:
                 del raw[name]
@@ -140,16 +140,16 @@ def prepare(run: FinishedRun) -> PreparedRun:
 
 
 def measure(redacted: RedactedRun) -> MeasuredRun:
-    """Returns the columns of the run's case, with its counts, its plan and its guessed reward, and its payload."""
+    """Returns the run's case: columns with counts, plan and guessed reward, and the packed payload."""
     run, clean = redacted.run, redacted.clean
     traces, plan = clean["tool_traces"], clean["plan"]
     tools = list(dict.fromkeys(trace["tool"] for trace in traces))
-    # as far as the statuses tell: the worker looks at the outputs, and corrects these counts and the guessed reward
+    # by the calls' statuses alone: the worker reads the outputs, and corrects these counts and the guessed reward
     counts = counted_by_status(traces, plan)
-    plan = plan or plan_of(  # of calls that say something: else runs of one tool all had the same plan, and merged
+    plan = plan or plan_of(  # calls without input left out: else runs of one tool had equal plans, and were merged
         [CallMade(tool=t["tool"], input=t["input"], failed=failed_by_status(t["status"])) for t in traces if t["input"]]
     )
-    reward, source = run.reward, run.reward_source or "heuristic"  # without a source it is the run's own word
+    reward, source = run.reward, run.reward_source or "heuristic"  # a reward without a source is the run's own claim
     if reward is None:
         reward = heuristic_reward(run.outcome, unresolved=counts.unresolved)
         source = "heuristic"
@@ -169,7 +169,7 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
         "error_count": counts.error_count,
         "used_case_ids": run.used_case_ids,
         "used_procedure_ids": run.used_procedure_ids,
-        # without what was read off the calls: their arguments are sealed, and the index is not
+        # clean["plan"], not the plan made from the calls: their arguments are sealed, and the index is not
         "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
@@ -178,11 +178,11 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
 
 
 def search_text(task: str, plan: Sequence[str], tools: Sequence[str], tags: Sequence[str]) -> str:
-    """Returns the text in which keywords find a case."""
+    """Returns the text of a case that goes into the index for keyword search."""
     return "\n".join([task, *plan, *tools, *tags])[:MAX_SEARCH_TEXT_CHARS]
 
 
 def message_hash(task: str, plan: list[str]) -> bytes:
-    """Returns the hash under which equal runs meet: of task and plan, whatever their case and white space."""
+    """Returns the hash by which equal runs are found: of task and plan, without case and surplus white space."""
     normal = "\n".join(folded(text) for text in (task, *plan))
     return hashlib.sha256(normal.encode()).digest()

@@ -1,4 +1,4 @@
-"""Checks that a run refers to the user's own: the run that it is a part of, its retrieval, and the cases it used."""
+"""Checks that a run refers only to rows of its own user: its parent case, its retrieval, and the cases it used."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,7 +18,7 @@ _FAULTS = {
     "retrieval_id": "retrieval_id names a retrieval of another agent",
     "used_case_ids": "used_case_ids names a case that there is not, and that the retrieval did not show",
 }
-"""Error messages by the wrong reference; another user's case is called missing."""
+"""Error messages by the wrong reference; another user's case is reported as missing."""
 
 
 async def wrong_reference(
@@ -28,10 +28,10 @@ async def wrong_reference(
     parent_case_id: object,
     used_case_ids: object,
 ) -> str | None:
-    """Returns what is wrong with the references of a run of this agent; None: nothing.
+    """Returns the error message for the first wrong reference of a run of this agent; None if all are right.
 
-    A retrieval that is not known is no fault: a crash may have lost it, and the run is kept without it. A case that the
-    retrieval showed may have been deleted since.
+    An unknown retrieval is accepted: a crash may have lost it, and the run is kept without it. So is a used case that
+    was deleted after the retrieval showed it.
     """
     if retrieval_id is None and parent_case_id is None and not used_case_ids:
         return None
@@ -47,7 +47,7 @@ async def wrong_reference(
 
 @cache
 def _first_wrong() -> FastStatement[str]:
-    """Returns the statement for the name of the first reference that is wrong."""
+    """Returns a statement that selects the field name of the first wrong reference, or NULL."""
     retrieval, parent = _given("retrieval_id"), _given("parent_case_id")
     known = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == parent)
     of_another = exists().where(

@@ -1,4 +1,4 @@
-"""Retains one finished run: prepares, seals and inserts it; the case's row is its entry in the worker's queue."""
+"""Retains one finished run: prepares, seals and inserts it as a case; the new row is also the worker's queue entry."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -33,15 +33,15 @@ from writer.run import FinishedRun
 from writer.sessions.lock import lock_session, mark_taken, turns_to_take
 
 ATTEMPTS = 4
-"""Attempts to insert a run: a first one may miss a profile, a key and a retrieval, and is repaired three times."""
+"""Attempts to insert a run: the first, and one after each repair (missing profile, changed key, lost retrieval)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """A stored run: its case, and the redactions that the answer names.
+    """A stored run: its case, and the redactions that the answer lists.
 
     Attributes:
-        retrieval_id: the retrieval that the run is joined to; None: it named none, or none that is known.
+        retrieval_id: the retrieval that the run is linked to; None: the run named no retrieval, or an unknown one.
     """
 
     case_id: UUID
@@ -57,7 +57,7 @@ async def retain(
     author: Author,
     idempotency_key: str | None = None,
 ) -> Retained:
-    """Prepares the run and stores it; the rest is as in ``store``."""
+    """Redacts and measures the finished run, then stores it as a pending case; raises as ``store`` does."""
     return await store(database, keyring, prepare(run), author, idempotency_key)
 
 
@@ -70,16 +70,16 @@ async def store(
 ) -> Retained:
     """Stores the run as a pending case and returns its id once it is on disk.
 
-    A repeated idempotency key with the same run returns the first case. A run that names a retrieval which is not
-    known is kept without it: the log of decisions does not wait for the disk, so a crash may have lost the last ones.
+    A repeated idempotency key with the same run returns the first case. A run that names an unknown retrieval is kept
+    without it: the log of decisions does not wait for the disk, so a crash may have lost the last retrievals.
 
     Raises:
         IdempotencyConflict: the key was used with another run.
-        UnknownReference: it names a parent, a used case or a run under way that the user does not have, or another
+        UnknownReference: the run names a parent, a used case or a run under way that the user does not have, or another
             agent's retrieval or run.
         RunEnded: the run under way that it names ended before, and not with this case.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: nothing was stored, or nobody can say whether it was; repeat with the same key.
+        DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.
     """
     name = None if idempotency_key is None else unsecret(idempotency_key)
     if name is None and run.run_id is not None and run.ends_as == "retained":
@@ -121,15 +121,24 @@ class _Storing:
         if refusal is None:
             REWARDS.labels(str(run.measured.columns["reward_source"])).inc()
             return Retained(run.case_id, "pending", run.redactions, run.retrieval_id)
-        first = await self._first_with_that_key(run)
-        if first is None:  # a repeat of what was acknowledged stays acknowledged, whatever was deleted since
+        # a repeat of an acknowledged run stays acknowledged, whatever was deleted since
+        first = None
+        if self.idempotency_key is not None:
+            statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
+                cases.c.user_sub == author.user_sub, cases.c.idempotency_key == self.idempotency_key
+            )
+            async with self.database.as_user(author.user_sub, author.authorised_at) as connection:
+                first = (await connection.execute(statement)).one_or_none()
+        if first is None:
             raise refusal
-        return first
+        if first.request_hash != run.request_hash:
+            raise IdempotencyConflict("this Idempotency-Key was used before with another body")
+        return Retained(first.id, first.status, run.redactions, first.retrieval_id)
 
     async def _insert(
         self, connection: FastConnection, key: UserKey, run: PreparedRun, session_id: UUID | None = None
     ) -> CasebankError | None:
-        """Inserts the case, sealed with the key; returns why not."""
+        """Inserts the case, sealed with the key; returns None, or the error that kept it from being inserted."""
         user_sub, columns = self.author.user_sub, run.measured.columns
         wrong = await wrong_reference(
             connection, run.agent_key, run.retrieval_id, columns["parent_case_id"], columns["used_case_ids"]
@@ -162,9 +171,10 @@ class _Storing:
     async def _insert_joined(
         self, connection: AsyncConnection, key: UserKey, run: PreparedRun
     ) -> tuple[PreparedRun, CasebankError | None]:
-        """Inserts the case of a run under way, which ends, or of a session, in one transaction.
+        """Inserts the case of a run that ends a run under way, or belongs to a session, in one transaction.
 
-        Returns the run as it was stored, measured with their steps and turns, and why it was not stored.
+        Returns the run, measured with the steps and turns that were stored before, and None or the error that kept it
+        from being inserted.
         """
         user_sub, words = self.author.user_sub, Words(self.author.user_sub, key)
         under_way = await lock_run(connection, user_sub, run.run_id) if run.run_id is not None else None
@@ -191,23 +201,11 @@ class _Storing:
             await mark_taken(connection, user_sub, session)
         return run, refusal
 
-    async def _first_with_that_key(self, run: PreparedRun) -> Retained | None:
-        """Returns the case that the idempotency key made before; None: no key, or no case of that key."""
-        if self.idempotency_key is None:
-            return None
-        statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
-            cases.c.user_sub == self.author.user_sub, cases.c.idempotency_key == self.idempotency_key
-        )
-        async with self.database.as_user(self.author.user_sub, self.author.authorised_at) as connection:
-            row = (await connection.execute(statement)).one_or_none()
-        if row is None:
-            return None
-        if row.request_hash != run.request_hash:
-            raise IdempotencyConflict("this Idempotency-Key was used before with another body")
-        return Retained(row.id, row.status, run.redactions, row.retrieval_id)
-
     async def repair(self, run: PreparedRun, broken: str) -> PreparedRun:
-        """Returns the run as it will fit: with its profile made, its key to be looked up anew, or no retrieval."""
+        """Removes the cause of a broken foreign key (the constraint ``broken``) and returns the run to store.
+
+        Inserts the missing profile, forgets the remembered key, or drops the unknown retrieval from the run.
+        """
         if broken == "cases_user_sub_retrieval_id_fkey":
             return replace(run, retrieval_id=None)
         if broken == "cases_user_sub_key_id_fkey":
@@ -249,15 +247,15 @@ INSERTED = (
     "payload",
     "source",
 )
-"""The columns of a case that a retain fills; the others but ``created_at`` begin with their defaults."""
+"""The columns of a case that a retain fills, besides ``created_at``; the others begin with their defaults."""
 
 
 @cache
 def insert_case() -> FastStatement[UUID]:
-    """Returns the statement that inserts a case; it answers the id, or nothing on a known key.
+    """Returns a statement that inserts a case and selects its id; no row if the idempotency key is known.
 
-    Besides the INSERTED columns it takes ``created_at`` (None: now) and ``authorised_at``. There is no entry in the
-    audit yet: the worker writes it in the transaction in which the case joins the bank.
+    Its parameters are the INSERTED columns, ``created_at`` (None: now) and ``authorised_at``. It writes no entry in the
+    audit: the worker does, in the transaction in which the case joins the bank.
     """
     enter = entered()
     created_at = func.coalesce(bindparam("created_at", type_=cases.c.created_at.type), func.now())

@@ -1,4 +1,4 @@
-"""Steps of a run under way: redacted, sealed, and on disk before the agent takes the next one."""
+"""Appends steps to a run under way: redacted, sealed, and on disk before the agent takes the next step."""
 
 import asyncio
 import json
@@ -35,6 +35,7 @@ from writer.run import AgentKey, Strict, TaskText, ToolTrace
 MOST_STEPS = 10_000
 """Most steps of a run: the most tool traces of a retain."""
 MOST_AT_ONCE = 200
+"""Most steps of one request."""
 MOST_BYTES = 16 << 20
 """Most bytes of all steps of a run as JSON, so that its case can be unsealed."""
 
@@ -88,7 +89,15 @@ class StepsTaken(Strict):
 
 @dataclass(frozen=True, slots=True)
 class PreparedStep:
-    """A step made ready: its trace without secrets, packed, how many bytes that has as JSON, and what it found out."""
+    """A step, ready to be stored.
+
+    Attributes:
+        trace: the tool trace, redacted.
+        packed: the trace, compressed.
+        size: bytes of the trace as JSON.
+        findings: findings of the step by the usual kinds of tools.
+        redacted: whether secrets were removed from the output.
+    """
 
     number: int
     trace: Mapping[str, Any]
@@ -96,7 +105,6 @@ class PreparedStep:
     size: int
     findings: Sequence[Finding]
     redacted: bool
-    """True: secrets were removed from the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,7 @@ class Appended:
 
 
 def prepare_steps(taken: StepsTaken) -> PreparedSteps:
-    """Returns the steps made ready, which takes the longer the more there is to redact."""
+    """Returns the steps redacted, packed and searched for findings; takes longer the more there is to redact."""
     raw = taken.model_dump(mode="json")
     clean, redactions = redact(raw)
     steps = []
@@ -135,19 +143,19 @@ def prepare_steps(taken: StepsTaken) -> PreparedSteps:
 async def append_steps(
     database: Database, keyring: Keyring, run_id: UUID, new: PreparedSteps, author: Author
 ) -> Appended:
-    """Adds the steps to the run and returns how it stands, once they are on disk; the first ones begin it.
+    """Adds the steps to the run and returns the run's state once they are on disk; the first steps begin the run.
 
-    A step that is there already is not added again. A run that was taken for dead goes on.
+    A step that is there already is not added again. A run that was aborted for its silence is under way again.
 
     Raises:
-        IdempotencyConflict: a number was used before, for another step; none is added.
+        IdempotencyConflict: a number was used before, for another step; no step is added.
         RunEnded: the run was retained.
-        UnknownReference: it is another agent's run, or began with another agent's retrieval.
-        PayloadTooLarge: it would have more than MOST_BYTES.
+        UnknownReference: the run is another agent's, or began with another agent's retrieval.
+        PayloadTooLarge: the run would have more than MOST_BYTES.
         SecretInName: the agent's name looks like a secret.
-        PathTooLong: a step reads, searches or changes what is no path.
+        PathTooLong: a path in a step is longer than that of any file.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: nothing was added, or nobody can say whether it was; repeat.
+        DatabaseUnavailable: nothing was added, or it is unknown whether it was; repeat.
     """
     nameable(new.agent_key)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
@@ -165,7 +173,13 @@ async def append_steps(
         if fresh:
             await take_back(connection, author, run)
             await _add(connection, words, run, fresh)
-            findings = await asyncio.to_thread(_findings, fresh, run.tool_kinds)
+            kinds = run.tool_kinds  # declared by the profile: they count before the usual ones
+            findings = await asyncio.to_thread(
+                lambda: [
+                    (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.findings)
+                    for s in fresh
+                ]
+            )
             await add_findings(connection, words, run.agent_key, run.id, findings)
             numbers = [step.number for step in fresh]
             action = "begin_run" if begins else "append_steps"
@@ -175,7 +189,11 @@ async def append_steps(
 
 
 async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, new: PreparedSteps, author: Author) -> bool:
-    """Makes the run, and its profile, unless it is there; returns whether it was made."""
+    """Inserts the run, and its profile, unless they are there; returns whether the run was inserted.
+
+    Raises:
+        UnknownReference: the new run names another agent's retrieval.
+    """
     profile = {"user_sub": author.user_sub, "agent_key": new.agent_key}
     await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
     row = {
@@ -198,10 +216,10 @@ async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, new: P
 async def _fresh(
     connection: AsyncConnection, words: Words, run_id: UUID, steps: Sequence[PreparedStep]
 ) -> Sequence[PreparedStep]:
-    """Returns the steps that are not there yet.
+    """Returns those of the steps that are not stored yet.
 
     Raises:
-        IdempotencyConflict: another step has one of their numbers.
+        IdempotencyConflict: another step is stored under one of their numbers.
     """
     rows = await connection.execute(steps_of_run(words.user_sub, run_id, [step.number for step in steps]))
     there = {row.number: words.open_step(run_id, row.number, row.payload) for row in rows}
@@ -211,15 +229,12 @@ async def _fresh(
     return [step for step in steps if step.number not in there]
 
 
-def _findings(steps: Sequence[PreparedStep], kinds: Mapping[str, str]) -> list[tuple[int, Sequence[Finding]]]:
-    """Returns each step's findings, by its number; a profile's own kinds of tools count before the usual ones."""
-    return [
-        (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.findings)
-        for s in steps
-    ]
-
-
 async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[PreparedStep]) -> None:
+    """Inserts the steps and updates the run's counts.
+
+    Raises:
+        PayloadTooLarge: the run would have more than MOST_BYTES.
+    """
     size = run.step_bytes + sum(step.size for step in steps)
     if size > MOST_BYTES:
         raise PayloadTooLarge(f"the run's steps have {size} bytes, over {MOST_BYTES}")

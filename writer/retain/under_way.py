@@ -1,7 +1,7 @@
-"""Runs under way: their steps come one by one, and what ends them makes a case of them.
+"""Runs under way: runs whose steps are sent one by one; a retain ends such a run and makes a case of it.
 
-One that nobody ends is ended as aborted after a time (``writer.upkeep.silent_runs``). If it goes on after all, that
-case is taken back.
+A run without new steps for a long time is ended as aborted (``writer.upkeep.silent_runs``). If it goes on after all,
+the case of the aborted run is deleted.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ class UnderWay(Protocol):
     """The row of a run, as ``lock_run`` reads it.
 
     Attributes:
-        known_retrieval_id: the retrieval that it began with, if the log has it.
-        tool_kinds: the kinds of tools that its profile declares, by tool.
+        known_retrieval_id: the retrieval that the run began with; None: it named no retrieval, or an unknown one.
+        tool_kinds: the kinds of tools that the run's profile declares, by tool.
     """
 
     id: UUID
@@ -47,13 +47,13 @@ class UnderWay(Protocol):
 
 
 async def lock_run(connection: AsyncConnection, user_sub: str, run_id: UUID) -> UnderWay | None:
-    """Returns the run, which nobody else changes until the transaction ends; None: the user has none such."""
+    """Returns the run, locked until the transaction ends; None: the user has no such run."""
     row = (await connection.execute(run_to_change(user_sub, run_id))).one_or_none()
     return cast("UnderWay | None", row)
 
 
 def run_to_change(user_sub: str, run_id: UUID) -> Rows:
-    """Returns the statement that reads and locks a run."""
+    """Returns a statement that selects and locks a run: the columns of ``UnderWay``."""
     known = (
         select(decisions.c.id)
         .where(
@@ -75,14 +75,14 @@ async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> 
     """Returns the tool traces of the run's steps, in their order.
 
     Raises:
-        SealBroken: one was sealed with another key, or was changed.
+        SealBroken: a step was sealed with another key, or was changed.
     """
     rows = await connection.execute(steps_of_run(words.user_sub, run_id))
     return [words.open_step(run_id, row.number, row.payload) for row in rows]
 
 
 async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) -> None:
-    """Deletes the case that the run became when it was given up, for it was not over."""
+    """Deletes the case that an aborted run became, because the run goes on; does nothing for other runs."""
     if run.status != "aborted" or run.case_id is None:
         return
     await connection.execute(delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == run.case_id))
@@ -91,7 +91,10 @@ async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) 
 
 
 async def end(connection: AsyncConnection, author: Author, run: UnderWay, case_id: UUID, status: RunStatus) -> None:
-    """Ends the run as this case. Its steps are there from now on; those of an aborted one stay, for it may go on."""
+    """Ends the run: links it to the case that has its steps from now on, and notes that in the audit.
+
+    The steps of a retained run are deleted; those of an aborted run stay, because it may go on.
+    """
     await take_back(connection, author, run)
     mine = runs.c.user_sub == author.user_sub, runs.c.id == run.id
     await connection.execute(update(runs).where(*mine).values(status=status, case_id=case_id, ended_at=func.now()))
