@@ -14,9 +14,9 @@ from writer.rewards.uses import uses
 
 
 async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: UUID) -> None:
-    """Recomputes the record of every case and procedure that was shown, from the log alone.
+    """Recomputes the reuse records of all cases and procedures that a retrieval showed, from the log of decisions.
 
-    Repeating it changes nothing.
+    Called when the retrieval's reward, or the use of its cases, becomes known or changes. Repeating it changes nothing.
     """
     slate = select(decision_slots.c.case_id).where(
         decision_slots.c.user_sub == user_sub,
@@ -30,9 +30,9 @@ async def credit_slate(connection: AsyncConnection, user_sub: str, decision_id: 
 async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Recomputes the reuse record of these cases, and whether they are proven.
 
-    The record is the sum of their shares of rewarded outcomes, and of what these paid.
-
-    A share is what ``policy.examples.shared_credit`` says: of one outcome all shares are 1.
+    A case's record is the sum of its shares of rewarded retrievals (``reuse_count``), and the sum of these shares times
+    the reward (``reuse_reward``). ``policy.examples.shared_credit`` defines a share; the shares of one retrieval sum
+    to 1.
     """
     shares = uses(user_sub, case_ids)
     record = (

@@ -1,11 +1,11 @@
-"""Feedback: a judgement of one loop reaches the run, what it was shown and used, and what was learned from it."""
+"""Passes a reward on: to the run, to the cases and procedures it was shown and used, and to those learned from it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import Select, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
@@ -23,7 +23,7 @@ from writer.rewards.slate_use import FollowingRun, remember_followed, remember_f
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A reward given after the fact for a loop: it names the retrieval, the case of the run, or both."""
+    """A reward given after a run ended; it names the retrieval that the run began with, the run's case, or both."""
 
     reward: float
     source: RewardSource
@@ -33,58 +33,63 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The reward that counts now, which may be an older one of a better source, and what it reached."""
+    """The result of a feedback: the reward that counts now, and the rows that it changed.
+
+    The reward that counts may be an older one, if that is from a better source.
+    """
 
     reward: float
     source: RewardSource
     case_ids: Sequence[UUID]
-    """The runs that it judges, oldest first."""
+    """The cases of the runs that the reward judges, oldest first."""
     decision_id: UUID | None
-    """The retrieval whose slate and procedures it credits."""
+    """The retrieval whose cases and procedures the reward credits."""
     withdrawn: Sequence[UUID] = ()
-    """Procedures that were learned from these runs, and are no longer in use."""
+    """Procedures that were learned from these runs, and that the feedback took out of use."""
 
 
 async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Reached:
-    """Gives the reward to the retrieval and to every run that began with it, whichever of the two was named.
+    """Gives the reward to a retrieval and its runs: to the named run, or to all runs of the named retrieval.
 
-    The run's own row, the record of the cases and procedures that it was shown and used, and, where the reward says
-    that it failed, the procedures learned from it follow.
+    Updates the runs' cases, the records of the cases and procedures that the retrieval showed, and, if the reward says
+    that a run failed, withdraws the procedures learned from it.
 
     Raises:
         NotFound: the user has no such case or retrieval.
         NotJoined: both were named, and the run did not begin with that retrieval.
     """
     with stage("evaluate"):
-        return await _evaluate(connection, user_sub, actor, feedback)
-
-
-async def _evaluate(connection: AsyncConnection, user_sub: str, actor: str, feedback: Feedback) -> Reached:
-    agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
-    await lock_loop(connection, user_sub, agent_key, decision_id)  # the worker that finishes a run does so, too
-    before = await failed_runs(connection, user_sub, case_ids)  # what a failure taught stays when it is confirmed
-    if feedback.case_id and decision_id and await speaks_for_slate(connection, user_sub, decision_id, feedback.source):
-        await remember_followed_by(connection, user_sub, feedback.case_id)
-    subjects = [Given(feedback.reward, feedback.source, case_id=each) for each in case_ids]
-    of_run = feedback.case_id is not None
-    if decision_id:
-        subjects.append(Given(feedback.reward, feedback.source, decision_id=decision_id, of_run=of_run))
-    counted = [await add_reward(connection, user_sub, actor, each) for each in subjects]
-    judged = zip(case_ids, counted, strict=False)  # the retrieval comes last
-    failed = [
-        case_id
-        for case_id, each in judged
-        if case_id not in before and is_trusted(each.source) and each.reward < FAILED_BELOW
-    ]
-    withdrawn = await withdraw_learned(connection, user_sub, actor, failed) if failed else []
-    named = counted[0] if feedback.case_id else counted[-1]
-    return Reached(named.reward, named.source, case_ids, decision_id, withdrawn)
+        agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
+        await lock_loop(connection, user_sub, agent_key, decision_id)  # the worker that finishes a run does so, too
+        before = await failed_runs(connection, user_sub, case_ids)  # lessons of a failure stay when it is confirmed
+        source = feedback.source
+        if feedback.case_id and decision_id and await speaks_for_slate(connection, user_sub, decision_id, source):
+            await remember_followed_by(connection, user_sub, feedback.case_id)
+        subjects = [Given(feedback.reward, source, case_id=each) for each in case_ids]
+        of_run = feedback.case_id is not None
+        if decision_id:
+            subjects.append(Given(feedback.reward, source, decision_id=decision_id, of_run=of_run))
+        counted = [await add_reward(connection, user_sub, actor, each) for each in subjects]
+        judged = zip(case_ids, counted, strict=False)  # the retrieval comes last
+        failed = [
+            case_id
+            for case_id, each in judged
+            if case_id not in before and is_trusted(each.source) and each.reward < FAILED_BELOW
+        ]
+        withdrawn = await withdraw_learned(connection, user_sub, actor, failed) if failed else []
+        named = counted[0] if feedback.case_id else counted[-1]
+        return Reached(named.reward, named.source, case_ids, decision_id, withdrawn)
 
 
 async def _loop(connection: AsyncConnection, user_sub: str, feedback: Feedback) -> tuple[str, UUID | None, list[UUID]]:
-    """Returns the agent, the retrieval, if any, and the runs that the feedback is about."""
+    """Returns the agent, the retrieval, if any, and the cases of the runs that the feedback is about."""
     if feedback.case_id is None:
-        return await _from_retrieval(connection, user_sub, feedback.decision_id)
+        retrieval = decisions.c.user_sub == user_sub, decisions.c.id == feedback.decision_id
+        agent_key = await connection.scalar(select(decisions.c.agent_key).where(*retrieval))
+        if agent_key is None:
+            raise NotFound("no such case or retrieval")
+        began = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.retrieval_id == feedback.decision_id)
+        return agent_key, feedback.decision_id, list((await connection.scalars(began.order_by(cases.c.id))).all())
     statement = select(cases.c.agent_key, cases.c.retrieval_id).where(
         cases.c.user_sub == user_sub, cases.c.id == feedback.case_id
     )
@@ -96,31 +101,22 @@ async def _loop(connection: AsyncConnection, user_sub: str, feedback: Feedback) 
     return run.agent_key, run.retrieval_id, [feedback.case_id]
 
 
-async def _from_retrieval(
-    connection: AsyncConnection, user_sub: str, decision_id: UUID | None
-) -> tuple[str, UUID | None, list[UUID]]:
-    agent = select(decisions.c.agent_key).where(decisions.c.user_sub == user_sub, decisions.c.id == decision_id)
-    agent_key = await connection.scalar(agent)
-    if agent_key is None:
-        raise NotFound("no such case or retrieval")
-    began = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.retrieval_id == decision_id)
-    return agent_key, decision_id, list((await connection.scalars(began.order_by(cases.c.id))).all())
-
-
 class FinishedCase(FollowingRun, Protocol):
     """A case whose run is over, with the reward that counts."""
 
     @property
     def reward(self) -> float | None:
-        """0 to 1; None: nobody gave one, and nobody guessed."""
+        """The run's reward, 0 to 1, given or guessed; None: it has no reward."""
 
     @property
     def reward_source(self) -> RewardSource | None:
-        """Source of the reward; None: it has none."""
+        """Source of the reward; None: the run has no reward."""
 
 
 async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: FinishedCase) -> None:
-    """Passes a finished run's reward, if it has one, on to its retrieval, and so to the cases and procedures it used.
+    """Gives a finished run's reward, if any, to its retrieval, and so to the cases and procedures that it used.
+
+    Called by the worker as its last step with a run. Does nothing for a run that began without a retrieval.
 
     Raises:
         NotFound: the run began with a retrieval that the user does not have.
@@ -135,11 +131,7 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
     with stage("evaluate"):
         if finished.reward is not None and source is not None:
             await add_reward(connection, user_sub, actor, Given(finished.reward, source, decision_id=decision_id))
-        elif speaks and await connection.scalar(_is_rewarded(user_sub, decision_id)):  # before its run was over
-            await credit_slate(connection, user_sub, decision_id)
-
-
-def _is_rewarded(user_sub: str, decision_id: UUID) -> Select[bool]:
-    return select(decisions.c.reward.is_not(None)).where(
-        decisions.c.user_sub == user_sub, decisions.c.id == decision_id
-    )
+        elif speaks:
+            retrieval = decisions.c.user_sub == user_sub, decisions.c.id == decision_id
+            if await connection.scalar(select(decisions.c.reward.is_not(None)).where(*retrieval)):
+                await credit_slate(connection, user_sub, decision_id)  # rewarded before its run was over

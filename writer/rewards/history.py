@@ -1,4 +1,4 @@
-"""Keeps the rewards of a case or a retrieval, and finds the one that counts."""
+"""Stores every reward given to a case or a retrieval, and selects the one that counts."""
 
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -22,20 +22,20 @@ from writer.rewards.repeats import judged_again
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A reward for a case or for a retrieval; exactly one of the two is named."""
+    """A reward given to a case or to a retrieval; exactly one of the two is named."""
 
     reward: float
     source: RewardSource
     case_id: UUID | None = None
     decision_id: UUID | None = None
     of_run: bool = False
-    """True: a reward of a retrieval judges one of its runs, and not all that began with it."""
+    """True: a retrieval's reward judges only one of the runs that began with it; False: it judges all of them."""
 
 
 def effective_reward(user_sub: str, *, case_id: UUID | None, decision_id: UUID | None) -> Select[float, str]:
-    """Returns the statement for the reward that counts: the newest of a trusted source, else the newest of all.
+    """Returns a statement that selects the reward that counts: the newest of a trusted source, else the newest of all.
 
-    A heuristic is a guess by rule; whatever a user, a judge or a metric said outweighs it, however old.
+    A heuristic reward is a guess by rule; a reward of a user, a judge or a metric outweighs it, even an older one.
     """
     subject = rewards.c.case_id == case_id if case_id else rewards.c.decision_id == decision_id
     return (
@@ -47,10 +47,11 @@ def effective_reward(user_sub: str, *, case_id: UUID | None, decision_id: UUID |
 
 
 async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, given: Given) -> Given:
-    """Adds the reward to the history and puts the one that counts on its subject, which passes it on.
+    """Adds a reward to the history of its subject (a case or a retrieval), and stores the reward that counts there.
 
-    A retrieval's reward is the record of what was shown; a merged run's is part of its kept case's.
-    Returns the reward that counts now, which may be an older one of a better source.
+    A retrieval's reward also updates the records of the cases and procedures that it showed; the reward of a merged
+    case also updates the case that it was merged into.
+    Returns the reward that counts now, which may be an older one, if that is from a better source.
 
     Raises:
         NotFound: the user has no such case or retrieval.
@@ -64,7 +65,11 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
     row = (await connection.execute(statement)).one_or_none()
     if row is None or subject is None:
         raise NotFound("no such case or retrieval")
-    await _remember_first(connection, user_sub, given, row)
+    if given.case_id and row.reward is not None:
+        known = select(rewards.c.id).where(rewards.c.user_sub == user_sub, rewards.c.case_id == given.case_id).limit(1)
+        if not await connection.scalar(known):  # the history of a case begins with the reward it was retained with
+            first = replace(given, reward=row.reward, source=row.reward_source)
+            await _add(connection, user_sub, WITH_THE_RUN, first, row.created_at)
     # not the transaction's start: of two that overlap, the one that got the row lock last is the newer
     await _add(connection, user_sub, actor, given, func.clock_timestamp())
     if given.case_id and row.reward is not None and is_trusted(row.reward_source) and not is_trusted(given.source):
@@ -83,20 +88,6 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
     return counts
 
 
-async def _remember_first(
-    connection: AsyncConnection,
-    user_sub: str,
-    given: Given,
-    row: Row[str, float | None, str | None, datetime],
-) -> None:
-    """Begins the history of a case with the reward it was retained with."""
-    known = select(rewards.c.id).where(rewards.c.user_sub == user_sub, rewards.c.case_id == given.case_id).limit(1)
-    if given.case_id is None or row.reward is None or await connection.scalar(known):
-        return
-    first = replace(given, reward=row.reward, source=row.reward_source)
-    await _add(connection, user_sub, WITH_THE_RUN, first, row.created_at)
-
-
 async def _add(
     connection: AsyncConnection,
     user_sub: str,
@@ -109,29 +100,25 @@ async def _add(
 
 
 async def _settle(connection: AsyncConnection, user_sub: str, given: Given) -> Given:
-    """Puts the reward that counts on the case or the decision, and returns it."""
+    """Stores the reward that counts in the row of the case or the retrieval, updates what follows, and returns it."""
     statement = effective_reward(user_sub, case_id=given.case_id, decision_id=given.decision_id)
     newest: Row[float, str] = (await connection.execute(statement)).one()
     counts = replace(given, reward=newest.reward, source=newest.source)
     if given.case_id:
-        await _put_on_case(connection, user_sub, given.case_id, counts)
+        case = cases.c.user_sub == user_sub, cases.c.id == given.case_id
+        columns = cases.c.reward, cases.c.reward_source, cases.c.merged_into
+        before = (await connection.execute(select(*columns).where(*case))).one()
+        # one statement about the case, in place of the mean over its repeats: the next repeat weighs as much
+        trusted = is_trusted(counts.source)
+        row = {"reward": counts.reward, "reward_source": counts.source, "trusted_runs": int(trusted)}
+        await connection.execute(update(cases).where(*case).values(row))
+        if before.merged_into is not None and trusted:
+            kept = update(cases).where(cases.c.user_sub == user_sub, cases.c.id == before.merged_into)
+            again = judged_again(counts.reward, counts.source, before.reward, before.reward_source)
+            await connection.execute(kept.values(again))
     if given.decision_id:
         mine = decisions.c.user_sub == user_sub, decisions.c.id == given.decision_id
         values = {"reward": counts.reward, "reward_source": counts.source}
         await connection.execute(update(decisions).where(*mine).values(values))
         await credit_slate(connection, user_sub, given.decision_id)
     return counts
-
-
-async def _put_on_case(connection: AsyncConnection, user_sub: str, case_id: UUID, counts: Given) -> None:
-    mine = cases.c.user_sub == user_sub, cases.c.id == case_id
-    before = (
-        await connection.execute(select(cases.c.reward, cases.c.reward_source, cases.c.merged_into).where(*mine))
-    ).one()
-    # one statement about the case, in place of the mean over its repeats: the next repeat weighs as much
-    values = {"reward": counts.reward, "reward_source": counts.source, "trusted_runs": int(is_trusted(counts.source))}
-    await connection.execute(update(cases).where(*mine).values(values))
-    if before.merged_into is not None and is_trusted(counts.source):
-        kept = update(cases).where(cases.c.user_sub == user_sub, cases.c.id == before.merged_into)
-        again = judged_again(counts.reward, counts.source, before.reward, before.reward_source)
-        await connection.execute(kept.values(again))

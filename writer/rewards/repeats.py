@@ -1,8 +1,8 @@
-"""The reward of a case that stands for several runs: the mean over their rewards, trusted ones before guesses.
+"""Computes the reward of a case that stands for several equal runs: the mean over the runs' rewards.
 
-A heuristic is a guess: as soon as somebody who is trusted gave a reward to one of the runs, the mean is over such
-rewards alone, and each of them weighs the same. ``trusted_runs`` counts them, for the runs themselves are deleted in
-time.
+A heuristic reward is a guess. Once one of the runs has a trusted reward, of a user, a judge or a metric, the mean is
+over the trusted rewards alone, each with the same weight. The column ``trusted_runs`` counts them, because the merged
+runs are deleted in time.
 """
 
 from sqlalchemy import case, func, or_
@@ -14,12 +14,30 @@ _GUESSED = or_(cases.c.reward.is_(None), func.coalesce(cases.c.reward_source, "h
 
 
 def one_more(reward: float, source: str | None) -> dict[str, object]:
-    """Returns what one more run with this reward changes of the case's row."""
-    return _trusted(reward, source) if is_trusted(source) else _guess(reward)
+    """Returns the case's new columns after one more run with this reward was merged into it.
+
+    A guessed reward does not change the reward of a case that has a trusted one.
+    """
+    if is_trusted(source):
+        return _trusted(reward, source)
+    known = func.coalesce(cases.c.reward, reward)
+    mean = (known * cases.c.occurrences + reward) / (cases.c.occurrences + 1)
+    # a case without a reward, as of aborted runs, takes the guess's source along
+    return {
+        "reward": case((_GUESSED, mean), else_=cases.c.reward),
+        "reward_source": func.coalesce(cases.c.reward_source, "heuristic"),
+    }
 
 
 def judged_again(reward: float, source: str, before: float | None, source_before: str | None) -> dict[str, object]:
-    """Returns the case's new columns when a trusted reward replaces the reward of a run that is counted already."""
+    """Returns the case's new columns when a run merged into it before gets a trusted reward.
+
+    Args:
+        reward: the run's new reward.
+        source: its source.
+        before: the run's reward until now, which the mean may contain; None: it had no reward.
+        source_before: the source of that reward.
+    """
     if before is None or not is_trusted(source_before):
         return _trusted(reward, source)
     mean = cases.c.reward + (reward - before) / func.greatest(cases.c.trusted_runs, 1)
@@ -27,19 +45,8 @@ def judged_again(reward: float, source: str, before: float | None, source_before
     return {"reward": func.greatest(0.0, func.least(1.0, mean))}
 
 
-def _guess(reward: float) -> dict[str, object]:
-    """Returns the case's new columns after one more guessed reward; a case with a trusted reward keeps its own."""
-    known = func.coalesce(cases.c.reward, reward)
-    mean = (known * cases.c.occurrences + reward) / (cases.c.occurrences + 1)
-    # a case without any reward, as of runs that were broken off, takes the guess's source along
-    return {
-        "reward": case((_GUESSED, mean), else_=cases.c.reward),
-        "reward_source": func.coalesce(cases.c.reward_source, "heuristic"),
-    }
-
-
 def _trusted(reward: float, source: str | None) -> dict[str, object]:
-    """Returns what one more trusted reward changes: guesses give way to it, others it joins."""
+    """Returns the case's new columns after one more trusted reward: it replaces guesses, or joins trusted rewards."""
     before = case((_GUESSED, 0), else_=func.greatest(cases.c.trusted_runs, 1))
     mean = (func.coalesce(cases.c.reward, 0) * before + reward) / (before + 1)
     return {

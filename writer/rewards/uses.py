@@ -1,4 +1,4 @@
-"""The uses of cases on the slates of decisions, each with its share of the outcome: what records and proofs add up."""
+"""Selects the uses of cases in past retrievals, each with its share of the reward, for reuse records and proofs."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,11 +10,12 @@ from retrieval.tables.decisions import decision_slots, decisions
 
 
 def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:
-    """Returns the places of every decision that showed one of the cases, those of other cases included.
+    """Returns a subquery with one row for each case on each slate that showed one of the given cases.
 
-    Columns: ``case_id``, ``used`` (NULL: the backend did not say), ``share`` as ``policy.examples.shared_credit`` has
-    it, ``even`` the same if all that share did so alike, whatever the run did, and of the decision ``reward`` and
-    ``reward_source``, NULL where it was not rewarded.
+    Columns: ``case_id``; ``used`` (NULL: the backend did not say); ``share``, the case's share of the reward by
+    ``policy.examples.shared_credit``; ``even``, the share if the sharing cases had equal parts; and the retrieval's
+    ``reward`` and ``reward_source``, NULL without a reward. Other cases of those slates have rows, too, because the
+    shares depend on them.
     """
     slot = decision_slots.c
     showed = select(slot.decision_id).where(slot.user_sub == user_sub, slot.case_id.in_(case_ids))
