@@ -1,1 +1,1 @@
-"""Keeps a bank in bounds: prunes it, indexes what is large, moves it to another embedding model."""
+"""Jobs that keep a bank in bounds: pruning, the index of large profiles, and the move to another embedding model."""

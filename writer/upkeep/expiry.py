@@ -1,4 +1,4 @@
-"""Selects the rows of a profile to be removed: merged, unused for too long, or pruned and logged long ago."""
+"""Statements that select the rows of a profile to remove: merged, unused for too long, or pruned or logged long ago."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,18 +15,18 @@ from retrieval.tables.sessions import sessions
 
 BATCH = 1_000
 """Most rows that one transaction prunes."""
-LAST_USED = func.greatest(cases.c.created_at, cases.c.last_used_at)  # which passes over NULL
+LAST_USED = func.greatest(cases.c.created_at, cases.c.last_used_at)  # greatest ignores NULL
 
 
 def merged(user_sub: str, agent_key: str) -> Select[UUID]:
-    """Returns the statement for cases that live on as a count of another one."""
+    """Returns a statement that selects BATCH cases that were merged into another case, the oldest first."""
     return _of_status(user_sub, agent_key, "merged").order_by(cases.c.created_at, cases.c.id).limit(BATCH)
 
 
 def expired(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns the statement for ready cases unused for the profile's ``ttl_days``, whatever their worth."""
+    """Returns a statement that selects BATCH ready cases unused for the profile's ``ttl_days``, the oldest first."""
     profile = and_(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-    # days as an interval, for the date that lies a great many days back may not exist
+    # compared as an interval: the date that lies ttl_days back may not exist
     age = literal(now) - LAST_USED
     too_old = age > func.make_interval(0, 0, 0, profiles.c.ttl_days)
     statement = _of_status(user_sub, agent_key, "ready").join(profiles, profile).where(too_old)
@@ -50,7 +50,7 @@ def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUI
 
 
 def ended_runs(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
-    """Returns the statement for runs under way that ended before that time."""
+    """Returns a statement that selects BATCH runs (sent step by step) that ended before ``before``, oldest first."""
     return (
         select(runs.c.id)
         .where(runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.ended_at < before)
@@ -60,7 +60,7 @@ def ended_runs(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
 
 
 def expired_sessions(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns the statement for sessions in which nothing was said for the profile's ``session_ttl_days``."""
+    """Returns a statement that selects BATCH sessions without a new turn for the profile's ``session_ttl_days``."""
     profile = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
     age = literal(now) - sessions.c.last_turn_at
     return (
@@ -77,7 +77,7 @@ def expired_sessions(user_sub: str, agent_key: str, now: datetime) -> Select[UUI
 
 
 def expired_facts(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns the statement for facts that were not told for the profile's ``ttl_days``."""
+    """Returns a statement that selects BATCH facts that no turn has stated for the profile's ``ttl_days``."""
     profile = and_(profiles.c.user_sub == facts.c.user_sub, profiles.c.agent_key == facts.c.agent_key)
     age = literal(now) - facts.c.last_told_at
     return (
@@ -94,9 +94,9 @@ def expired_facts(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
 
 
 def expired_procedures(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns the statement for procedures unused for the profile's ``ttl_days``; never a pinned one.
+    """Returns a statement that selects BATCH procedures unused for the profile's ``ttl_days``; never a pinned one.
 
-    One that outlived its case is no older than any other may be.
+    The same limit holds for procedures that outlived the case that they were learned from.
     """
     age = literal(now) - func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
     days = (
@@ -115,6 +115,7 @@ def expired_procedures(user_sub: str, agent_key: str, now: datetime) -> Select[U
 
 
 def _of_status(user_sub: str, agent_key: str, status: str) -> Select[UUID]:
+    """Returns a statement that selects the profile's cases of that status."""
     return select(cases.c.id).where(
         cases.c.user_sub == user_sub,
         cases.c.agent_key == agent_key,

@@ -1,4 +1,7 @@
-"""Large profiles: their vectors go into the HNSW index when there are very many, and out again when few are left."""
+"""Moves the vectors of large profiles into the HNSW index, and out again when the profile has become small.
+
+HNSW is pgvector's index for approximate nearest-neighbour search; small profiles are searched exactly, without it.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,9 +17,9 @@ from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 LARGE_VECTORS = 20_000
-"""Fewest vectors of a profile that the index begins to serve; below half of it, it stops."""
+"""Least vectors of a profile for which the index is used; below half of this number its use ends."""
 BATCH = 200
-"""Most vectors that one statement moves; an insertion into the index takes about a millisecond."""
+"""Most vectors that one statement moves; inserting one into the index takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class ProfileSize:
     """The numbers that decide whether the index serves a profile.
 
     Attributes:
-        approximate: whether it does now.
+        approximate: whether the index serves the profile now.
         vectors: number of ready cases' vectors in the profile's space.
         dimension: dimension of those vectors; None without any.
         indexable: whether the database has an index to search.
@@ -37,7 +40,7 @@ class ProfileSize:
 
 
 async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
-    """Brings every profile that became large into the index, and out what is no longer; returns how many changed.
+    """Moves profiles that became large into the index, and those no longer large out; returns how many changed.
 
     Raises:
         DatabaseUnavailable: what was moved so far stays; the next time goes on there.
@@ -50,9 +53,9 @@ async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
 
 
 async def index_profile(database: Database, profile: Profile, *, large: int = LARGE_VECTORS) -> bool:
-    """Brings the profile's vectors into the index or out of it, by their number; returns whether searches switched.
+    """Moves the profile's vectors into the index or out of it, by their number; returns whether searches switched.
 
-    Whenever the profile says that it is approximate, all its vectors are: searches may rely on it.
+    While the profile's row says ``approximate``, all of its vectors are in the index: searches rely on that.
 
     Raises:
         UserErased: the user was erased after the profile was listed.
@@ -77,7 +80,7 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
 
 
 async def _set_approximate(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
-    """Makes searches use the index, once the last vectors are in it, or stops them; returns whether that changed."""
+    """Makes searches use the index, after moving the last vectors into it, or not; returns whether that changed."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
     async with database.as_user(user_sub, profile.seen_at) as connection:
         await lock_profile(connection, user_sub, agent_key)
@@ -92,7 +95,7 @@ async def _set_approximate(database: Database, profile: Profile, vectors: int, *
 
 
 def size(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for the profile's ``ProfileSize``, at most one row."""
+    """Returns a statement that selects the columns of ``ProfileSize`` for the profile, at most one row."""
     return (
         select(
             profiles.c.approximate,
@@ -123,7 +126,7 @@ def size(user_sub: str, agent_key: str) -> Rows:
 
 
 def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns the statement that brings up to BATCH vectors of the profile, of any model, into the index or out."""
+    """Returns a statement that moves up to BATCH vectors of the profile, of any model, into the index or out of it."""
     theirs = and_(case_embeddings.c.user_sub == user_sub, case_embeddings.c.agent_key == agent_key)
     left = (
         select(case_embeddings.c.model, case_embeddings.c.case_id)
@@ -138,7 +141,7 @@ def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
 
 
 def set_approximate(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns the statement that makes searches of the profile use the index or not; it changes a row only once."""
+    """Returns a statement that makes the profile's searches use the index or not; no row changes if they do already."""
     profile = update(profiles).where(
         profiles.c.user_sub == user_sub,
         profiles.c.agent_key == agent_key,

@@ -1,6 +1,7 @@
-"""Makes findable what was stored before there was recall: turns and facts without a memory.
+"""Makes turns and facts findable that were stored before there was recall, and so have no memory (search entry).
 
-Whatever is stored now gets its memory in the same transaction. The worker makes the vectors, as for all memories.
+New turns and facts get their memory in the transaction that stores them. The worker adds the vectors, as for all
+memories.
 """
 
 from collections.abc import Callable
@@ -24,18 +25,19 @@ from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, lock_profile
 
 BATCH = 256
+"""Most turns or facts of one transaction."""
 
 Progress = Callable[[int], object]
-"""Called with how many more turns and facts were looked at."""
+"""A callback that gets the number of turns or facts of each transaction."""
 
 
 async def remember_all(database: Database, keyring: Keyring, *, progress: Progress = lambda _count: None) -> int:
-    """Makes every profile's turns and facts findable that are not; returns how many there were.
+    """Inserts the missing memories of every profile's turns and facts; returns how many.
 
-    It can be broken off, and goes on where it stopped; several at once take turns, and do nothing twice.
+    A call that was interrupted can be repeated and goes on where it stopped. Calls at the same time take turns.
 
     Raises:
-        DatabaseUnavailable: what was made findable stays so.
+        DatabaseUnavailable: the memories inserted so far stay.
     """
     total = 0
     async for profile in each_profile(database):
@@ -49,6 +51,7 @@ async def remember_all(database: Database, keyring: Keyring, *, progress: Progre
 
 
 async def _turns(database: Database, keyring: Keyring, profile: Profile, progress: Progress) -> int:
+    """Inserts the missing memories of the profile's turns; returns how many."""
     done = 0
     after: tuple[UUID, int] | None = None
     while True:
@@ -65,11 +68,12 @@ async def _turns(database: Database, keyring: Keyring, profile: Profile, progres
             for session_id, numbered in texts.items():
                 await remember_turns(connection, profile.user_sub, profile.agent_key, session_id, numbered)
         done += sum(bool(text) for numbered in texts.values() for text in numbered.values())
-        after = rows[-1].session_id, rows[-1].number  # past those without a text, too
+        after = rows[-1].session_id, rows[-1].number  # turns without a text get no memory, and are passed over
         progress(len(rows))
 
 
 async def _facts(database: Database, keyring: Keyring, profile: Profile, progress: Progress) -> int:
+    """Inserts the missing memories of the profile's facts; returns how many."""
     done = 0
     while True:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
@@ -90,7 +94,7 @@ async def _words(connection: AsyncConnection, keyring: Keyring, profile: Profile
 
 
 def unremembered_turns(profile: Profile, after: tuple[UUID, int] | None) -> Rows:
-    """Returns the statement for a batch of the profile's turns without a memory, by session and number, from there."""
+    """Returns a statement that selects BATCH turns of the profile without a memory, after the session and number."""
     of = and_(
         memories.c.user_sub == turns.c.user_sub,
         memories.c.session_id == turns.c.session_id,
@@ -106,7 +110,7 @@ def unremembered_turns(profile: Profile, after: tuple[UUID, int] | None) -> Rows
 
 
 def unremembered_facts(profile: Profile) -> Rows:
-    """Returns the statement for a batch of the profile's facts without a memory, by rising id."""
+    """Returns a statement that selects BATCH facts of the profile without a memory, by rising id."""
     of = and_(memories.c.user_sub == facts.c.user_sub, memories.c.fact_id == facts.c.id)
     mine = facts.c.user_sub == profile.user_sub, facts.c.agent_key == profile.agent_key, memories.c.id.is_(None)
     missing = select(facts.c.id, facts.c.words).select_from(facts.outerjoin(memories, of))

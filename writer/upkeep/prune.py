@@ -1,4 +1,7 @@
-"""Pruning: keeps the cases of a profile that are worth most, softly first, and for good a month later."""
+"""Prunes profiles: removes cases over a profile's limits, first from searches, a month later from the database.
+
+Old decisions, procedures, ended runs, silent sessions and stale facts are deleted as well.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -37,13 +40,20 @@ from writer.upkeep.retention import crowded_out, too_many_procedures
 KEPT = timedelta(days=30)
 """Time for which a pruned case can still be brought back."""
 DECISIONS_KEPT = timedelta(days=180)
+"""Time after which a logged decision is deleted."""
 PROCEDURES_KEPT = 1_000
-"""Most procedures of a profile: each retrieve compares its query with all of their triggers."""
+"""Most procedures of a profile; every retrieve compares its query with the triggers of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Numbers of rows: cases that left the bank, cases that left before and are deleted now, and other deleted rows."""
+    """The result of a pruning, in numbers of rows.
+
+    Attributes:
+        soft: cases taken out of searches, which can still be brought back.
+        hard: cases deleted, a month after they were taken out.
+        decisions, procedures, runs, sessions, facts: deleted rows of these tables.
+    """
 
     soft: int = 0
     hard: int = 0
@@ -66,15 +76,19 @@ class Pruned:
 
 
 Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
+"""A step before a deletion, with the user and the ids of the cases that are about to go."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """The rows to pick, at most BATCH at a time, the statement to run on them, and the reason that the audit gives.
+    """One kind of rows to remove.
 
     Attributes:
-        action: the audit's name for it.
-        before: steps that come first in the same transaction, for the cases' procedures.
+        pick: the statement that selects the rows' ids, at most BATCH at a time.
+        act: builds the statement that removes the rows with these ids.
+        why: the reason in the audit; None: the removal is not noted there.
+        action: the name of the removal in the audit.
+        before: steps that come first in the same transaction, for the procedures learned from the cases.
     """
 
     pick: Select[UUID]
@@ -85,7 +99,7 @@ class _Sweep:
 
 
 async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
-    """Prunes every profile and returns what left, summed.
+    """Prunes every profile and returns the numbers of removed rows, summed.
 
     Raises:
         DatabaseUnavailable: what was pruned so far stays pruned.
@@ -105,10 +119,11 @@ async def prune(
     kept: timedelta = KEPT,
     procedures_kept: int = PROCEDURES_KEPT,
 ) -> Pruned:
-    """Prunes one profile and returns what left: softly the merged, the expired and the ones too many.
+    """Removes a profile's rows that are too old or too many, and returns their numbers.
 
-    Cases that are pending or dead stay, however old: somebody has yet to look at them. What was learned outlives the
-    case that it was learned from, unless that expired: then it leaves with it, at once.
+    Merged, expired and least valuable cases leave the searches; they are deleted after ``kept``. Pending and dead cases
+    stay, however old: the worker or an operator has yet to handle them. A procedure outlives the case that it was
+    learned from, unless the case expired: then the procedure is deleted at once.
 
     Raises:
         UserErased: the user was erased after the profile was listed.
@@ -145,63 +160,57 @@ async def prune(
 
 
 async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
-    """Sweeps in transactions of at most BATCH rows, and returns how many rows there were."""
+    """Removes the rows of a sweep in transactions of at most BATCH rows, and returns the number of rows."""
     done = 0
+    owner = profile.user_sub, profile.agent_key
     while True:
-        swept = await _sweep_once(database, profile, sweep)
-        done += swept
-        if swept < BATCH:
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            # the worker may be about to merge a run into a case that goes here
+            await lock_profile(connection, *owner)
+            ids = (await connection.scalars(sweep.pick)).all()
+            for prepare in sweep.before if ids else ():
+                await prepare(connection, profile.user_sub, ids)
+            if ids:
+                await connection.execute(sweep.act(ids))
+            if ids and sweep.why is not None:
+                changes = (Change.of(owner, "prune", sweep.action, subject, why=sweep.why) for subject in ids)
+                await note(connection, *changes)
+        done += len(ids)
+        if len(ids) < BATCH:
             return done
 
 
-async def _sweep_once(database: Database, profile: Profile, sweep: _Sweep) -> int:
-    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        # the worker may be about to merge a run into a case that goes here
-        await lock_profile(connection, profile.user_sub, profile.agent_key)
-        ids = (await connection.scalars(sweep.pick)).all()
-        for prepare in sweep.before if ids else ():
-            await prepare(connection, profile.user_sub, ids)
-        if ids:
-            await connection.execute(sweep.act(ids))
-        if ids and sweep.why is not None:
-            owner = profile.user_sub, profile.agent_key
-            await note(
-                connection, *(Change.of(owner, "prune", sweep.action, subject, why=sweep.why) for subject in ids)
-            )
-    return len(ids)
-
-
 def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Update:
-    """Returns the statement that takes the cases out of the bank, to be found no more but kept."""
+    """Returns a statement that marks the cases as pruned: no search finds them, and they can be brought back."""
     pruned = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return pruned.values(status="pruned", pruned_at=now)
 
 
 def delete_cases(user_sub: str, case_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes the cases with their vectors, reward history and what they are words of."""
+    """Returns a statement that deletes the cases; their vectors and reward histories go with them."""
     return delete(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
 
 
 def delete_procedures(user_sub: str, procedure_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes the procedures with all their versions."""
+    """Returns a statement that deletes all versions of the procedures."""
     return delete(procedures).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids))
 
 
 def delete_decisions(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes the decisions with their slots and rewards."""
+    """Returns a statement that deletes the logged decisions; their slots and rewards go with them."""
     return delete(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(decision_ids))
 
 
 def delete_runs(user_sub: str, run_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes runs that were under way once, with what steps they still have."""
+    """Returns a statement that deletes runs that were sent step by step; the steps they still have go with them."""
     return delete(runs).where(runs.c.user_sub == user_sub, runs.c.id.in_(run_ids))
 
 
 def delete_sessions(user_sub: str, session_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes sessions with their turns."""
+    """Returns a statement that deletes the sessions; their turns go with them."""
     return delete(sessions).where(sessions.c.user_sub == user_sub, sessions.c.id.in_(session_ids))
 
 
 def delete_facts(user_sub: str, fact_ids: Sequence[UUID]) -> Delete:
-    """Returns the statement that deletes facts; what one of them had closed stays closed."""
+    """Returns a statement that deletes the facts; an older fact that one of them had ended stays ended."""
     return delete(facts).where(facts.c.user_sub == user_sub, facts.c.id.in_(fact_ids))

@@ -1,6 +1,6 @@
-"""Re-embedding: brings a profile over to another vector space beside the old one, then switches at once."""
+"""Re-embeds profiles: makes the vectors of another embedding model beside the old ones, then switches at once."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
-from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.ports import Embedder, embed_each
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import procedures
@@ -21,9 +21,10 @@ from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 BATCH = 256
+"""Most texts that are embedded at a time."""
 
 Progress = Callable[[int], object]
-"""Called with how many more cases have their vector."""
+"""A callback that gets the number of newly embedded cases after each batch."""
 
 
 def _no_progress(_count: int) -> None:
@@ -33,10 +34,10 @@ def _no_progress(_count: int) -> None:
 async def reembed_all(
     database: Database, embedder: Embedder, keyring: Keyring | None = None, *, progress: Progress = _no_progress
 ) -> int:
-    """Brings every profile into the embedder's space; returns how many cases were embedded.
+    """Moves every profile to the embedder's model, as ``reembed`` does; returns how many cases were embedded.
 
     Raises:
-        EmbedderUnavailable: what is embedded stays; going on later costs it no second time.
+        EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
         EmbedderMisbehaved: as above.
         DatabaseUnavailable: as above.
     """
@@ -56,16 +57,16 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
     batch: int = BATCH,
     progress: Progress = _no_progress,
 ) -> int:
-    """Gives each ready case a vector in the embedder's space, then moves the profile there and drops the old vectors.
+    """Gives each ready case a vector of the embedder's model, then switches the profile to it and drops the old ones.
 
-    The keyring opens the words that are sealed; without it there must be none.
-    Until the move searches use the old space; procedures follow right after it, and turns and facts by the worker;
-    until then words find them.
+    Searches use the old vectors until the switch. After it the procedures get their vectors here, and turns and facts
+    get theirs from the worker; until then they are found by words alone.
+    The keyring opens sealed texts; without one no text may be sealed.
     Returns how many cases were embedded.
 
     Raises:
         UserErased: the user was erased after the profile was listed.
-        EmbedderUnavailable: what is embedded stays; going on later costs it no second time.
+        EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
         EmbedderMisbehaved: as above.
         DatabaseUnavailable: as above.
     """
@@ -82,14 +83,25 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
         # outside any transaction: it may take a while
         vectors = dict(zip(tasks, await embed_each(embedder, list(tasks.values())), strict=True))
         blank |= {case_id for case_id, vector in vectors.items() if vector is None}
-        stored = await _store(database, embedder, profile, vectors)
-        done += stored
-        progress(stored)
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be being indexed
+            there = (await connection.scalars(lock_cases(profile.user_sub, vectors))).all()
+            values = [
+                {"case_id": case_id, "numbers": vector.tolist()}
+                for case_id in there
+                if (vector := vectors[case_id]) is not None
+            ]
+            if values:
+                statement = add_vector(profile.user_sub, profile.agent_key, embedder.model, embedder.dimension)
+                await connection.execute(statement, values)
+        done += len(values)
+        progress(len(values))
 
 
 async def _without_vector(
     database: Database, profile: Profile, keyring: Keyring | None, statement: Rows
 ) -> dict[UUID, str]:
+    """Returns the tasks, by case id, of the cases that the statement selects, unsealed."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         rows = (await connection.execute(statement)).all()
         key = await keyring.find(connection, profile.user_sub) if keyring is not None else None
@@ -101,29 +113,8 @@ async def _without_vector(
     return tasks | {row.id: words.open_case(row.id, row.words).task for row in sealed if words is not None}
 
 
-async def _store(
-    database: Database,
-    embedder: Embedder,
-    profile: Profile,
-    vectors: Mapping[UUID, Vector | None],
-) -> int:
-    """Stores the vectors of the cases that are still there, and returns how many."""
-    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be about to be indexed
-        there = (await connection.scalars(lock_cases(profile.user_sub, vectors))).all()
-        values = [
-            {"case_id": case_id, "numbers": vector.tolist()}
-            for case_id in there
-            if (vector := vectors[case_id]) is not None
-        ]
-        if values:
-            statement = add_vector(profile.user_sub, profile.agent_key, embedder.model, embedder.dimension)
-            await connection.execute(statement, values)
-    return len(values)
-
-
 async def _reembed_triggers(database: Database, embedder: Embedder, profile: Profile, batch: int) -> None:
-    """Gives every version of a procedure a vector in the embedder's space, in place of the one it had."""
+    """Replaces the trigger vector of every procedure version of the profile by one of the embedder's model."""
     user_sub, blank = profile.user_sub, set[tuple[UUID, int]]()
     while True:
         async with database.as_user(user_sub, profile.seen_at) as connection:
@@ -146,7 +137,10 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
 def unembedded_triggers(
     user_sub: str, agent_key: str, model: str, blank: Collection[tuple[UUID, int]]
 ) -> Select[UUID, int, str]:
-    """Returns the statement for versions without a vector of the model, but for those with nothing to embed."""
+    """Returns a statement that selects procedure versions without a vector of the model, the newest first.
+
+    It leaves out ``blank``: the versions whose trigger the embedder made no vector of.
+    """
     return (
         select(procedures.c.id, procedures.c.version, procedures.c.trigger)
         .where(
@@ -160,7 +154,7 @@ def unembedded_triggers(
 
 
 def set_trigger_vector(user_sub: str, model: str) -> Update:
-    """Returns the statement that stores a version's vector: parameters ``b_id``, ``b_version`` and ``b_vector``."""
+    """Returns a statement that sets the vector of a procedure version; parameters b_id, b_version and b_vector."""
     version = update(procedures).where(
         procedures.c.user_sub == user_sub,
         procedures.c.id == bindparam("b_id"),
@@ -170,7 +164,7 @@ def set_trigger_vector(user_sub: str, model: str) -> Update:
 
 
 async def _switch(database: Database, model: str, profile: Profile, blank: Collection[UUID]) -> bool:
-    """Moves the profile to the model's space; or returns False, for cases without a vector have come."""
+    """Switches the profile to the model's vectors and returns True; returns False if a new case lacks its vector."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
     async with database.as_user(user_sub, profile.seen_at) as connection:
         await lock_profile(connection, user_sub, agent_key)
@@ -183,7 +177,10 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
 
 
 def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID]) -> Rows:
-    """Returns the statement for ready cases without a vector of the model, but for those with nothing to embed."""
+    """Returns a statement that selects ready cases without a vector of the model, the newest first.
+
+    It leaves out ``blank``: the cases whose task the embedder made no vector of.
+    """
     vector = and_(
         case_embeddings.c.user_sub == user_sub,
         case_embeddings.c.agent_key == agent_key,
@@ -204,13 +201,13 @@ def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID
 
 
 def lock_cases(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
-    """Returns the statement for which of the cases are still there; they stay until the transaction ends."""
+    """Returns a statement that selects the cases that are still there, locked against deletion in the transaction."""
     there = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return there.order_by(cases.c.id).with_for_update(read=True, key_share=True)
 
 
 def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Insert:
-    """Returns the statement that stores a vector, with parameters ``case_id`` and ``numbers``; a known one stays."""
+    """Returns a statement that inserts a vector of the model unless the case has one; parameters case_id, numbers."""
     values: dict[str, object] = {
         "user_sub": user_sub,
         "agent_key": agent_key,
@@ -225,7 +222,7 @@ def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Ins
 
 
 def queue_memories(user_sub: str, agent_key: str, model: str) -> Update:
-    """Returns the statement that queues turns and facts without a vector of the model: the worker makes it."""
+    """Returns a statement that queues the profile's memories without a vector of the model for the worker."""
     waiting = update(memories).where(
         memories.c.user_sub == user_sub,
         memories.c.agent_key == agent_key,
@@ -236,13 +233,13 @@ def queue_memories(user_sub: str, agent_key: str, model: str) -> Update:
 
 
 def choose_space(user_sub: str, agent_key: str, model: str) -> Update:
-    """Returns the statement that makes searches of the profile use the model's vectors."""
+    """Returns a statement that makes the profile's searches use the model's vectors."""
     profile = update(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
     return profile.values(embedding_model=model)
 
 
 def drop_other_spaces(user_sub: str, agent_key: str, model: str) -> Delete:
-    """Returns the statement that deletes the profile's vectors of every other model."""
+    """Returns a statement that deletes the profile's vectors of all models but this one."""
     return delete(case_embeddings).where(
         case_embeddings.c.user_sub == user_sub,
         case_embeddings.c.agent_key == agent_key,

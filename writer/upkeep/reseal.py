@@ -1,6 +1,7 @@
-"""Resealing: brings what was written before over to the setting, words sealed or in their columns, a batch at a time.
+"""Reseals rows: after the setting for sealed (encrypted) words has changed, rewrites older rows in the new form.
 
-Both forms are read side by side, so nothing waits for it; it can be broken off, and goes on where it stopped.
+All readers know both forms, so the service runs on meanwhile. A call that was interrupted can be repeated and goes on
+where it stopped.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Table, bindparam, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import Update
 
 from retrieval.database.database import Database
@@ -24,44 +24,41 @@ from writer.profiles import Profile, each_profile
 from writer.retain.prepare import message_hash
 
 BATCH = 256
+"""Most rows of one transaction."""
 
 Progress = Callable[[int], object]
-"""Called with how many more rows were brought over."""
+"""A callback that gets the number of rows of each transaction."""
 
 _COLUMNS = {
     cases: ("task", "plan", "effects", "words", "message_hash"),
     decisions: ("query", "rewritten", "words", "query_group"),
 }
+"""The columns that differ between the two forms, by table."""
 
 
 async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress = lambda _count: None) -> int:
-    """Seals the words of every row that has them in plain, or the other way round, as the keyring says.
+    """Rewrites all cases and decisions that are not in the form of the keyring's setting: sealed, or in plain columns.
 
     Returns how many rows were changed.
 
     Raises:
-        DatabaseUnavailable: what is changed stays; going on later does the rest.
+        DatabaseUnavailable: the rows changed so far stay; a further call does the rest.
     """
     total = 0
     async for profile in each_profile(database):
         with suppress(UserErased):
             try:
-                total += await _reseal(database, keyring, profile, progress)
+                for table in _COLUMNS:
+                    while done := await _reseal_some(database, keyring, profile, table):
+                        total += done
+                        progress(done)
             except SealBroken:  # one user's broken key is a matter of that user
                 log.warning("reseal.refused", why="a user's key does not open")
     return total
 
 
-async def _reseal(database: Database, keyring: Keyring, profile: Profile, progress: Progress) -> int:
-    total = 0
-    for table in _COLUMNS:
-        while done := await _reseal_some(database, keyring, profile, table):
-            total += done
-            progress(done)
-    return total
-
-
 async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, table: Table) -> int:
+    """Rewrites up to BATCH rows in one transaction, and returns how many."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         other_form = in_other_form(profile, table, sealed=not keyring.seals_words)
         rows = (await connection.execute(other_form)).mappings().all()
@@ -69,12 +66,17 @@ async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, t
             key = await keyring.find_or_make(connection, profile.user_sub)
             words = Words(profile.user_sub, key)
             change = _sealed if keyring.seals_words else _opened
-            await _store(connection, table, profile, [change(words, table, row) for row in rows])
+            changed = [change(words, table, row) for row in rows]
+            values = [{f"b_{name}": value for name, value in row.items()} for row in changed]
+            await connection.execute(set_words(profile, table), values)
     return len(rows)
 
 
 def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
-    """Returns the statement that locks up to BATCH cases of the profile, or decisions of its user, of the form."""
+    """Returns a statement that selects and locks up to BATCH rows of the table with sealed, or with plain, words.
+
+    The rows are cases of the profile, or decisions of its user.
+    """
     form = table.c.words.is_not(None) if sealed else table.c.words.is_(None)
     columns = [table.c[name] for name in ("id", *_COLUMNS[table])]
     mine = [table.c.user_sub == profile.user_sub]
@@ -84,18 +86,13 @@ def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
 
 
 def set_words(profile: Profile, table: Table) -> Update:
-    """Returns the update of one row: parameters ``b_id``, and ``b_`` with the name of each column of words."""
+    """Returns a statement that updates one row's words; its parameters are b_id, and b_ with each column's name."""
     one = update(table).where(table.c.user_sub == profile.user_sub, table.c.id == bindparam("b_id"))
     return one.values({name: bindparam(f"b_{name}", type_=table.c[name].type) for name in _COLUMNS[table]})
 
 
-async def _store(connection: AsyncConnection, table: Table, profile: Profile, rows: list[dict[str, Any]]) -> None:
-    values = [{f"b_{name}": value for name, value in row.items()} for row in rows]
-    await connection.execute(set_words(profile, table), values)
-
-
 def _sealed(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Returns the row with its words sealed."""
+    """Returns the row's new columns: its words encrypted in ``words``, and no word left in the plain columns."""
     if table is cases:
         return {**row, **words.seal_case(row["id"], row["task"], row["plan"], row["effects"])}
     return {
@@ -108,7 +105,7 @@ def _sealed(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any
 
 
 def _opened(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Returns the row with its words in their columns."""
+    """Returns the row's new columns: its words decrypted into the plain columns."""
     if table is cases:
         opened = words.opened(row)
         return {**opened, "words": None, "message_hash": message_hash(opened["task"], opened["plan"])}

@@ -1,21 +1,20 @@
-"""Ranks a profile's cases and procedures by worth, and selects those over its limits."""
+"""Ranks a profile's cases and procedures by their worth, and selects the least worthy over the profile's limits."""
 
 from uuid import UUID
 
 from sqlalchemy import CTE, Float, Select, case, cast, func, select
 
-from retrieval.database.rows import Rows
 from retrieval.tables.cases import cases
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from writer.upkeep.expiry import BATCH, LAST_USED
 
 STALEST = 0.25
-"""Weight of the case that was used longest ago; the freshest one has 1."""
+"""Freshness of the case that was used longest ago; the case used last has 1."""
 
 
 def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
-    """Returns the statement for ready cases beyond the profile's window, by `retention`, the least worth first."""
+    """Returns a statement that selects BATCH ready cases over the profile's ``window_size``, lowest retention first."""
     bank = retention(user_sub, agent_key)
     best_first = bank.c.retention.desc(), bank.c.last_used.desc(), bank.c.id.desc()
     ranked = select(bank.c.id, func.row_number().over(order_by=best_first).label("rank")).cte("ranked")
@@ -28,9 +27,10 @@ def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
 
 
 def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID]:
-    """Returns the statement for procedures beyond those to be kept, the least worth first; never a pinned one.
+    """Returns a statement that selects BATCH procedures beyond the ``kept`` best, the worst first; never a pinned one.
 
-    Their worth is the Beta(1, 1) posterior mean of their uses' rewards, times the same freshness as a case's.
+    A procedure's worth is the Beta(1, 1) posterior mean of the rewards of its uses, times its freshness, which is
+    computed as a case's, see ``retention``.
     """
     mine = procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key
     used = func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
@@ -47,27 +47,18 @@ def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID
 
 
 def retention(user_sub: str, agent_key: str) -> CTE:
-    """Returns id, last_used and retention (above 0, higher is kept longer) of each ready case.
+    """Returns a query of each ready case's id, last_used and retention: above 0, and higher is kept longer.
 
     ``retention = expected * freshness / (1 + (1 - expected) * ln(frequency)) / copy``, where
 
     * ``expected``: the Beta(1, 1) posterior mean of the case's own reward and of its reuses' rewards;
     * ``freshness``: 1 for the case that was made or used last, falling evenly by rank towards STALEST. By rank
-      and not by age, so that a holiday makes nobody forget. A failure so leaves at two thirds of the life of a
-      success, and a case that keeps helping outlives both;
-    * ``frequency``: runs merged into the case and reuses; what comes often and pays little weighs less (anti-swamping);
+      and not by age: a holiday costs no case. A failed run leaves after about two thirds of the life of a successful
+      one, and a case that keeps helping outlives both;
+    * ``frequency``: runs merged into the case and reuses; a frequent case with low rewards weighs less, else such cases
+      would crowd out the others;
     * ``copy``: 1 for the best of the cases with the same plan and outcome, 2 for the next, … (diversity).
     """
-    worth = _worth(user_sub, agent_key).cte("worth")
-    alike = func.row_number().over(
-        partition_by=(worth.c.plan, worth.c.planless, worth.c.outcome),
-        order_by=(worth.c.worth.desc(), worth.c.last_used.desc(), worth.c.id.desc()),
-    )
-    return select(worth.c.id, worth.c.last_used, (worth.c.worth / alike).label("retention")).cte("retention")
-
-
-def _worth(user_sub: str, agent_key: str) -> Rows:
-    """Retention but for the copies."""
     own = case((cases.c.reward.is_(None), 0.0), else_=1.0)
     earned = func.coalesce(cases.c.reward, 0.0) + cases.c.reuse_reward
     expected = cast(1.0 + earned, Float) / cast(2.0 + own + cases.c.reuse_count, Float)
@@ -76,11 +67,18 @@ def _worth(user_sub: str, agent_key: str) -> Rows:
     swamping = 1.0 + (1.0 - expected) * func.ln(cast(cases.c.occurrences + cases.c.reuse_count, Float))
     # runs without a plan did not do the same: only those of the same words are copies
     planless = case((func.cardinality(cases.c.plan) == 0, cases.c.message_hash))
-    return select(
+    before_copies = select(
         cases.c.id,
         cases.c.plan,
         planless.label("planless"),
         cases.c.outcome,
         LAST_USED.label("last_used"),
         (expected * freshness / swamping).label("worth"),
-    ).where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")
+    )
+    ready = cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready"
+    worth = before_copies.where(*ready).cte("worth")
+    alike = func.row_number().over(
+        partition_by=(worth.c.plan, worth.c.planless, worth.c.outcome),
+        order_by=(worth.c.worth.desc(), worth.c.last_used.desc(), worth.c.id.desc()),
+    )
+    return select(worth.c.id, worth.c.last_used, (worth.c.worth / alike).label("retention")).cte("retention")

@@ -1,6 +1,7 @@
-"""Ends runs under way without a new step for a long time, as aborted.
+"""Ends runs under way that have had no new step for a long time, as aborted.
 
-Such a run becomes a case that teaches nothing and credits no case; the bank shows it only on request.
+Such a run becomes a case from which no procedure is learned and which credits no other case; the bank shows it only on
+request.
 """
 
 from contextlib import suppress
@@ -20,7 +21,7 @@ from writer.errors import RunEnded, UnknownReference
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge, SealBroken
 from writer.privacy.words import Words
-from writer.profiles import Profile, each_profile
+from writer.profiles import each_profile
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
 from writer.run import FinishedRun
@@ -31,10 +32,10 @@ ACTOR = "upkeep"
 
 
 async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedelta) -> int:
-    """Ends every run without a step for that long, and returns their number.
+    """Ends every run that has had no new step for ``silent_for``, and returns the number of ended runs.
 
     Raises:
-        DatabaseUnavailable: what was ended so far stays ended.
+        DatabaseUnavailable: the runs ended so far stay ended.
     """
     done = 0
     async for profile in each_profile(database):
@@ -44,7 +45,15 @@ async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedel
                 run_ids = (await connection.scalars(silent)).all()
             for run_id in run_ids:
                 try:
-                    await _abort_one(database, keyring, profile, run_id)
+                    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+                        run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
+                        key = await keyring.find(connection, profile.user_sub)
+                    if run is None or key is None:
+                        continue  # deleted meanwhile
+                    task = Words(profile.user_sub, key).open_run(run_id, run.words)
+                    finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
+                    prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
+                    await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
                     done += 1
                 except (RunEnded, UnknownReference):
                     continue  # another call ended it meanwhile, or deleted it
@@ -54,7 +63,7 @@ async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedel
 
 
 def abandoned(user_sub: str, agent_key: str, silent_for: timedelta) -> Select[UUID]:
-    """Returns the statement for runs under way without a step for that long, the oldest first."""
+    """Returns a statement that selects BATCH runs under way without a new step for ``silent_for``, oldest first."""
     return (
         select(runs.c.id)
         .where(
@@ -66,15 +75,3 @@ def abandoned(user_sub: str, agent_key: str, silent_for: timedelta) -> Select[UU
         .order_by(runs.c.last_step_at, runs.c.id)
         .limit(BATCH)
     )
-
-
-async def _abort_one(database: Database, keyring: Keyring, profile: Profile, run_id: UUID) -> None:
-    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
-        key = await keyring.find(connection, profile.user_sub)
-    if run is None or key is None:
-        raise UnknownReference("the run is gone")
-    task = Words(profile.user_sub, key).open_run(run_id, run.words)
-    finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
-    prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
-    await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
