@@ -7,7 +7,7 @@ from retrieval.tables.kinds import RewardSource
 from writer.errors import SourceNotAllowed
 
 OF_SERVICES: frozenset[str] = frozenset({"judge", "metric"})
-"""Reward sources that only a service may claim: the holder of a user's own token speaks for that user alone."""
+"""Reward sources that only a service may claim; a user's own token may claim the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Author:
     is_service: bool = False
 
     def claim(self, source: RewardSource | None) -> None:
-        """Checks that the author may claim this reward source.
+        """Checks that the author may give rewards of this source; called before a reward is stored.
 
         Raises:
-            SourceNotAllowed: only a service may.
+            SourceNotAllowed: only a service may, and the author is a user.
         """
         if source in OF_SERVICES and not self.is_service:
             raise SourceNotAllowed(

@@ -1,18 +1,18 @@
 """The errors of writing to the case bank, without any knowledge of HTTP.
 
 CasebankError
-├── ErasureNotConfirmed   the erasure that the caller confirms is not the user's last
-├── IdempotencyConflict   the key came before, with another body
-├── KnowledgeExists       an edited entry of knowledge would be the same as another one
+├── ErasureNotConfirmed   the erasure that the caller confirms is not the user's last one
+├── IdempotencyConflict   the idempotency key was used before, with another body
+├── KnowledgeExists       an edited entry of knowledge would equal another one
 ├── NotTheOwner           the login of an operator's command does not own the tables
-├── NotJoined             the run did not begin with the retrieval that is named beside it
-├── LeaseLost             the worker was too slow: the case went to another worker, or away
+├── NotJoined             a run and a retrieval are named together, and the run began with another retrieval
+├── LeaseLost             the worker was too slow: another worker has the case, or the case was deleted
 ├── PathTooLong           a path in a step, or in a question, is longer than that of any file
 ├── RunEnded              the run was retained: it takes no more steps
-├── SecretInName          what should name an agent looks like a secret
-├── SourceNotAllowed      a reward claims a source that its author may not speak for
-├── TurnsOutOfOrder       a turn is earlier than the one before it, or in future
-└── UnknownReference      the run refers to what the user does not have, or to another agent's retrieval
+├── SecretInName          a name, as of an agent, looks like a secret
+├── SourceNotAllowed      the author may not give rewards of this source
+├── TurnsOutOfOrder       a turn is earlier than the turn before it, or in future
+└── UnknownReference      the run names a row that the user does not have, or another agent's retrieval
 """
 
 from retrieval.errors import CasebankError
@@ -39,7 +39,7 @@ class NotJoined(CasebankError):
 
 
 class PathTooLong(CasebankError, ValueError):
-    """The path is longer than that of any file; whoever validates a body takes it for what is wrong with that."""
+    """The path is longer than that of any file; a ValueError too, so that validation reports it as a wrong field."""
 
 
 class SecretInName(CasebankError):
@@ -59,7 +59,7 @@ class TurnsOutOfOrder(CasebankError):
 
 
 class RunEnded(CasebankError):
-    """The run is not under way any more: what it did is in its case."""
+    """The run is no longer under way: its steps are in its case."""
 
 
 class LeaseLost(CasebankError):

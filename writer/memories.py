@@ -17,21 +17,24 @@ MAX_CHARS = 8_192
 
 
 def text_of_turn(message: Mapping[str, Any]) -> str:
-    """Returns a turn's text for the search: speaker, content and calls; empty for a turn without content."""
+    """Returns a turn's text for search, as "speaker: content and calls"; empty for a turn without content."""
     turn = Turn(0, datetime.now(UTC), message)
     text = turn.text.strip()
     return searched(f"{message.get('name') or turn.role}: {text}") if text else ""
 
 
 def searched(text: str) -> str:
-    """Returns the part of a text that is searched."""
+    """Returns the part of a text that is indexed and embedded: its first MAX_CHARS characters."""
     return text[:MAX_CHARS]
 
 
 async def remember_turns(
     connection: AsyncConnection, user_sub: str, agent_key: str, session_id: UUID, texts: Mapping[int, str]
 ) -> None:
-    """Makes turns findable, by their numbers; one without a text is not."""
+    """Inserts search entries for the turns of a session; ``texts`` has each turn's text by its number.
+
+    A turn with an empty text gets no entry.
+    """
     rows = [
         {**_row(user_sub, agent_key, text), "kind": "turn", "session_id": session_id, "turn_number": number}
         for number, text in texts.items()
@@ -42,7 +45,7 @@ async def remember_turns(
 
 
 async def remember_fact(connection: AsyncConnection, user_sub: str, agent_key: str, fact_id: UUID, text: str) -> None:
-    """Makes a fact findable."""
+    """Inserts the search entry of a fact."""
     row = {**_row(user_sub, agent_key, searched(text)), "kind": "fact", "fact_id": fact_id}
     await connection.execute(insert(memories).values(row))
 
@@ -50,7 +53,7 @@ async def remember_fact(connection: AsyncConnection, user_sub: str, agent_key: s
 async def remember_knowledge(
     connection: AsyncConnection, user_sub: str, agent_key: str, entry_id: UUID, text: str
 ) -> None:
-    """Makes an entry of knowledge findable, by this text and no longer by an earlier one."""
+    """Replaces the search entry of an entry of knowledge by one with this text."""
     mine = memories.c.user_sub == user_sub, memories.c.knowledge_id == entry_id
     await connection.execute(delete(memories).where(*mine))
     row = {**_row(user_sub, agent_key, searched(text)), "kind": "knowledge", "knowledge_id": entry_id}

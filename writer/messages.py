@@ -1,4 +1,4 @@
-"""The tool calls in a conversation, as chat backends keep it: the messages of OpenAI's chat completions API.
+"""Reads the tool calls out of a conversation in the format of OpenAI's chat completions API.
 
 Source: https://platform.openai.com/docs/api-reference/chat (messages of the roles assistant and tool).
 """
@@ -20,11 +20,11 @@ class Function(Protocol):
 
     @property
     def arguments(self) -> str:
-        """JSON, if the model wrote it well."""
+        """The arguments as JSON text; a model may write invalid JSON."""
 
 
 class FunctionCall(Protocol):
-    """A call that the model asked for."""
+    """A tool call in an assistant's message."""
 
     @property
     def id(self) -> str:
@@ -40,7 +40,7 @@ class Message(Protocol):
 
     @property
     def content(self) -> JsonValue:
-        """A text, or parts."""
+        """The message's text, or a list of parts."""
 
     @property
     def tool_calls(self) -> Sequence[FunctionCall] | None:
@@ -48,32 +48,27 @@ class Message(Protocol):
 
     @property
     def tool_call_id(self) -> str | None:
-        """The call that a tool's message answers."""
+        """The id of the call that a tool's message answers; None for other messages."""
 
 
 def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
-    """Returns the calls in their order, each with its arguments and the answer that came to its id.
+    """Returns the conversation's tool calls in their order, each with its arguments and the answer to its id.
 
-    Arguments that are no JSON stay the text that they are; a call that nobody answered has no output.
+    Arguments that are no JSON stay text; the output of a call without an answer is None.
     """
     answers: dict[str, deque[JsonValue]] = defaultdict(deque)
     traces: list[tuple[str, dict[str, JsonValue]]] = []
     for message in messages:
         if message.tool_call_id is not None:
             answers[message.tool_call_id].append(_text(message.content))
-        traces += [
-            (call.id, {"tool": call.function.name, "input": _arguments(call.function.arguments)})
-            for call in message.tool_calls or ()
-        ]
+        for call in message.tool_calls or ():
+            arguments: JsonValue
+            try:
+                arguments = json.loads(call.function.arguments, parse_constant=_refused)
+            except (ValueError, RecursionError):
+                arguments = call.function.arguments
+            traces.append((call.id, {"tool": call.function.name, "input": arguments}))
     return [{**trace, "output": answers[key].popleft() if answers[key] else None} for key, trace in traces]
-
-
-def _arguments(text: str) -> JsonValue:
-    try:
-        arguments: JsonValue = json.loads(text, parse_constant=_refused)
-    except (ValueError, RecursionError):
-        return text
-    return arguments
 
 
 def _refused(constant: str) -> JsonValue:
@@ -81,7 +76,7 @@ def _refused(constant: str) -> JsonValue:
 
 
 def _text(content: JsonValue) -> JsonValue:
-    """Returns the text of a message's parts, or the content as it is where it has other parts than text."""
+    """Returns the texts of a message's parts, joined; content that is no list, or has other parts, stays as it is."""
     if not isinstance(content, list):
         return content
     texts = [part.get("text") if isinstance(part, Mapping) else None for part in content]

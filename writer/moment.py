@@ -1,4 +1,4 @@
-"""A moment, as requests and files name one."""
+"""The type of a point in time in requests and files."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -6,11 +6,15 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime
 
 FIRST_YEAR = 2
-"""There is room before it: what counts some days back from a moment needs a date, too."""
+"""Earliest year of a moment; a date some days before it can still be computed."""
 
 
 def _datable(moment: datetime) -> datetime:
-    """Returns the moment, if it has a date in UTC, which it is kept in."""
+    """Returns the moment if it has a date in UTC, the zone in which it is stored.
+
+    Raises:
+        ValueError: its date in UTC is out of range.
+    """
     try:
         year = moment.astimezone(UTC).year
     except OverflowError:

@@ -1,11 +1,11 @@
-"""Profiles as upkeep meets them: listed across users by name alone, then taken one at a time as their user."""
+"""Lists the profiles of all users for upkeep, and locks a profile while its cases change."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ScalarSelect, Select, func, literal, or_, select, text, tuple_
+from sqlalchemy import ScalarSelect, func, literal, or_, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -14,13 +14,18 @@ from retrieval.tables.decisions import decision_slots
 from retrieval.tables.profiles import profiles
 
 PAGE = 1_000
+"""Profiles that are read at a time."""
 
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:user_sub || chr(10) || :agent_key, 1))")
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One user and one agent, and when the database last knew of them: an erasure since then keeps upkeep out."""
+    """A profile's key, and the time at which it was read.
+
+    Attributes:
+        seen_at: the time by the database's clock; a transaction of the user is refused if an erasure came after it.
+    """
 
     user_sub: str
     agent_key: str
@@ -36,7 +41,13 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
     after: Profile | None = None
     while True:
         async with database.as_worker() as connection:
-            page = [Profile(*row) for row in await connection.execute(_page(after))]
+            # now(), the transaction's start: an erasure that commits after this statement reads is later than that
+            statement = select(profiles.c.user_sub, profiles.c.agent_key, func.now().label("seen_at"))
+            if after is not None:
+                last = tuple_(literal(after.user_sub), literal(after.agent_key))
+                statement = statement.where(tuple_(profiles.c.user_sub, profiles.c.agent_key) > last)
+            ordered = statement.order_by(profiles.c.user_sub, profiles.c.agent_key).limit(PAGE)
+            page = [Profile(*row) for row in await connection.execute(ordered)]
         for profile in page:
             yield profile
         if len(page) < PAGE:
@@ -45,14 +56,15 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
 
 
 async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
-    """Waits until this transaction alone makes cases of the profile ready, or merges, prunes or credits them."""
+    """Locks the profile for this transaction: call it before making its cases ready, or merging or crediting them."""
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
 
 
 async def lock_loop(connection: AsyncConnection, user_sub: str, agent_key: str, decision_id: UUID | None) -> None:
-    """Locks the profile of a run and those of all that its retrieval showed or that began with it, in one order.
+    """Locks the profiles that a run's reward can change: of the run, of the shown cases, and of the retrieval's runs.
 
-    They are the same but for a retrieval of all agents.
+    These are one profile, unless the retrieval searched the cases of all agents. The order of the locks is fixed, so
+    two transactions cannot deadlock.
     """
     shown = select(decision_slots.c.case_id).where(
         decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id == decision_id
@@ -66,15 +78,9 @@ async def lock_loop(connection: AsyncConnection, user_sub: str, agent_key: str, 
 
 
 def is_approximate(user_sub: str, agent_key: str) -> ScalarSelect[bool]:
-    """Returns what a new vector of the profile has as ``approximate``; hold the profile's lock until it is stored."""
+    """Returns a subquery for a new vector's column ``approximate``: whether the profile's vectors are in the index.
+
+    Hold the profile's lock until the vector is stored.
+    """
     profile = select(profiles.c.approximate).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
     return profile.scalar_subquery()
-
-
-def _page(after: Profile | None) -> Select[str, str, datetime]:
-    # the transaction's start: an erasure that commits later than this statement looks is later than that, too
-    statement = select(profiles.c.user_sub, profiles.c.agent_key, func.now().label("seen_at"))
-    if after is not None:
-        last = tuple_(literal(after.user_sub), literal(after.agent_key))
-        statement = statement.where(tuple_(profiles.c.user_sub, profiles.c.agent_key) > last)
-    return statement.order_by(profiles.c.user_sub, profiles.c.agent_key).limit(PAGE)

@@ -1,4 +1,4 @@
-"""A finished run, as a backend hands it to retain; every field is checked here and nowhere else."""
+"""The body of a retain request: a finished run; all of its fields are checked here."""
 
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -11,19 +11,27 @@ from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from writer.messages import tool_traces
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
-"""Strict, for ``true`` and ``"0.5"`` are slips that would count as a judgement."""
+"""A reward, 0 to 1; only numbers are accepted, because ``true`` and ``"0.5"`` are mistakes of the caller."""
 
 
 def storable(text: str) -> str:
-    """Returns the text unchanged; Postgres text holds no NUL."""
+    """Returns the text unchanged.
+
+    Raises:
+        ValueError: it has a NUL character, which Postgres cannot store in a text.
+    """
     if "\x00" in text:
         raise ValueError("must not contain the NUL character")
     return text
 
 
 def _encodable(value: JsonValue) -> JsonValue:
-    """Returns the value unchanged; a lone surrogate is no character and has no UTF-8."""
-    # not nested.parts: a generator takes twice as long, and every retain waits for this
+    """Returns the JSON value unchanged.
+
+    Raises:
+        ValueError: a string in it has a lone surrogate, which cannot be encoded as UTF-8.
+    """
+    # not nested.parts: a generator takes twice the time, and every retain waits for this
     pending: list[object] = [value]
     while pending:
         item = pending.pop()
@@ -46,11 +54,10 @@ def _says_something(text: str) -> str:
 
 
 def line(longest: int, *, blank: bool = True) -> Any:
-    """Returns the type of a non-empty text of at most that many characters that Postgres can store.
+    """Returns a pydantic type: a text of 1 to ``longest`` characters that Postgres can store.
 
-    Unless it may be ``blank``, one of its characters is more than space.
-
-    (Any, for mypy has no name for a type that is made when the program runs.)
+    With ``blank=False`` a text of white space alone is refused, too. The return type is Any because mypy cannot express
+    a type that is made at run time.
     """
     text = Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(storable)]
     return text if blank else Annotated[text, AfterValidator(_says_something)]
@@ -66,7 +73,7 @@ SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\.*[
 Tag = line(100)
 ToolName = line(200)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]
-"""Any JSON; kept sealed, so that a NUL from a tool's output is no harm."""
+"""Any JSON, sealed before it is stored; so a NUL in a tool's output is accepted."""
 
 
 class Strict(BaseModel):
@@ -233,7 +240,7 @@ class FinishedRun(Strict):
 
     @model_validator(mode="after")
     def _calls_in_turns(self) -> Self:
-        """Takes the tool calls from the conversation, where nobody said what they were."""
+        """Fills ``tool_traces`` from the calls in the turns, if neither tool traces nor a run under way is named."""
         if not self.tool_traces and self.run_id is None and any(turn.tool_calls for turn in self.turns):
             self.tool_traces = [ToolTrace.model_validate(trace) for trace in tool_traces(self.turns)]
         return self

@@ -1,4 +1,4 @@
-"""Vectors on their way into the bank, and beside those that are there."""
+"""SQL expressions for vectors: to store one, and to measure its distance from the stored ones."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from retrieval.tables.cases import case_embeddings
 
 
 def stored(vector: list[float]) -> ColumnElement[Sequence[float]]:
-    """Returns the vector as a value for ``case_embeddings.embedding``, whichever type that column has."""
+    """Returns the vector as an SQL value for ``case_embeddings.embedding``, with or without pgvector."""
     return cast(literal(vector, ARRAY(REAL)), ARRAY(REAL))
 
 
 def cosine_distance(vector: list[float]) -> ColumnElement[float]:
-    """Returns the distance, 0 to 2, of each stored vector from this one; needs pgvector."""
+    """Returns the SQL expression for a stored vector's cosine distance, 0 to 2, from this one; needs pgvector."""
     return case_embeddings.c.embedding.op("<=>", return_type=Float())(cast(stored(vector), Vector(len(vector))))

@@ -1,1 +1,1 @@
-"""Sessions: turns as they are told, on disk before the answer, and gone when their time is over."""
+"""Sessions: conversations whose turns are stored one request at a time, and deleted after a set time."""

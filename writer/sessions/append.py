@@ -1,6 +1,5 @@
 """Appends turns to a session, and answers once they are on disk."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,7 +21,7 @@ from writer.privacy.redact import Redaction
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
 from writer.sessions.lock import Locked, lock_session
-from writer.sessions.prepare import PreparedTurn, PreparedTurns
+from writer.sessions.prepare import PreparedTurns
 
 MOST_TURNS = 10_000
 """Most turns of a session: the most turns of a retain."""
@@ -52,16 +51,17 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
 ) -> Appended:
     """Adds the turns to the session of that name and returns their numbers once they are on disk.
 
-    The first ones begin it. A repeated idempotency key with the same turns answers the same numbers and adds nothing.
+    The first turns begin the session. A repeated idempotency key with the same turns returns the same numbers and adds
+    no turn.
 
     Raises:
         IdempotencyConflict: the key was used in this session with other turns.
-        TurnsOutOfOrder: one is earlier than the turn before it, or in future.
-        UnknownReference: it is another agent's session.
-        PayloadTooLarge: it would have more than MOST_TURNS or MOST_BYTES.
+        TurnsOutOfOrder: a turn is earlier than the turn before it, or in future.
+        UnknownReference: the session is another agent's.
+        PayloadTooLarge: the session would have more than MOST_TURNS or MOST_BYTES.
         SecretInName: the name of the agent or the session looks like a secret.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: nothing was added, or nobody can say whether it was; repeat with the same key.
+        DatabaseUnavailable: nothing was added, or it is unknown whether it was; repeat with the same key.
     """
     nameable(new.agent_key)
     nameable(name, "a session's")
@@ -92,10 +92,16 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
 async def _earlier(
     connection: AsyncConnection, words: Words, session: Locked, call: tuple[str, bytes]
 ) -> tuple[int, int] | None:
-    """Returns the number of the first turn that came with this key, and how many came; None: none did.
+    """Returns the first number and the count of the turns that an earlier call with this key added; None: no such call.
+
+    Args:
+        connection: a transaction of the user.
+        words: the user's key.
+        session: the session, locked.
+        call: the idempotency key, and the keyed hash of the request.
 
     Raises:
-        IdempotencyConflict: they were others.
+        IdempotencyConflict: that call added other turns.
     """
     key, call_hash = call
     mine = turns.c.user_sub == words.user_sub, turns.c.session_id == session.id, turns.c.call_key == key
@@ -110,11 +116,26 @@ async def _earlier(
 async def _add(
     connection: AsyncConnection, words: Words, session: Locked, new: PreparedTurns, call: tuple[str, bytes] | None
 ) -> None:
+    """Inserts the turns, makes them findable, and queues the session for the worker.
+
+    Raises:
+        PayloadTooLarge: the session would have more than MOST_TURNS or MOST_BYTES.
+        TurnsOutOfOrder: a turn is earlier than the turn before it, or in future.
+    """
     count, size = session.turn_count + len(new.turns), session.turn_bytes + sum(turn.size for turn in new.turns)
     if count > MOST_TURNS or size > MOST_BYTES:
         most = f"{MOST_TURNS} turns and {MOST_BYTES} bytes"
         raise PayloadTooLarge(f"the session would have {count} turns and {size} bytes, over {most}: begin another one")
-    times = _times(session, new.turns)
+    last = session.last_turn_at if session.turn_count else None
+    times: list[datetime] = []
+    for turn in new.turns:  # a turn without a time is said now
+        said_at = turn.said_at or max(session.now, last or session.now)
+        if last is not None and said_at < last:
+            raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} comes after one of {last.isoformat()}")
+        if said_at > session.now + AHEAD:
+            raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} is in future")
+        times.append(said_at)
+        last = said_at
     rows = [
         {
             "user_sub": words.user_sub,
@@ -135,26 +156,7 @@ async def _add(
     now: dict[str, object]
     now = {"turn_count": count, "turn_bytes": size, "last_turn_at": func.greatest(times[-1], sessions.c.last_turn_at)}
     now = now if session.turn_count else {**now, "last_turn_at": times[-1]}
-    # what is leased comes back to the queue by itself, once the worker sees that more was said
+    # a leased session comes back to the queue by itself, once the worker sees that it has new turns
     waits = case((sessions.c.lease_token.is_(None), func.now()), else_=sessions.c.available_at)
     queued = {"status": "pending", "attempts": 0, "available_at": waits}
     await connection.execute(update(sessions).where(*mine).values({**now, **queued}))
-
-
-def _times(session: Locked, new: Sequence[PreparedTurn]) -> list[datetime]:
-    """Returns when each turn was said: as it says, or now.
-
-    Raises:
-        TurnsOutOfOrder: one is earlier than the turn before it, or in future.
-    """
-    last = session.last_turn_at if session.turn_count else None
-    times = []
-    for turn in new:
-        said_at = turn.said_at or max(session.now, last or session.now)
-        if last is not None and said_at < last:
-            raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} comes after one of {last.isoformat()}")
-        if said_at > session.now + AHEAD:
-            raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} is in future")
-        times.append(said_at)
-        last = said_at
-    return times

@@ -1,4 +1,4 @@
-"""A session that nobody else changes: to append to it, to take its turns for a run, or to delete it."""
+"""Locks a session for the rest of a transaction: to append to it, to take its turns for a run, or to delete it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from writer.privacy.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """A session as it stands.
+    """A session, as it is while it is locked.
 
     Attributes:
-        taken_turns: the number up to which runs have taken its turns.
-        now: by the database's clock.
+        taken_turns: the number of the last turn that became part of a run.
+        now: the time of the transaction, by the database's clock.
     """
 
     id: UUID
@@ -39,13 +39,13 @@ class Locked:
 
 
 async def lock_session(connection: AsyncConnection, user_sub: str, name: str) -> Locked | None:
-    """Returns the session, which nobody else changes until the transaction ends; None: the user has none such."""
+    """Returns the session, locked until the transaction ends; None: the user has no such session."""
     row = (await connection.execute(session_to_change(user_sub, name))).one_or_none()
     return None if row is None else Locked(*row)
 
 
 def session_to_change(user_sub: str, name: str) -> Rows:
-    """Returns the statement that locks a session and answers the columns of ``Locked``."""
+    """Returns a statement that selects and locks a session: the columns of ``Locked``."""
     columns = ("id", "agent_key", "turn_count", "turn_bytes", "taken_turns", "last_turn_at")
     return (
         select(*(sessions.c[name] for name in columns), func.now().label("now"))
@@ -55,17 +55,17 @@ def session_to_change(user_sub: str, name: str) -> Rows:
 
 
 async def turns_to_take(connection: AsyncConnection, words: Words, session: Locked) -> Sequence[dict[str, Any]]:
-    """Returns the messages that no run has taken yet, in their order.
+    """Returns the messages of the session's turns that are part of no run yet, in their order.
 
     Raises:
-        SealBroken: one was sealed with another key, or was changed.
+        SealBroken: a turn was sealed with another key, or was changed.
     """
     rows = await connection.execute(turns_after(words.user_sub, session.id, session.taken_turns))
     return [words.open_turn(session.id, row.number, row.payload) for row in rows]
 
 
 def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:
-    """Returns the statement for the turns of a session after that number, in their order."""
+    """Returns a statement that selects a session's turns after that number, in their order, sealed."""
     return (
         select(turns.c.number, turns.c.said_at, turns.c.payload)
         .where(turns.c.user_sub == user_sub, turns.c.session_id == session_id, turns.c.number > number)
@@ -74,13 +74,13 @@ def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:
 
 
 async def mark_taken(connection: AsyncConnection, user_sub: str, session: Locked) -> None:
-    """Notes that a run has taken every turn that the session has."""
+    """Marks every turn of the session as part of a run, so that the next run does not take it again."""
     mine = sessions.c.user_sub == user_sub, sessions.c.id == session.id
     await connection.execute(update(sessions).where(*mine).values(taken_turns=session.turn_count))
 
 
 async def delete_session(connection: AsyncConnection, author: Author, name: str) -> None:
-    """Deletes a session with its turns and the facts first told there; its runs stay, with the turns that they took.
+    """Deletes a session with its turns and the facts first told there; its runs stay, with copies of their turns.
 
     Raises:
         NotFound: the user has no such session.

@@ -16,6 +16,7 @@ from writer.privacy.seal import Packed, pack
 from writer.run import AgentKey, Strict, Turn
 
 MOST_AT_ONCE = 200
+"""Most turns of one request."""
 
 
 class TurnTold(Turn):
@@ -72,9 +73,9 @@ class PreparedTurn:
     """A turn, ready to be stored.
 
     Attributes:
-        message: redacted and packed.
+        message: the message, redacted and packed.
         size: bytes of the message as JSON.
-        text: the text by which the turn is found.
+        text: the text that is indexed for search.
         said_at: the turn's time; None: now.
     """
 
@@ -99,7 +100,10 @@ class PreparedTurns:
 
 
 def prepare_turns(turns: TurnsTold) -> PreparedTurns:
-    """Returns the turns redacted and packed; takes the longer the more there is to redact."""
+    """Returns the request's turns redacted and packed, for ``append_turns``; called before a connection is taken.
+
+    Redacting takes longer the more text there is.
+    """
     raw = turns.model_dump(mode="json", exclude_none=True)
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
     messages = [{"content": None, **{name: turn[name] for name in turn if name != "time"}} for turn in raw["turns"]]
