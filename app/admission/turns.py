@@ -1,8 +1,9 @@
-"""Turns: how many requests of one user a process works on at once, and who comes next when more want to.
+"""Turns: bounds the requests that a process works on at once, in all and of one user, and lets users in by turns.
 
-One event loop serves everybody, so that a request is slowed down by all others under way. Three rules keep it fair:
+One event loop serves everybody, so a request is slowed down by all others under way. Three rules keep it fair:
 
-1. At most ``per_user`` requests of a user are under way; more wait in the user's own line, a while at most.
+1. At most ``per_user`` requests of a user are under way; further ones wait in the user's own line, for ``wait_s`` at
+   most.
 2. A free place goes to the users in turn, not to whoever has the most waiting.
 3. A user who **crowds** (several requests here at once, and more than a share of the processor's time used lately) is
    held to that share as long as somebody is active who does not crowd. Among themselves, those who crowd are equals.
@@ -20,7 +21,7 @@ from app.admission.errors import TooManyAtOnce
 ACTIVE_S = 5.0
 """Seconds after a request during which its user counts as active."""
 ALLOWANCE_S = 0.03
-"""Processor time that a user may use before the share counts."""
+"""Processor seconds that a user may owe before the user is held to ``Places.share``."""
 MOST_OWED_S = 0.2
 """Most processor seconds that a user can owe, so that a burst is soon paid off."""
 AT_ONCE = "user-at-once"
@@ -52,9 +53,9 @@ class Seat:
     Attributes:
         running: requests under way.
         line: waiting requests.
-        last_turn: number of the request that was let in last.
+        last_turn: running number of the user's request that was let in last.
         seen_at: time at which the last request came or ended.
-        used_s: processor seconds used, less the share of the time since.
+        used_s: processor seconds that the user owes: those used, less ``Places.share`` of the time since.
         used_at: time of ``used_s``.
         usual_s: cost of the last request in processor seconds, charged to the next one in advance.
     """
@@ -70,7 +71,13 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An admitted request: its user's seat, and the start of its costs."""
+    """An admitted request.
+
+    Attributes:
+        seat: state of the request's user.
+        counted_s: processor seconds counted by ``Turns`` when the request began.
+        charged_s: processor seconds charged to the user in advance.
+    """
 
     seat: Seat
     counted_s: float
@@ -79,7 +86,7 @@ class Turn:
 
 @dataclass(slots=True)
 class Turns:
-    """Gives the requests of a process their turns; it belongs to one event loop.
+    """Gives the requests of a process their turns; one instance belongs to one event loop.
 
     Attributes:
         places: bounds on the requests.
@@ -98,7 +105,7 @@ class Turns:
     """Seats with a line; the next turn goes to the user who was let in longest ago."""
     _begun: int = 0
     _counted_s: float = 0.0
-    """Processor seconds of an imaginary request that is always under way and shares with the others at each moment."""
+    """Processor seconds charged so far to a request that was always under way; grows by the cost of each request."""
     _counted_at: float = 0.0
     _alarm: asyncio.TimerHandle | None = None
 
@@ -106,17 +113,28 @@ class Turns:
         """Waits for the user's turn and returns it, to be given to ``leave``.
 
         Raises:
-            TooManyAtOnce: it did not come in time, or too many of the user's requests wait already.
+            TooManyAtOnce: the turn did not come in time, or too many of the user's requests wait already.
         """
-        seat = self._seat(user_sub)
+        now = self.clock()
+        seat = self._seats.setdefault(user_sub, Seat(used_at=now))
+        seat.seen_at = now
+        self._seats.move_to_end(user_sub)
+        # the user who has been gone for longest is forgotten: there are never many more seats than active users
+        oldest_sub, oldest = next(iter(self._seats.items()))
+        if oldest.running or oldest.line:
+            self._seats.move_to_end(oldest_sub)
+        elif oldest.seen_at < now - ACTIVE_S:
+            del self._seats[oldest_sub]
         if not seat.line and self._may_start(seat, wanted=1):
-            return self._start(seat)
-        if len(seat.line) >= self.places.line:
+            self._begin(seat)
+        elif len(seat.line) >= self.places.line:
             raise self._too_many()
-        return await self._wait(user_sub, seat)
+        else:
+            await self._wait(user_sub, seat)
+        return Turn(seat, self._counted_s, seat.usual_s)
 
     def leave(self, turn: Turn) -> None:
-        """Ends a request that was let in, and lets in who waits for the place."""
+        """Ends an admitted request, charges its processor time to its user, and lets in the next that waits."""
         self._count()
         seat, cost_s = turn.seat, self._counted_s - turn.counted_s
         self._stop(seat)
@@ -125,24 +143,12 @@ class Turns:
         seat.used_s = min(MOST_OWED_S, max(0.0, self._used_s(seat) + cost_s - turn.charged_s))
         self._let_in()
 
-    def _seat(self, user_sub: str) -> Seat:
-        """Returns the user's seat."""
-        now = self.clock()
-        seat = self._seats.setdefault(user_sub, Seat(used_at=now))
-        seat.seen_at = now
-        self._seats.move_to_end(user_sub)
-        self._forget_one(now)
-        return seat
+    async def _wait(self, user_sub: str, seat: Seat) -> None:
+        """Waits in the user's line until the request has begun.
 
-    def _forget_one(self, now: float) -> None:
-        """Forgets the user who has been gone for longest, so that there are never many more than are active."""
-        user_sub, seat = next(iter(self._seats.items()))
-        if seat.running or seat.line:
-            self._seats.move_to_end(user_sub)
-        elif seat.seen_at < now - ACTIVE_S:
-            del self._seats[user_sub]
-
-    async def _wait(self, user_sub: str, seat: Seat) -> Turn:
+        Raises:
+            TooManyAtOnce: the turn did not come in time.
+        """
         turn = asyncio.get_running_loop().create_future()
         seat.line.append(turn)
         self._waiting.setdefault(user_sub, seat)
@@ -159,10 +165,12 @@ class Turns:
             if isinstance(gone, TimeoutError):
                 raise self._too_many() from None
             raise
-        return self._turn(seat)
 
     def _let_in(self) -> None:
-        """Lets in whoever may start, the users in turn, and looks again when the first of those who pause may."""
+        """Lets in the waiting requests that may start, one of each user at a time.
+
+        Users who are held to their share pause; a timer calls this method again when the first pause is over.
+        """
         if not self._waiting and self._alarm is None:
             return
         let_in = True
@@ -172,15 +180,15 @@ class Turns:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        # of the others who wait, somebody's leaving lets them in
-        pauses = [pause_s for seat in self._waiting.values() if (pause_s := self._pause_s(seat)) > 0]
-        if pauses:
-            self._alarm = asyncio.get_running_loop().call_later(max(0.001, min(pauses)), self._let_in)
+        owed = [used_s for seat in self._waiting.values() if (used_s := self._used_s(seat)) > ALLOWANCE_S]
+        if owed:  # the other users in line are let in when a request ends
+            pause_s = (min(owed) - ALLOWANCE_S) / self.places.share
+            self._alarm = asyncio.get_running_loop().call_later(max(0.001, pause_s), self._let_in)
 
     def _next_of(self, user_sub: str) -> bool:
-        """Lets in the first of the user's line, and returns whether it could."""
+        """Lets in the first request of the user's line, and returns False if none may start now."""
         seat = self._waiting[user_sub]
-        while seat.line and seat.line[0].done():  # it gave up, and will say so itself
+        while seat.line and seat.line[0].done():  # that request gave up, and raises its own error
             seat.line.popleft()
         if not seat.line:
             del self._waiting[user_sub]
@@ -194,22 +202,16 @@ class Turns:
     def _may_start(self, seat: Seat, wanted: int = 0) -> bool:
         if self.running >= self.places.in_all or seat.running >= self.places.per_user:
             return False
-        return not self._crowds(seat, wanted) or not self._somebody_else(seat)
-
-    def _crowds(self, seat: Seat, wanted: int = 0) -> bool:
-        return seat.running + len(seat.line) + wanted > 1 and self._used_s(seat) > ALLOWANCE_S
-
-    def _somebody_else(self, seat: Seat) -> bool:
-        """Returns whether another user is active who does not crowd."""
-        since = self.clock() - ACTIVE_S
-        return any(
+        if not self._crowds(seat, wanted):
+            return True
+        since = self.clock() - ACTIVE_S  # a user who crowds may start while no other user is active who does not
+        return not any(
             each is not seat and each.seen_at >= since and not self._crowds(each)
             for each in reversed(self._seats.values())
         )
 
-    def _start(self, seat: Seat) -> Turn:
-        self._begin(seat)
-        return self._turn(seat)
+    def _crowds(self, seat: Seat, wanted: int = 0) -> bool:
+        return seat.running + len(seat.line) + wanted > 1 and self._used_s(seat) > ALLOWANCE_S
 
     def _begin(self, seat: Seat) -> None:
         self._count()
@@ -218,9 +220,6 @@ class Turns:
         self._begun += 1
         seat.last_turn = self._begun
         seat.used_s = self._used_s(seat) + seat.usual_s
-
-    def _turn(self, seat: Seat) -> Turn:
-        return Turn(seat, self._counted_s, seat.usual_s)
 
     def _stop(self, seat: Seat) -> None:
         self.running -= 1
@@ -231,9 +230,6 @@ class Turns:
         seat.used_s = max(0.0, seat.used_s - (now - seat.used_at) * self.places.share)
         seat.used_at = now
         return seat.used_s
-
-    def _pause_s(self, seat: Seat) -> float:
-        return (self._used_s(seat) - ALLOWANCE_S) / self.places.share
 
     def _count(self) -> None:
         """Divides the processor's time since the last count among the requests under way."""
