@@ -1,6 +1,5 @@
-"""The service's OpenAPI document: FastAPI's, with the errors of each operation, and JSON as a type."""
+"""The service's OpenAPI document: FastAPI's own, with the errors of each operation and the type ``JsonValue`` added."""
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -41,8 +40,21 @@ def install(app: FastAPI) -> None:
 
 
 def _add_errors(operation: dict[str, Any]) -> None:
-    responses = operation["responses"]
-    for kind in _errors_of(operation):
+    """Adds the errors that follow from the operation's form: a token, a body, parameters, an id in the path.
+
+    Errors that only this operation answers are in it already: its route names them (``problems.raises``).
+    """
+    responses, parameters = operation["responses"], operation.get("parameters", [])
+    kinds: list[Kind] = []
+    if "security" in operation:
+        kinds += map(kind_of_type, OF_A_CALLER)
+    if "requestBody" in operation:
+        kinds += map(kind_of_type, OF_A_BODY)
+    if "requestBody" in operation or parameters:
+        kinds.append(INVALID)
+    if any(each["in"] == "path" and each["name"].endswith("_id") for each in parameters):
+        kinds.append(kind_of_type(NotFound))
+    for kind in kinds:
         response = responses.setdefault(str(int(kind.status)), {})
         response[PROBLEMS] = sorted({*response.get(PROBLEMS, ()), kind.slug})
     for response in responses.values():
@@ -50,16 +62,3 @@ def _add_errors(operation: dict[str, Any]) -> None:
             response.setdefault("content", DOCUMENTED["default"]["content"])
             response["description"] = response.get("description") or ", ".join(response[PROBLEMS])
     operation["responses"] = dict(sorted(responses.items()))
-
-
-def _errors_of(operation: dict[str, Any]) -> Iterator[Kind]:
-    """Yields the kinds of errors of any operation of this form; its own stand with its route (``problems.raises``)."""
-    parameters = operation.get("parameters", [])
-    if "security" in operation:
-        yield from map(kind_of_type, OF_A_CALLER)
-    if "requestBody" in operation:
-        yield from map(kind_of_type, OF_A_BODY)
-    if "requestBody" in operation or parameters:
-        yield INVALID
-    if any(each["in"] == "path" and each["name"].endswith("_id") for each in parameters):
-        yield kind_of_type(NotFound)

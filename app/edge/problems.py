@@ -143,12 +143,12 @@ KINDS: dict[type[CasebankError], Kind] = {
 
 
 def kind_of(error: CasebankError) -> Kind:
-    """Returns the table's entry for the error's type or the nearest type above it."""
+    """Returns slug, status and headers of the answer to an error; see ``kind_of_type``."""
     return kind_of_type(type(error))
 
 
 def kind_of_type(error: type[CasebankError]) -> Kind:
-    """Returns the table's entry for a type of error, or for the nearest type above it."""
+    """Returns the entry in ``KINDS`` for a type of error, or for the nearest base class with an entry."""
     return next(KINDS[cls] for cls in error.__mro__ if cls in KINDS)
 
 
@@ -175,14 +175,12 @@ def problem(kind: Kind, detail: str, **more: object) -> JSONResponse:
 
 def install(app: FastAPI) -> None:
     """Makes the app answer every error with a problem document."""
-    app.add_exception_handler(CasebankError, _casebank)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _crash)
+    for kind in (CasebankError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _answer)
 
 
 def not_now(refusal: NotNow) -> JSONResponse:
-    """Returns the problem document of a request that is refused for now: its limit, and the time of the next try."""
+    """Returns the problem document of a request beyond a limit: which limit, and when another try may succeed."""
     retry_s = math.ceil(refusal.retry_s)
     headers = {"Retry-After": str(retry_s)}
     if isinstance(refusal, RateExceeded):
@@ -193,37 +191,27 @@ def not_now(refusal: NotNow) -> JSONResponse:
     return problem(kind, str(refusal), retry_at=retry_at, **{"violated-policies": [refusal.policy]})
 
 
-async def _casebank(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, CasebankError)  # noqa: S101 - for the type checker
+async def _answer(_request: Request, error: Exception) -> JSONResponse:
+    """Returns the problem document of an error that ended a request."""
     if isinstance(error, NotNow):
         return not_now(error)
-    more: dict[str, object] = {}  # members that a client can act on
-    if isinstance(error, BodyTooLarge):
-        more = {"max_bytes": error.max_bytes}
-    elif isinstance(error, UserErased) and error.erased_at is not None:
-        earliest = datetime.fromisoformat(error.erased_at) + timedelta(seconds=LEEWAY_S)
-        more = {
-            "erased_at": error.erased_at,
-            "tokens_issued_after": earliest.isoformat(),
-            "begin_again": "POST /v1/users/begin-again",
-        }
-    return problem(kind_of(error), str(error), **more)
-
-
-async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Answers an invalid request with its fields and faults, without their values, which may be secret or not text."""
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
-    return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
-
-
-async def _http(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
-    status = HTTPStatus(error.status_code)
-    headers = tuple((error.headers or {}).items())
-    return problem(Kind(status.phrase.lower().replace(" ", "-"), status, headers), str(error.detail))
-
-
-async def _crash(_request: Request, error: Exception) -> JSONResponse:
-    """Answers a crash without its cause; the log has the error's type."""
-    log.error("request.crash", error=type(error).__name__, exc_info=error)
+    if isinstance(error, CasebankError):
+        more: dict[str, object] = {}  # members that a client can act on
+        if isinstance(error, BodyTooLarge):
+            more = {"max_bytes": error.max_bytes}
+        elif isinstance(error, UserErased) and error.erased_at is not None:
+            earliest = datetime.fromisoformat(error.erased_at) + timedelta(seconds=LEEWAY_S)
+            more = {
+                "erased_at": error.erased_at,
+                "tokens_issued_after": earliest.isoformat(),
+                "begin_again": "POST /v1/users/begin-again",
+            }
+        return problem(kind_of(error), str(error), **more)
+    if isinstance(error, RequestValidationError):  # without the values, which may be secret or not text
+        return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
+    if isinstance(error, HTTPException):
+        status = HTTPStatus(error.status_code)
+        kind = Kind(status.phrase.lower().replace(" ", "-"), status, tuple((error.headers or {}).items()))
+        return problem(kind, str(error.detail))
+    log.error("request.crash", error=type(error).__name__, exc_info=error)  # the answer does not tell the cause
     return problem(Kind("internal-error", HTTPStatus.INTERNAL_SERVER_ERROR), "something broke on this side")

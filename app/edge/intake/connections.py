@@ -1,6 +1,6 @@
 """Bounds on connections: their number, in all and from one address, and the time for each part of a request.
 
-uvicorn closes an idle connection, and waits for everything else without end.
+uvicorn alone closes an idle connection, but waits without end for a head or a body that does not arrive.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too-many-connections", "there are too many connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the connection."""
+        """Removes the connection from the counts, and stops its timers."""
         self._bounds.closed(self._address)
         self._stop(self._reading_timer)
         self._stop(self._writing_timer)
@@ -124,12 +124,12 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """Waits for the client to read its answer, within the body's timeout."""
+        """Starts a timer that closes the connection unless the client reads on within the body's timeout."""
         super().pause_writing()
         self._writing_timer = self.loop.call_later(self._bounds.body_timeout_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Notes that the client reads on."""
+        """Stops the timer of ``pause_writing``: the client reads its answer again."""
         super().resume_writing()
         self._stop(self._writing_timer)
 
@@ -147,7 +147,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._reading_timer = self.loop.call_later(longest, self._refuse, *refusal)
 
     def _refuse(self, status: HTTPStatus, slug: str, detail: str) -> None:
-        """Closes the connection, with an answer if the client would take it for that of the awaited request."""
+        """Closes the connection, with an answer unless the client would take it for the answer to another request."""
         if self.transport.is_closing():
             return
         if self.cycle is None:
@@ -155,8 +155,21 @@ class BoundedConnection(HttpToolsProtocol):
         else:
             is_body = self._awaited is _Awaited.BODY
             answers = not self.cycle.response_started if is_body else self.cycle.response_complete
-        if answers:
-            self.transport.write(_problem(status, slug, detail))
+        if answers:  # with a problem document, in the form of app.edge.problems
+            document = {
+                "type": f"urn:casebank:problem:{slug}",
+                "title": status.phrase,
+                "status": int(status),
+                "detail": detail,
+            }
+            body = json.dumps(document).encode()
+            lines = [
+                f"HTTP/1.1 {int(status)} {status.phrase}",
+                "Content-Type: application/problem+json",
+                f"Content-Length: {len(body)}",
+                "Connection: close",
+            ]
+            self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self.transport.close()
 
     @staticmethod
@@ -166,23 +179,5 @@ class BoundedConnection(HttpToolsProtocol):
 
 
 def bounded(settings: Settings) -> type[asyncio.Protocol]:
-    """Returns the protocol of uvicorn's connections, which together keep to the settings."""
+    """Returns the class of connections for uvicorn; all connections together keep to the bounds of the settings."""
     return cast("type[asyncio.Protocol]", partial(BoundedConnection, Bounds.of(settings)))
-
-
-def _problem(status: HTTPStatus, slug: str, detail: str) -> bytes:
-    """Returns a whole HTTP answer with a problem document, in the form of app.edge.problems."""
-    document = {
-        "type": f"urn:casebank:problem:{slug}",
-        "title": status.phrase,
-        "status": int(status),
-        "detail": detail,
-    }
-    body = json.dumps(document).encode()
-    lines = [
-        f"HTTP/1.1 {int(status)} {status.phrase}",
-        "Content-Type: application/problem+json",
-        f"Content-Length: {len(body)}",
-        "Connection: close",
-    ]
-    return "\r\n".join([*lines, "", ""]).encode() + body

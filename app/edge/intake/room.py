@@ -12,10 +12,9 @@ SHARE = 2
 
 
 class Room:
-    """Lets a body in when there is room for all of its bytes.
+    """Bounds the bytes of large bodies in memory: a body is read only once there is room for all of its bytes.
 
-    Room is taken for the whole body before its first byte is read: bodies that are let in bit by bit could fill it
-    together, and none of them would ever be whole.
+    Bodies that are read as they come could fill the room together, and no body would ever be whole.
     """
 
     def __init__(self, total_bytes: int, patience_s: float) -> None:
@@ -32,9 +31,14 @@ class Room:
         Raises:
             Busy: there was no room in time.
         """
+
+        def fits() -> bool:  # the first body of a user fits into an empty share, whatever the settings
+            held = self._held.get(user_sub, 0)
+            return (size <= self._free or not self._held) and (held + size <= self._most or not held)
+
         try:
             async with asyncio.timeout(self._patience_s), self._changed:
-                await self._changed.wait_for(lambda: self._fits(user_sub, size))
+                await self._changed.wait_for(fits)
                 self._free -= size
                 self._held[user_sub] += size
         except TimeoutError:
@@ -48,8 +52,3 @@ class Room:
                 if not self._held[user_sub]:
                     del self._held[user_sub]
                 self._changed.notify_all()
-
-    def _fits(self, user_sub: str, size: int) -> bool:
-        """Returns whether there is room; the first body of a user fits into an empty share, whatever the settings."""
-        held = self._held.get(user_sub, 0)
-        return (size <= self._free or not self._held) and (held + size <= self._most or not held)

@@ -29,7 +29,7 @@ UNCOUNTED_BYTES = 16 * 1024
 BODIES_AT_ONCE = 4
 """Largest bodies that fit into the room at once, half of it for any one user; 16 MiB by default."""
 GIVEN_UP_AFTER = 12
-"""Longest time by the clock, in budgets of processor time, which last longer on a busy machine."""
+"""Longest time of a check by the clock, as a multiple of its budget of processor time: the machine may be busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Intake:
 
     @asynccontextmanager
     async def body(self, request: Request, user_sub: str) -> AsyncIterator[bytes]:
-        """Yields the whole body, which has its room for the time of the block.
+        """Yields the whole body; a large one holds its share of the process's memory for the time of the block.
 
         Raises:
             BodyTooLarge, BodyIncomplete, Busy: the body was not read to its end.
@@ -92,7 +92,12 @@ class BodyRoute(APIRoute):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         if self.made_from is not None:
-            self.responses = {**self.responses, 413: _too_much(self.responses)}
+            description = (
+                f"The body has more bytes than the service takes, or holds more than {DOCUMENTED}, or takes too long to"
+                " check and redact; a problem document says which"
+            )
+            usual, own = self.responses.get("default", {}), self.responses.get(413, {})
+            self.responses = {**self.responses, 413: {**usual, **own, "description": description}}
 
     @property
     def made_from(self) -> MadeFrom | None:
@@ -143,7 +148,7 @@ def include(app: FastAPI, router: APIRouter, dependencies: Sequence[Depends] = (
 
 
 async def _parsed(aside: Aside, user_sub: str, made_from: MadeFrom, request: Request) -> object:
-    """Returns the parsed body, within the limits of counts; a large one is validated and prepared as well.
+    """Returns the parsed body; a large one is parsed, validated and prepared for the route in a side process.
 
     Raises:
         RequestValidationError: the body is not JSON, or a large one does not fit the route.
@@ -165,12 +170,3 @@ async def _parsed(aside: Aside, user_sub: str, made_from: MadeFrom, request: Req
 
 def _identifies_caller(dependant: Dependant) -> bool:
     return dependant.call is deps.author or any(map(_identifies_caller, dependant.dependencies))
-
-
-def _too_much(responses: dict[int | str, dict[str, Any]]) -> dict[str, Any]:
-    return {
-        **responses.get("default", {}),
-        **responses.get(413, {}),  # the route's own
-        "description": f"The body has more bytes than the service takes, or holds more than {DOCUMENTED}, or takes too"
-        " long to check and redact; a problem document says which",
-    }
