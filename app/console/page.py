@@ -1,4 +1,4 @@
-"""Pages: access, forms, and the headers that keep a browser from running foreign content."""
+"""Basis of the console's pages: access, forms, error pages, and the headers that keep scripts from running."""
 
 import hmac
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -50,7 +50,13 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """The state of the console in this process: its addresses, and failed sign-ins."""
+    """The state of the console in this process.
+
+    Attributes:
+        settings: settings of the service.
+        origins: addresses at which the console answers besides this machine's own; None: the console is off.
+        attempts: counts of failed sign-ins, by the address that tried.
+    """
 
     settings: Settings
     origins: Sequence[str] | None
@@ -58,7 +64,7 @@ class Doors:
 
     @property
     def seal(self) -> VisitSeal:
-        """The seal of the cookies."""
+        """The seal that encrypts cookies, and opens unchanged ones."""
         return VisitSeal.of(self.settings)
 
 
@@ -69,14 +75,23 @@ def doors(request: Request) -> Doors:
 
 
 class SignInNeeded(HTTPException):
-    """Raised for a visitor who is not signed in: redirects to the sign-in page, and from there back."""
+    """Raised for a visitor who is not signed in: redirects to the sign-in page, and after it back to the page.
+
+    A form is lost on the way: its visitor comes back to the page of the form.
+    """
 
     def __init__(self, request: Request) -> None:
-        super().__init__(303, headers={"Location": f"{SIGN_IN}?next={quote(_asked_for(request), safe='/')}"})
+        if request.method == "GET":
+            page = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        else:
+            before = urlsplit(request.headers.get("referer", ""))
+            path = before.path + (f"?{before.query}" if before.query else "")
+            page = path if is_ours(path) else ROOT
+        super().__init__(303, headers={"Location": f"{SIGN_IN}?next={quote(page, safe='/')}"})
 
 
 class FormRefused(HTTPException):
-    """Raised for a form that does not come from a page of this visit."""
+    """Raised for a form that does not come from a page of this visit, the time between sign-in and sign-out."""
 
     def __init__(self) -> None:
         super().__init__(403, "this form is not from a page of this visit: go back, reload the page, and try again")
@@ -86,13 +101,12 @@ class Page(APIRoute):
     """A route that answers with a page, also after an error."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns the handler of a request: the route's own, behind the check of the address."""
+        """Returns the route's handler, with a check of the address before it, and error pages and headers after it."""
         handle = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
-            origin_of(
-                request, doors(request).origins
-            )  # at other addresses there is no console, and no page that says so
+            # raises at other addresses, where no page may say that there is a console
+            origin_of(request, doors(request).origins)
             try:
                 response = await handle(request)
             except (CasebankError, AnyHTTPException, RequestValidationError) as error:
@@ -214,7 +228,7 @@ Form = Annotated[Fields, Depends(form, scope="function")]
 
 
 def show(request: Request, template: str, looking: Visitor | None = None, status: int = 200, **more: Any) -> Response:
-    """Returns the page of a template."""
+    """Returns the response with the page of a template; ``more`` are the template's values."""
     return HTMLResponse(rendered(template, at=request.url.path, looking=looking, **more), status)
 
 
@@ -229,15 +243,6 @@ def is_ours(path: str) -> bool:
     parts = urlsplit(path)
     plain = not parts.scheme and not parts.netloc and path.isprintable() and "\\" not in path
     return plain and (parts.path == ROOT or parts.path.startswith(f"{ROOT}/"))
-
-
-def _asked_for(request: Request) -> str:
-    """Returns the requested page, or the page of the form."""
-    if request.method == "GET":
-        return request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    before = urlsplit(request.headers.get("referer", ""))
-    path = before.path + (f"?{before.query}" if before.query else "")
-    return path if is_ours(path) else ROOT
 
 
 def _refused(request: Request, error: CasebankError | AnyHTTPException | RequestValidationError) -> Response:

@@ -7,10 +7,12 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
+from policy.evaluate import Plan, resampled
+
 RESAMPLES = 2000
 
 Pairs = Sequence[tuple[float, float]]
-"""Values of one arm and the other on the tasks of one group, which is resampled as a whole."""
+"""Values of the first and the second arm, task by task, in one group of tasks, which is resampled as a whole."""
 Numbers = NDArray[np.float64]
 
 
@@ -24,20 +26,27 @@ class Difference:
 
 
 def bootstrap(groups: Sequence[Pairs], compare: Callable[[Numbers, Numbers], Numbers], seed: int = 0) -> Difference:
-    """Returns ``compare`` of both arms' means over all pairs, with an interval from resampling whole groups."""
+    """Returns the difference of two arms' mean values, with its 95 % percentile interval from resampled groups.
+
+    Args:
+        groups: pairs of values; the tasks of one group stand or fall together. Without groups the numbers are NaN.
+        compare: function of both arms' means, ``relative`` or ``absolute``.
+        seed: seed of the draws; the same seed and pairs give the same interval.
+    """
     if not groups:
         return Difference(nan, nan, nan)
-    sums = np.array([np.sum(pairs, axis=0) for pairs in groups], dtype=np.float64)  # (groups, 2)
-    sizes = np.array([len(pairs) for pairs in groups], dtype=np.float64)
-    drawn = np.random.default_rng(seed).integers(len(groups), size=(RESAMPLES, len(groups)))
-    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)[:, None]
-    low, high = np.nanquantile(compare(means[:, 0], means[:, 1]), (0.025, 0.975))
-    before, after = sums.sum(axis=0) / sizes.sum()
-    return Difference(float(compare(before, after)), float(low), float(high))
+    columns = np.array([[*np.sum(pairs, axis=0), len(pairs)] for pairs in groups], dtype=np.float64)  # (groups, 3)
+    before, after, tasks = resampled(columns, Plan(resamples=RESAMPLES, seed=seed)).T
+    low, high = np.nanquantile(compare(before / tasks, after / tasks), (0.025, 0.975))
+    before, after, tasks = columns.sum(axis=0)
+    return Difference(float(compare(before / tasks, after / tasks)), float(low), float(high))
 
 
 def relative(before: Numbers, after: Numbers) -> Numbers:
-    """Returns the relative change: -0.5 is half as much; NaN if the first value is 0."""
+    """Returns the change from the first value to the second as a share of the first; NaN if the first value is 0.
+
+    -0.5 means that the second value is half of the first.
+    """
     changed: Numbers = after / np.where(before == 0, np.nan, before) - 1
     return changed
 

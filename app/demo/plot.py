@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, Arm, TaskRecord, mean, pooled
 from app.demo.report import DemoReport
+from policy.evaluate import Plan, resampled
 
 _STYLES = {
     "no memory": ("#8a8f98", "o"),
@@ -48,7 +49,10 @@ def _lines(axes: Axes, houses: Sequence[Sequence[Arm]], value: Callable[[TaskRec
         color, marker = _STYLES[name]
         parts = pooled(arms).parts()
         tenths = np.arange(1, len(parts) + 1)
-        low, high = np.transpose([_interval([value(record) for record in part]) for part in parts])
+        # the 95 % interval of each tenth's mean, from resampled tasks
+        columns = (np.array([[value(record)] for record in part], dtype=np.float64) for part in parts)
+        draws = [resampled(column, Plan(resamples=_RESAMPLES)) / len(column) for column in columns]
+        low, high = np.quantile(draws, (0.025, 0.975), axis=(1, 2))
         axes.fill_between(tenths, low, high, color=color, alpha=0.13, linewidth=0)
         axes.plot(tenths, [mean(part, value) for part in parts], label=name, color=color, marker=marker, linewidth=1.8)
         for arm in arms if len(arms) > 1 else ():
@@ -60,10 +64,3 @@ def _lines(axes: Axes, houses: Sequence[Sequence[Arm]], value: Callable[[TaskRec
     axes.set_xticks(tenths)
     axes.grid(axis="y", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float]:
-    """Returns the 95 % interval of the mean, by a bootstrap over tasks."""
-    drawn = np.random.default_rng(0).choice(values, size=(_RESAMPLES, len(values))).mean(axis=1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)

@@ -42,7 +42,7 @@ class DemoReport:
         return [pooled(arms) for arms in zip(*(stream.arms for stream in self.streams), strict=True)]
 
     def story(self) -> list[tuple[str, int, int]]:
-        """Returns the first two tasks without a column type: text, steps without memory, steps with casebank."""
+        """Returns the first two tasks of the kind "missing type": text, steps without memory, steps with casebank."""
         first = self.streams[0]
         pairs = zip(first.without.records, first.casebank.records, strict=True)
         return [(a.task, a.steps, b.steps) for a, b in pairs if a.task_id in ("missing_type-0", "missing_type-1")]
@@ -63,8 +63,20 @@ class DemoReport:
 
 
 def print_report(report: DemoReport, console: Console) -> None:
-    """Prints the table, the comparison, and the cost."""
-    console.print(_table(report))
+    """Prints the arms' numbers by tenths of the stream, the comparison with keyword memory, and casebank's cost."""
+    seeds = ", ".join(str(stream.seed) for stream in report.streams)
+    tasks = sum(len(stream.without.records) for stream in report.streams)
+    title = f"{tasks} tasks, seed {seeds}, at most {report.budget} steps a task (scripted operator)"
+    caption = "none: no memory; words: keyword memory; bank: casebank"
+    table = Table("tenth", title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE)
+    for name in ("steps", "", "", "solved", "", "", "1st try", "", ""):
+        table.add_column(name, justify="right")
+    table.add_row("", *("none", "words", "bank") * 3, style="dim", end_section=True)
+    for place in range(PARTS):
+        table.add_row(str(place + 1), *_cells([Arm(arm.name, arm.parts()[place]) for arm in report.arms]))
+    table.add_section()
+    table.add_row("all", *_cells(report.arms), style="bold")
+    console.print(table)
     for stream in report.streams if len(report.streams) > 1 else ():
         found = "; ".join(f"{arm.name} {headline(arm)}" for arm in stream.arms)
         console.print(f"  seed {stream.seed}: {found}", markup=False, highlight=False)
@@ -78,22 +90,6 @@ def print_report(report: DemoReport, console: Console) -> None:
     console.print(f"[dim]{EXPLANATION}[/dim]")
     for kind, path in report.files.items():
         console.print(f"  {kind}: {path}")
-
-
-def _table(report: DemoReport) -> Table:
-    seeds = ", ".join(str(stream.seed) for stream in report.streams)
-    tasks = sum(len(stream.without.records) for stream in report.streams)
-    title = f"{tasks} tasks, seed {seeds}, at most {report.budget} steps a task (scripted operator)"
-    caption = "none: no memory; words: keyword memory; bank: casebank"
-    table = Table("tenth", title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE)
-    for name in ("steps", "", "", "solved", "", "", "1st try", "", ""):
-        table.add_column(name, justify="right")
-    table.add_row("", *("none", "words", "bank") * 3, style="dim", end_section=True)
-    for place in range(PARTS):
-        table.add_row(str(place + 1), *_cells([Arm(arm.name, arm.parts()[place]) for arm in report.arms]))
-    table.add_section()
-    table.add_row("all", *_cells(report.arms), style="bold")
-    return table
 
 
 def _cells(arms: Sequence[Arm]) -> list[str]:

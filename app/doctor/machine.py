@@ -63,13 +63,24 @@ def disk(settings: Settings) -> Finding:
 
 
 def tokens(settings: Settings) -> Finding:
-    """Judges the keys that verify tokens: the published keys, or the secret."""
+    """Judges the keys that verify tokens: those published at CASEBANK_JWKS_URL, or the secret and older ones."""
     if settings.jwks_url is None:
         size = len(settings.signing_secret.encode())
         advice = f"CASEBANK_JWT_SECRET needs {MIN_SECRET_BYTES} bytes at least"
+        detail = f"HS256, a secret of {size} bytes"
         if size < MIN_SECRET_BYTES:
-            return Finding("tokens", ok=False, detail=f"HS256, a secret of {size} bytes", advice=advice)
-        return _older_secrets(settings, f"HS256, a secret of {size} bytes")
+            return Finding("tokens", ok=False, detail=detail, advice=advice)
+        if settings.jwt_secrets_old and not settings.jwt_secret:
+            unused = f"{detail}; CASEBANK_JWT_SECRETS_OLD is not used: the secret is the one in secrets.json"
+            return Finding(
+                "tokens", ok=False, detail=unused, advice="set CASEBANK_JWT_SECRET beside it, or take it out"
+            )
+        older = settings.older_signing_secrets
+        past = [old for old in older if old.until <= datetime.now(UTC)]  # without use, and it can still leak
+        if older:
+            detail = f"{detail}, {len(older) - len(past)} older good until their date, {len(past)} past it"
+        advice = "take the secrets that are past their date out of CASEBANK_JWT_SECRETS_OLD, or out of secrets.json"
+        return Finding("tokens", not past, detail, advice)
     advice = "is CASEBANK_JWKS_URL right, and can this machine reach it? until then nobody gets in"
     try:  # as the service reads them
         client = jwt.PyJWKClient(settings.jwks_url, cache_jwk_set=False, timeout=JWKS_TIMEOUT_S)
@@ -77,19 +88,6 @@ def tokens(settings: Settings) -> Finding:
     except Exception as error:  # noqa: BLE001 - whatever the far end sent is the finding
         return Finding("tokens", ok=False, detail=f"no keys at {settings.jwks_url}: {said(error)}", advice=advice)
     return Finding("tokens", bool(keys), f"RS256, {len(keys)} keys at {settings.jwks_url}", advice)
-
-
-def _older_secrets(settings: Settings, detail: str) -> Finding:
-    """Judges the older secrets: an expired one has no use and can still leak."""
-    if settings.jwt_secrets_old and not settings.jwt_secret:
-        unused = f"{detail}; CASEBANK_JWT_SECRETS_OLD is not used: the secret is the one in secrets.json"
-        return Finding("tokens", ok=False, detail=unused, advice="set CASEBANK_JWT_SECRET beside it, or take it out")
-    older = settings.older_signing_secrets
-    past = [old for old in older if old.until <= datetime.now(UTC)]
-    if older:
-        detail = f"{detail}, {len(older) - len(past)} older good until their date, {len(past)} past it"
-    advice = "take the secrets that are past their date out of CASEBANK_JWT_SECRETS_OLD, or out of secrets.json"
-    return Finding("tokens", not past, detail, advice)
 
 
 def open_files(settings: Settings) -> Finding:
