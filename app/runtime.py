@@ -1,4 +1,4 @@
-"""The parts of a running process: database, embedder, keys; made from the settings, and closed in turn."""
+"""The parts of a running process, made from the settings: database, embedder, keys, reader, worker, admission."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy import text
 
 from app import postgres
-from app.admission.admission import Admission, Quotas
+from app.admission.admission import Admission
 from app.admission.backlog import Backlog, Bounds
 from app.admission.buckets import Buckets
 from app.admission.quotas import KINDS, SCOPES, Quota
@@ -19,7 +19,7 @@ from app.auth.tokens import TokenVerifier
 from app.postgres.migrate import migrate
 from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from app.settings import Limits, Settings
+from app.settings import Settings
 from retrieval.database.database import Database
 from retrieval.errors import CasebankError, SchemaOutdated
 from retrieval.ports import Embedder
@@ -121,10 +121,21 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             stack.push_async_callback(patient.aclose)
             stack.push_async_callback(quick.aclose)
             account = Account(database, settings.llm_tokens_per_day)
-            rewriting = Rewriting(database, lambda asker: LlmRewriter(account.model(quick, _payer(asker), "rewrite")))
+
+            def rewriter(asker: Asker) -> LlmRewriter:
+                payer = Profile(asker.user_sub, asker.agent_key, asker.authorised_at)
+                return LlmRewriter(account.model(quick, payer, "rewrite"))
+
+            rewriting = Rewriting(database, rewriter)
             teachers = LlmLearners(patient, account, rule_learners())
             summarist = Summarist(database, keyring, patient, account)
         pgvector = await has_pgvector(database)
+        pace = Pace(
+            poll_s=settings.worker_pace.poll_s,
+            lease=timedelta(seconds=settings.worker_pace.lease_s),
+            max_attempts=settings.worker_pace.attempts,
+            backoff_s=settings.worker_pace.backoff_s,
+        )
         yield Runtime(
             settings=settings,
             database=database,
@@ -140,7 +151,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 WordSeals(keyring),
                 policies=Policies(settings.fleet),
             ),
-            worker=Worker(database, embedder, keyring, pgvector, _pace(settings), llm=teachers, summarist=summarist),
+            worker=Worker(database, embedder, keyring, pgvector, pace, llm=teachers, summarist=summarist),
             admission=make_admission(settings, database),
         )
 
@@ -162,25 +173,23 @@ async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
 
 
 async def _signed_at_last(database: Database, held: MasterKeys, stack: AsyncExitStack) -> Database:
-    """Returns the database as ``signed``; one that waits for its migration accepts no entry until then."""
+    """Returns the database as ``signed`` does, also if its migration is still to come.
+
+    Until then there is no key to sign with, and the database takes no audit entry; a task asks for the key again.
+    """
     try:
         return await signed(database, held)
     except SchemaOutdated:
         later = LaterKey()
-        asking = asyncio.create_task(_ask_again(database, held, later))
-        stack.callback(asking.cancel)
-        return replace(database, engine=signing(database.engine, later))
 
+    async def ask_again() -> None:
+        while later.key is None:
+            await asyncio.sleep(ASK_AGAIN_S)
+            with suppress(CasebankError):
+                later.key = await _audit_key(database, held)
 
-async def _ask_again(database: Database, held: MasterKeys, later: LaterKey) -> None:
-    while later.key is None:
-        await asyncio.sleep(ASK_AGAIN_S)
-        with suppress(CasebankError):
-            later.key = await _audit_key(database, held)
-
-
-def _payer(asker: Asker) -> Profile:
-    return Profile(asker.user_sub, asker.agent_key, asker.authorised_at)
+    stack.callback(asyncio.create_task(ask_again()).cancel)
+    return replace(database, engine=signing(database.engine, later))
 
 
 async def has_pgvector(database: Database) -> bool:
@@ -189,36 +198,22 @@ async def has_pgvector(database: Database) -> bool:
         return str(await connection.scalar(_VECTOR_COLUMN)).startswith("vector")
 
 
-def _pace(settings: Settings) -> Pace:
-    pace = settings.worker_pace
-    return Pace(
-        poll_s=pace.poll_s,
-        lease=timedelta(seconds=pace.lease_s),
-        max_attempts=pace.attempts,
-        backoff_s=pace.backoff_s,
-    )
-
-
 def make_admission(settings: Settings, database: Database) -> Admission:
     """Returns the admission of requests, with the limits of the settings."""
     limits, wait_s = settings.limits, settings.timeouts_s.turn
+    quotas = {
+        (scope, kind): Quota.per_minute(f"{scope}-{kind}", getattr(limits, f"{scope}_{kind}"), limits.burst_s)
+        for scope in SCOPES
+        for kind in KINDS
+    }
     places = Places(limits.requests, limits.user_requests or limits.requests, wait_s=wait_s)
     return Admission(
-        quotas=_quotas(limits),
+        quotas={of: quota for of, quota in quotas.items() if quota is not None},
         buckets=Buckets(database),
         turns=Turns(places) if limits.requests else None,
         backlog=Backlog(database, Bounds(limits.user_pending, limits.pending)),
         wait_s=wait_s,
     )
-
-
-def _quotas(limits: Limits) -> Quotas:
-    made = {
-        (scope, kind): Quota.per_minute(f"{scope}-{kind}", getattr(limits, f"{scope}_{kind}"), limits.burst_s)
-        for scope in SCOPES
-        for kind in KINDS
-    }
-    return {of: quota for of, quota in made.items() if quota is not None}
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -248,7 +243,7 @@ def make_embedder(settings: Settings) -> Embedder:
 def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIModel":
     """Returns the language model of the settings, which answers within ``budget_s``, or else the settings' timeout.
 
-    Each has a breaker of its own: a model that is too slow to rewrite queries can still explain runs.
+    Each has a circuit breaker of its own: a model that is too slow to rewrite queries can still explain runs.
     """
     from app.providers.llm import ModelEndpoint, OpenAIModel  # noqa: PLC0415 - as above
     from app.providers.wire import Patience  # noqa: PLC0415

@@ -18,7 +18,7 @@ LAST_SUCCESS = Gauge(
 
 
 RARE_S = 60.0
-"""Seconds of a period from which each success of a job is logged."""
+"""Least period in seconds of a job that logs each success; other jobs log the first after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Job:
         name: name in the log, the metrics and the database.
         every_s: seconds from one success to the next run.
         work: function that does it once.
-        records: records in the database; None: the job concerns this process alone.
+        records: records of the job's runs in the database; None: the job concerns this process alone.
         backoff: waits after failures, each at most a period.
         failures: failures in a row, in this process.
     """
@@ -54,7 +54,7 @@ class Job:
     failures: int = 0
 
     async def run(self) -> None:
-        """Does the work whenever it is due, until cancelled; logs and counts a failure, and tries again.
+        """Does the work whenever it is due, until cancelled; logs and counts a failure, and tries again later.
 
         Raises:
             BaseException: the work raised it when it was cancelled.
@@ -66,7 +66,12 @@ class Job:
                 if self.records is not None:
                     await self.records.started(self.name)
                 await self.work()
-                await self._succeeded()
+                if self.records is not None:
+                    await self.records.succeeded(self.name)
+                LAST_SUCCESS.labels(self.name).set(time.time())
+                if self.failures or self.every_s >= RARE_S:
+                    log.info("job.succeeded", job=self.name, after_failures=self.failures)
+                self.failures = 0
             except (Exception, asyncio.CancelledError) as error:
                 if _is_cancelled():  # also where the work turned the cancellation into an error of its own
                     raise
@@ -84,14 +89,6 @@ class Job:
             return self.every_s
         age_s = (await self.records.of(self.name)).age.total_seconds()
         return min(self.every_s, max(self.every_s - age_s, self.backoff.first_s))
-
-    async def _succeeded(self) -> None:
-        if self.records is not None:
-            await self.records.succeeded(self.name)
-        LAST_SUCCESS.labels(self.name).set(time.time())
-        if self.failures or self.every_s >= RARE_S:
-            log.info("job.succeeded", job=self.name, after_failures=self.failures)
-        self.failures = 0
 
     async def _failed(self, error: str) -> None:
         self.failures += 1
@@ -112,7 +109,7 @@ def _is_cancelled() -> bool:
 
 
 def set_last_success(record: JobRecord) -> None:
-    """Sets the metric of a job's last success by the job's record."""
+    """Sets the metric of a job's last success to the time in the job's record, which may be another process's."""
     if record.since_success is not None:
         LAST_SUCCESS.labels(record.name).set(time.time() - record.since_success.total_seconds())
 

@@ -119,7 +119,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
 
 
 def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
-    """Returns the columns of a decision under the names of the API, with its words opened."""
+    """Returns the columns of a decision under the names of the API, with its texts decrypted."""
     opened = words.open_query(row)
     slate = {"case_ids": opened["case_ids"] or []}
     return {**opened, **slate, "retrieval_id": opened["id"], "agent": opened["agent_key"]}
@@ -138,6 +138,12 @@ def _known(rows: Sequence[AnyRow]) -> dict[str, Policy | None]:
 
 
 def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> CandidateOut:
+    """Returns a candidate of a decision as the log has it, with the case as it is now unless it was deleted."""
+    changed = False  # reward or outcome since the decision; features of another version cannot be compared
+    if now is not None and each.seen:
+        before, after = each.seen["reward"], now["reward"]
+        same = before is after if None in {before, after} else abs(before - after) < CHANGED
+        changed = not same or (now["outcome"] in FAILED) != bool(each.seen["failed"])
     place = None if each.place is None else each.place - 1
     return response_of(
         CandidateOut,
@@ -146,17 +152,8 @@ def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> Ca
         used=None if place is None else row.used[place],
         agreed=None if place is None else row.agreed[place],
         features=dict(each.seen),
-        case=None if now is None else CaseNow.model_validate({**now, "changed": _changed(each, now)}),
+        case=None if now is None else CaseNow.model_validate({**now, "changed": changed}),
     )
-
-
-def _changed(then: Reviewed, now: Mapping[str, Any]) -> bool:
-    """Returns whether the reward or outcome of the case changed since; False where the features cannot be read."""
-    if not then.seen:
-        return False
-    before, after = then.seen["reward"], now["reward"]
-    same = before is after if None in {before, after} else abs(before - after) < CHANGED
-    return not same or (now["outcome"] in FAILED) != bool(then.seen["failed"])
 
 
 def _missing(row: AnyRow, found: Review, now: Mapping[UUID, Mapping[str, Any]]) -> list[str]:
