@@ -1,6 +1,6 @@
-"""Facts for a tool's answer: those that hold, ranked by the words they share with the query.
+"""Facts about the user for a tool's answer: those that hold today, ranked by the words they share with the query.
 
-A recall would leave out goals and preferences without a common word, which belong in the answer.
+The service's own recall would not do: it leaves out goals and preferences that share no word with the query.
 """
 
 import math
@@ -28,7 +28,14 @@ _STEMMER = snowballstemmer.stemmer("english")
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A decrypted fact that holds, with its relevance to the query."""
+    """A decrypted fact that holds today, with its relevance to the query.
+
+    Attributes:
+        value: attribute, value and unit that were recognised in the text, as "height 180 cm"; empty: no value.
+        said_by: speaker of the turn that stated the fact.
+        since: first day on which the fact held.
+        relevance: see ``relevance``; at least 0.
+    """
 
     id: UUID
     kind: FactKind
@@ -71,18 +78,13 @@ async def facts_for(
     wanted = [row for row in rows if row["kind"] in kinds]
     opened = [words.open_fact(row["id"], row["words"]) for row in wanted]
     relevances = relevance(query or "", [each["text"] for each in opened])
-    found = [
-        KnownFact(row["id"], row["kind"], of["text"], _value(of), row["said_by"], row["valid_from"].date(), share)
-        for row, of, share in zip(wanted, opened, relevances, strict=True)
-        if share > 0 or row["kind"] in always
-    ]
-    return sorted(found, key=lambda fact: -fact.relevance)[:limit]
-
-
-def _value(opened: dict[str, str]) -> str:
-    """Returns attribute, value and unit of a fact; empty if none was recognised."""
-    read = " ".join(filter(None, (opened["attribute"], opened["value"], opened["unit"])))
-    return read if opened["value"] else ""
+    facts = []
+    for row, of, share in zip(wanted, opened, relevances, strict=True):
+        if share > 0 or row["kind"] in always:
+            value = " ".join(filter(None, (of["attribute"], of["value"], of["unit"]))) if of["value"] else ""
+            since = row["valid_from"].date()
+            facts.append(KnownFact(row["id"], row["kind"], of["text"], value, row["said_by"], since, share))
+    return sorted(facts, key=lambda fact: -fact.relevance)[:limit]
 
 
 def relevance(query: str, texts: Sequence[str]) -> list[float]:

@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import cast
 from uuid import UUID
 
 from sqlalchemy import Table, select
@@ -18,7 +17,7 @@ from app.memory_tools.asking import Asking
 from app.schemas.memory_tools import ForgetIn, RememberIn, RunEnd
 from retrieval.errors import NotFound
 from retrieval.tables.decisions import decisions
-from retrieval.tables.kinds import FactKind, RewardSource
+from retrieval.tables.kinds import RewardSource
 from retrieval.tables.procedures import procedures
 from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
@@ -47,7 +46,9 @@ async def remember(asking: Asking, given: RememberIn) -> str:
         return await _run(asking, given)
     if given.kind == "feedback":
         return await _feedback(asking, given)
-    return await _fact(asking, given)
+    written = FactWritten(agent=asking.agent, kind=given.kind, text=given.text or "", said_by="assistant")
+    fact_id = await write_fact(asking.parts.database, asking.parts.keyring, written, asking.author)
+    return f"Stored as {given.kind} {fact_id}, marked as said by the assistant."
 
 
 async def forget(asking: Asking, given: ForgetIn) -> str:
@@ -79,15 +80,8 @@ async def _check_agent(connection: AsyncConnection, asking: Asking, table: Table
         raise NotFound("no recall of this agent has this receipt")
 
 
-async def _fact(asking: Asking, given: RememberIn) -> str:
-    kind = cast("FactKind", given.kind)
-    written = FactWritten(agent=asking.agent, kind=kind, text=given.text or "", said_by="assistant")
-    fact_id = await write_fact(asking.parts.database, asking.parts.keyring, written, asking.author)
-    return f"Stored as {kind} {fact_id}, marked as said by the assistant."
-
-
 async def _run(asking: Asking, given: RememberIn) -> str:
-    """Retains the run; a repeated call with the same receipt stores it once."""
+    """Retains the run as a case and returns the confirmation; an equal call with the same receipt stores no second."""
     parts, author = asking.parts, asking.author
     parts.admission.backlog.check(author.user_sub)
     run = FinishedRun(

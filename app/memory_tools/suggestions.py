@@ -33,26 +33,23 @@ async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
 
 
 async def _tools(connection: AsyncConnection, asking: Asking, named: str, limit: int) -> list[str]:
-    """Returns a line for each tool; an empty list if memory is off."""
+    """Returns a line for each tool: calls, error rate, arguments that worked, and fixes; empty if memory is off."""
     user_sub = asking.author.user_sub
     profile = (await connection.execute(one_profile(user_sub, asking.agent))).mappings().one_or_none()
     if profile is None or not profile["enabled"]:
         return []
     rows = (await connection.execute(tools.tools_of(user_sub, asking.agent, LOOK))).all()
     fitting = relevance(named, [row.tool.replace("_", " ") for row in rows])
-    chosen = sorted(zip(fitting, rows, strict=True), key=lambda pair: -pair[0])[:limit]
-    return [await _line(connection, (user_sub, asking.agent, row.tool), row.calls, row.errors) for _, row in chosen]
-
-
-async def _line(connection: AsyncConnection, which: tuple[str, str, str], calls: int, errors: int) -> str:
-    """Returns one line about a tool: calls, error rate, arguments that worked, and fixes of failures."""
-    form = (await connection.execute(tools.forms_of(*which))).first()
-    causes = (await connection.execute(tools.failures_of(*which))).all()
-    fixes = [row for row in causes if row.fix is not None][: tools.SHOWN_FIXES]
-    return "; ".join(
-        [
-            f"{quoted(which[-1])}: {calls} call{'s' * (calls != 1)}, {errors / calls:.0%} errors",
+    lines = []
+    for _, row in sorted(zip(fitting, rows, strict=True), key=lambda pair: -pair[0])[:limit]:
+        which = user_sub, asking.agent, row.tool
+        form = (await connection.execute(tools.forms_of(*which))).first()
+        causes = (await connection.execute(tools.failures_of(*which))).all()
+        fixes = [each for each in causes if each.fix is not None][: tools.SHOWN_FIXES]
+        parts = [
+            f"{quoted(row.tool)}: {row.calls} call{'s' * (row.calls != 1)}, {row.errors / row.calls:.0%} errors",
             *([f"worked with {quoted(form.form)}"] if form else []),
-            *(f"after {quoted(row.cause)}: {quoted(row.fix)}" for row in fixes),
+            *(f"after {quoted(each.cause)}: {quoted(each.fix)}" for each in fixes),
         ]
-    )
+        lines.append("; ".join(parts))
+    return lines

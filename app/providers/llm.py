@@ -1,4 +1,7 @@
-"""Asks any language model behind OpenAI's chat completions for answers in a form: OpenAI, vLLM, Ollama, llama.cpp."""
+"""Asks a language model for answers that fit a JSON schema, over OpenAI's chat completions.
+
+Many servers speak them: OpenAI, vLLM, Ollama, llama.cpp.
+"""
 
 import asyncio
 import json
@@ -67,7 +70,7 @@ class _Talk:
 
 
 class OpenAIModel:
-    """Asks over HTTP, and checks every part of the answer."""
+    """Asks a language model over HTTP, and checks every part of its answer."""
 
     def __init__(
         self, endpoint: ModelEndpoint, patience: Patience, clock: Callable[[], float] = time.monotonic
@@ -89,7 +92,7 @@ class OpenAIModel:
         await self._client.close()
 
     async def ask(self, instructions: str, material: JsonValue, answer: type[Answer]) -> Reply[Answer]:
-        """Returns the model's answer within `budget_s` seconds; see the port."""
+        """Returns the model's answer within `budget_s` seconds; see ``retrieval.ports.Model``."""
         form = json.dumps(answer.model_json_schema(), separators=(",", ":"))
         system = f"{instructions}\n\n{WHAT_IS_DATA}\n\nAnswer with one JSON object of this schema, and nothing else:\n"
         messages = [
@@ -109,7 +112,7 @@ class OpenAIModel:
             raise
 
     async def _repaired(self, talk: _Talk, answer: type[Answer]) -> Answer:
-        """Returns the first valid answer of two; the second request explains the fault of the first answer."""
+        """Returns the model's answer; an invalid one is requested once more, with an explanation of its fault."""
         completion = await self._say(talk)
         try:
             return parsed(completion, answer)
@@ -142,18 +145,27 @@ class OpenAIModel:
         raise refusal
 
     async def _post(self, talk: _Talk, dialect: _Dialect) -> Completion:
+        """Returns the completion of one request, and adds its cost to the call's tokens; a refusal costs nothing.
+
+        Raises:
+            openai.APIStatusError: the server refused the request, perhaps for its dialect.
+            NoCompletion: the server gave no whole answer in time.
+        """
         before, prompt = talk.tokens, Tokens(prompt=sum(count_tokens(each["content"]) for each in talk.messages))
+        options: dict[str, Any] = {dialect.limit: self._endpoint.max_output_tokens}  # of the client's overloads
+        if dialect.schema:
+            options["response_format"] = {"type": "json_schema", "json_schema": form_of(talk.answer)}
         try:
             async with asyncio.timeout(self._patience.timeout_s):  # the client's own restarts with every byte
                 talk.tokens = before + prompt  # an answer that never arrives may have been paid for
                 async with self._client.chat.completions.with_streaming_response.create(
                     model=self.name,
                     messages=talk.messages,  # type: ignore[arg-type]
-                    **self._options(talk.answer, dialect),
+                    **options,
                 ) as response:
                     body = await bounded(response.iter_bytes())
         except openai.APIStatusError:
-            talk.tokens = before  # a refusal costs nothing
+            talk.tokens = before
             raise
         except (TimeoutError, openai.OpenAIError) as error:
             raise NoCompletion(f"no answer from {self.name} ({type(error).__name__})") from None
@@ -161,12 +173,6 @@ class OpenAIModel:
         estimate = prompt + Tokens(completion=count_tokens(completion.text))
         talk.tokens = before + (cost or estimate)
         return completion
-
-    def _options(self, answer: type[BaseModel], dialect: _Dialect) -> dict[str, Any]:  # of the client's overloads
-        options: dict[str, Any] = {dialect.limit: self._endpoint.max_output_tokens}
-        if dialect.schema:
-            options["response_format"] = {"type": "json_schema", "json_schema": form_of(answer)}
-        return options
 
     def _refusal(self, error: openai.APIStatusError, ends_at: float) -> ModelError:
         """Returns the error to raise for an HTTP status; only a `NoCompletion` is worth another attempt."""

@@ -36,8 +36,8 @@ class Endpoint:
         base_url: address with the version, as http://localhost:8000/v1.
         model: name of the model on the server.
         dimension: length of the vectors; any other length is an error.
-        ask_dimension: True to ask the server for vectors of that length, which many models cannot shorten; "try": until
-            the server refuses.
+        ask_dimension: True: requests name the dimension, which servers refuse whose model cannot shorten vectors;
+            "try": requests name it until the server refuses one.
         api_key: API key; empty for a local server.
         batch_size: texts in one request.
         max_chars: characters of a text that are sent; the rest is cut.
@@ -53,11 +53,11 @@ class Endpoint:
 
 
 class _NoAnswer(NoAnswer, EmbedderUnavailable):
-    """The server gave no answer, or asked to be asked again."""
+    """The server gave no answer, or wants the request again later."""
 
 
 class OpenAIEmbedder:
-    """Embeds over HTTP, and checks every part of the answer."""
+    """Makes vectors of texts over HTTP, and checks every part of the server's answer."""
 
     def __init__(
         self, endpoint: Endpoint, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic
@@ -104,6 +104,8 @@ class OpenAIEmbedder:
         return np.concatenate(rows)
 
     async def _embed_batch(self, inputs: list[str]) -> Vectors:
+        """Returns the vectors of one request; with `ask_dimension="try"` a refused one goes without the dimension."""
+
         async def request() -> Vectors:
             return _vectors(await self._request(inputs), len(inputs), self.dimension)
 
@@ -120,7 +122,7 @@ class OpenAIEmbedder:
             raise
 
     async def _request(self, inputs: list[str]) -> bytes:
-        """Returns the body of one answer.
+        """Sends one request for the vectors of the texts, and returns the body of the answer.
 
         Errors are raised without their cause: the client's errors quote the server, which may quote key or texts.
         """

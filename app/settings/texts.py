@@ -72,15 +72,14 @@ def old_secrets(text: str) -> tuple[OldSecret, ...]:
     Raises:
         ValueError: a secret is too short, or its end is missing or has no zone.
     """
-    return tuple(map(_old_secret, text.split()))
-
-
-def _old_secret(text: str) -> OldSecret:
-    secret, _, until = text.rpartition("@")
-    try:
-        old = OldSecret(secret=secret, until=datetime.fromisoformat(until))
-    except ValueError:
-        raise ValueError("CASEBANK_JWT_SECRETS_OLD: each is secret@until, until like 2026-12-31T00:00:00Z") from None
-    if not is_strong(secret):
-        raise ValueError(f"CASEBANK_JWT_SECRETS_OLD: each secret needs {MIN_SECRET_BYTES} bytes at least")
-    return old
+    secrets = []
+    for part in text.split():
+        secret, _, until = part.rpartition("@")
+        try:
+            secrets.append(OldSecret(secret=secret, until=datetime.fromisoformat(until)))
+        except ValueError:
+            form = "each is secret@until, until like 2026-12-31T00:00:00Z"
+            raise ValueError(f"CASEBANK_JWT_SECRETS_OLD: {form}") from None
+        if not is_strong(secret):
+            raise ValueError(f"CASEBANK_JWT_SECRETS_OLD: each secret needs {MIN_SECRET_BYTES} bytes at least")
+    return tuple(secrets)
