@@ -1,4 +1,4 @@
-"""Connections: two pools with the service's rights alone, by the URL of any cloud's Postgres."""
+"""Connections to any cloud's Postgres by its URL: two pools that have the rights of the service's role alone."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import asyncpg
 import certifi
-from sqlalchemy import Connection, event
+from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from retrieval.database.database import Database
@@ -26,7 +26,7 @@ LIBPQ_ONLY = {
 SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disable"}
 """Values of other drivers' ``ssl=``, and the values of ``sslmode`` for them."""
 POOLED = "pgbouncer"
-"""URL parameter for a pooler that gives each transaction another session, in the clouds' spelling."""
+"""URL parameter, as cloud providers spell it, for a pooler that may give each transaction another session."""
 _AS_SERVICE = f"SET LOCAL ROLE {SERVICE_ROLE}"
 ANY_LENGTH = {"max_cacheable_statement_size": 0}
 """Option of asyncpg: without it, a statement of more than 15 kB is parsed and planned each time."""
@@ -40,7 +40,7 @@ _NAMELESS: dict[str, object] = {
 
 @asynccontextmanager
 async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 10.0) -> AsyncIterator[Database]:
-    """Yields the bank under the plain service role, whatever login the URL names.
+    """Yields the database with the rights of the service's role, whatever login the URL names.
 
     Up to ``pool_size`` connections for transactions, and another ``pool_size`` for fast statements, are opened when
     they are needed; ``timeout_s`` limits each wait: for a connection, and for the answer to a statement.
@@ -58,7 +58,8 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
         connect_args=options,
     )
     if pooled:
-        event.listen(engine.sync_engine, "begin", _act_as_service)
+        # the next transaction may get another session, so each takes the role when it begins
+        event.listen(engine.sync_engine, "begin", lambda connection: connection.exec_driver_sql(_AS_SERVICE))
         options["statement_cache_size"] = 0
     pool = asyncpg.create_pool(dsn(url), min_size=0, max_size=pool_size, reset=_as_it_is, **options, **ANY_LENGTH)
     try:
@@ -69,16 +70,14 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
 
 
 async def _as_it_is(_connection: asyncpg.Connection) -> None:
-    """Spares a fast connection the round trip that would reset its session: its statements leave nothing behind."""
+    """Returns a fast connection to its pool unchanged.
 
-
-def _act_as_service(connection: Connection) -> None:
-    """Makes a transaction that begins the service's own, where no session belongs to it."""
-    connection.exec_driver_sql(_AS_SERVICE)
+    asyncpg would reset the session, which costs a round trip; the statements of a fast connection change no session.
+    """
 
 
 def engine_of(url: str, *, connect_args: dict[str, object] | None = None, **options: object) -> AsyncEngine:
-    """Returns an engine whose connections asyncpg opens by the URL itself, so that one reader decides what it means."""
+    """Returns an engine whose connections asyncpg opens by the URL: SQLAlchemy reads some URLs in another way."""
     arguments = {"dsn": dsn(url), **(_NAMELESS if is_pooled(url) else {}), **(connect_args or {})}
     return create_async_engine("postgresql+asyncpg://", connect_args=arguments, **options)
 
@@ -104,7 +103,7 @@ def is_pooled(url: str) -> bool:
 
 
 def _encoded(rest: str) -> str:
-    """Returns the URL after its scheme, with an unencoded password encoded."""
+    """Returns the part of a URL after its scheme, with the signs of an unencoded password percent-encoded."""
     for part in (rest.partition("?")[0], rest):  # the second, for a password with a question mark
         login, at, place = part.rpartition("@")
         name, colon, password = login.partition(":")

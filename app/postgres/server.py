@@ -29,7 +29,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from urllib.parse import quote, urlencode
 
 from app.postgres import locks
@@ -109,11 +108,11 @@ def start(home: Path) -> EmbeddedPostgres:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) is signal.SIG_DFL:
-                    signal.signal(number, _exit)
+                    signal.signal(number, lambda received, _frame: sys.exit(128 + received))
         with locks.turn(data):
             joined = locks.join(data)
             try:
-                return _prepared(data)
+                return _server_of(data)
             except BaseException:
                 if joined:  # a process that was a user before this call stays one
                     locks.leave(data, _stop)
@@ -121,7 +120,10 @@ def start(home: Path) -> EmbeddedPostgres:
 
 
 def is_dead(home: Path) -> bool:
-    """Returns whether every process of the server of `home` has ended; a server that recovers or is full lives."""
+    """Returns whether every process of the server of `home` has ended.
+
+    A server that recovers from a crash, or has no free connection slot, is not dead.
+    """
     life = locks.life(_data(home))
     if life is None:
         return False
@@ -164,24 +166,27 @@ def _leave_all() -> None:
         release(data.parent)
 
 
-def _exit(number: int, _frame: FrameType | None) -> None:
-    sys.exit(128 + number)
+def _server_of(data: Path) -> EmbeddedPostgres:
+    """Returns the running server of `data` with the database `casebank`; makes the data folder if it is missing.
 
-
-def _prepared(data: Path) -> EmbeddedPostgres:
+    Waits while the server has no free connection slot.
+    """
     open_to_server(data)
     if not (data / "PG_VERSION").exists():
-        _make(data)
+        # made beside its place and moved there whole, so that a killed initdb leaves nothing
+        draft = data.with_suffix(".new")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(mode=0o700)
+        if os.geteuid() == 0:
+            give_to_server_user(draft)
+        settings = (word for setting in _SETTINGS for word in ("--set", setting))
+        run_program(data, "initdb", "--auth=trust", "-U", "postgres", *_LOCALE, *settings, "-D", str(draft))
+        draft.rename(data)
     version = (data / "PG_VERSION").read_text().strip()
     if version != VERSION:
         raise EmbeddedPostgresFailed(
             f"PostgreSQL {version} made {data} and this is {VERSION}: dump with that one, load here.",
         )
-    return _with_database(data)
-
-
-def _with_database(data: Path) -> EmbeddedPostgres:
-    """Returns the server of `data` with the database `casebank`; waits if it has no free connection slot."""
     deadline = time.monotonic() + _SLOT_PATIENCE_S
     while True:
         server = _serving(data)
@@ -193,25 +198,17 @@ def _with_database(data: Path) -> EmbeddedPostgres:
             passing = _ready(data) != server or any(words in str(error) for words in _NO_SLOT)
             if not passing or time.monotonic() > deadline:
                 raise
-            time.sleep(_POLL_S)  # it was dying or recovering just then, or is full
+            time.sleep(_POLL_S)  # the server was dying or recovering just then, or is full
         else:
             return server
 
 
-def _make(data: Path) -> None:
-    """Makes the data folder beside its place and moves it there whole, so that a killed initdb leaves nothing."""
-    draft = data.with_suffix(".new")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(mode=0o700)
-    if os.geteuid() == 0:
-        give_to_server_user(draft)
-    settings = (word for setting in _SETTINGS for word in ("--set", setting))
-    run_program(data, "initdb", "--auth=trust", "-U", "postgres", *_LOCALE, *settings, "-D", str(draft))
-    draft.rename(data)
-
-
 def _serving(data: Path) -> EmbeddedPostgres:
-    """Returns the server of `data`: starts it if it is down, waits if it is coming up or going down."""
+    """Returns the server of `data`, ready for connections; starts a stopped one, and waits while one starts or stops.
+
+    Raises:
+        EmbeddedPostgresFailed: the server was not ready in time.
+    """
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         life = locks.life(data)
@@ -228,7 +225,7 @@ def _serving(data: Path) -> EmbeddedPostgres:
 
 
 def _ready(data: Path) -> EmbeddedPostgres | None:
-    """Returns the server of postmaster.pid if it is ready and takes connections."""
+    """Returns the server that the file postmaster.pid names; None unless the server takes connections."""
     with suppress(OSError, ValueError):
         pid, _, _, port, folder, _, _, state = _pid_file(data)
         if state.strip() == "ready":
@@ -248,8 +245,16 @@ def _pid_file(data: Path) -> list[str]:
 
 
 def _launch(data: Path, life: int) -> None:
-    """Starts the server, which inherits `life`, and waits until it is ready."""
-    _disown(data)
+    """Starts the server, which inherits the open lock file `life`, and waits until it is ready.
+
+    Postgres refuses to start while the pid in a dead server's lock files lives: it may be another process's by now,
+    or a zombie's. It ignores the pid of the process that starts it, so that goes there. The file stays: Postgres
+    recognises a server that was started by hand by the shared memory named in it.
+    """
+    if lines := _pid_file(data):
+        _drop_socket_dir(data, lines)
+        (data / "postmaster.pid").write_text("\n".join([str(os.getpid()), *lines[1:], ""]))
+    (data / f".s.PGSQL.{_PORT}.lock").unlink(missing_ok=True)
     log = data.with_suffix(".log")
     if log.exists() and log.stat().st_size > _LOG_KEPT_BYTES:
         log.replace(log.with_suffix(".log.old"))
@@ -257,21 +262,11 @@ def _launch(data: Path, life: int) -> None:
     run_program(data, "pg_ctl", "start", "-w", "-t", str(_PATIENCE_S), "-o", shlex.join(options), keep=life)
 
 
-def _disown(data: Path) -> None:
-    """Makes a dead server's lock files harmless if its pid is now another process's, or a zombie's.
-
-    Postgres refuses to start while that pid lives, but ignores the pid of the process that starts it: so
-    ours goes there. The file stays because Postgres recognises a server that was started by hand by the
-    shared memory named in it.
-    """
-    if lines := _pid_file(data):
-        _drop_socket_dir(data, lines)
-        (data / "postmaster.pid").write_text("\n".join([str(os.getpid()), *lines[1:], ""]))
-    (data / f".s.PGSQL.{_PORT}.lock").unlink(missing_ok=True)
-
-
 def _socket_dir(data: Path) -> Path:
-    """Returns the data folder, or a new private one if its path is too long or has characters that separate paths."""
+    """Returns the folder of the server's socket: the data folder, or a new private one under the temporary folder.
+
+    A data folder does not serve if its path is too long for a socket, or has a character that ends a path there.
+    """
     if len(os.fsencode(data / f".s.PGSQL.{_PORT}")) <= _SOCKET_PATH_MAX_BYTES and not set(str(data)) & set(',":'):
         return data
     folder = Path(tempfile.mkdtemp(prefix=_SOCKET_DIR))
@@ -288,29 +283,20 @@ def _drop_socket_dir(data: Path, pid_file: list[str]) -> None:
 
 
 def _stop(data: Path) -> None:
+    """Stops the server and waits for its end; a server that does not finish its recovery in time is left up."""
     life = locks.life(data)
-    if life is not None:  # it is down already
+    if life is not None:  # the server is down already
         os.close(life)
         return
     pid_file = _pid_file(data)
     open_to_server(data)
-    if not _settled(data):
-        return
+    deadline = time.monotonic() + _STOP_PATIENCE_S
+    while _ready(data) is None:  # PostgreSQL 18 hangs on a stop while it recovers
+        if is_dead(data.parent) or time.monotonic() > deadline:
+            return
+        time.sleep(_POLL_S)
     run_program(data, "pg_ctl", "stop", "-w", "-t", str(_PATIENCE_S), "-m", "fast")
     deadline = time.monotonic() + _STOP_PATIENCE_S
     while not is_dead(data.parent) and time.monotonic() < deadline:  # pg_ctl waits for its files, not for its end
         time.sleep(_POLL_S)
     _drop_socket_dir(data, pid_file)
-
-
-def _settled(data: Path) -> bool:
-    """Waits until the server takes connections, and returns whether it does.
-
-    PostgreSQL 18 hangs on a stop while it recovers.
-    """
-    deadline = time.monotonic() + _STOP_PATIENCE_S
-    while _ready(data) is None:
-        if is_dead(data.parent) or time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_S)
-    return True
