@@ -1,8 +1,8 @@
-"""Backup and restore of the embedded database: one dump with a manifest beside it, and no master key.
+"""Backup and restore of the embedded database: a dump, and a manifest beside it; neither holds a master key.
 
 A dump is as secret as the database. What is sealed in it opens only with the master key, which is to be kept apart.
 Erasures win over backups: what was erased after a backup was made is erased again while that backup is restored.
-So do revocations of tokens, as far as the bank that is replaced knows of them.
+Revoked tokens stay revoked, too, as far as the replaced bank knows of them.
 """
 
 import hashlib
@@ -65,7 +65,13 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Result of a restore: the backup, its users, and the users who were erased again."""
+    """Result of a restore.
+
+    Attributes:
+        manifest: description of the backup.
+        users: number of users in the restored bank.
+        erased_again: number of users whom the backup brought back, and who were erased again.
+    """
 
     manifest: Manifest
     users: int
@@ -80,10 +86,15 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
     """
     _refuse_external(settings)
     with postgres.running(settings.home) as server:
-        if await _value(server.url(), "SELECT to_regclass('alembic_version')") is None:
+        url = server.url()
+        if await _value(url, "SELECT to_regclass('alembic_version')") is None:
             raise BackupRefused(f"there is no bank in {settings.home} to back up")
-        revision = str(await _value(server.url(), "SELECT version_num FROM alembic_version"))
-        keys = await _master_keys(server.url()) or [fingerprint(settings.master_key_bytes)]
+        revision = str(await _value(url, "SELECT version_num FROM alembic_version"))
+        keys: list[str] = []  # fingerprints of the master keys that open the dump
+        if await _value(url, "SELECT to_regclass('master_keys')") is not None:
+            rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
+            keys = [row["fingerprint"] for row in rows]
+        keys = keys or [fingerprint(settings.master_key_bytes)]  # a bank from before its keys had fingerprints
         draft = _draft(folder)
         _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
     manifest = Manifest(
@@ -158,7 +169,11 @@ def _refuse_external(settings: Settings) -> None:
 
 
 def _checked(settings: Settings, folder: Path) -> Manifest:
-    """Returns the manifest of a whole backup that this installation's master key opens."""
+    """Returns the manifest of the folder's backup, after a check of the dump's digest and of the master key.
+
+    Raises:
+        BackupRefused: a file is missing or was changed, or this installation lacks the backup's master key.
+    """
     try:
         manifest = Manifest(**json.loads((folder / MANIFEST).read_text()))
         digest = _digest(folder / DUMP)
@@ -230,16 +245,11 @@ async def _value(url: str, statement: str) -> object:
     return (await _rows(url, statement))[0][0]
 
 
-async def _master_keys(url: str) -> list[str]:
-    """Returns the fingerprints of the master keys that the bank needs; empty for a bank without fingerprints."""
-    if await _value(url, "SELECT to_regclass('master_keys')") is None:
-        return []
-    rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
-    return [row["fingerprint"] for row in rows]
-
-
 async def _refuse_sealed(settings: Settings, url: str) -> None:
-    """Refuses a bank that the present master keys do not open: a rotation may have begun during the dump."""
+    """Refuses a restored bank that the present master keys do not open.
+
+    The manifest's fingerprints may be too old: a rotation of the master key may have begun during the dump.
+    """
     try:
         async with service_database(url, pool_size=1) as database, database.as_worker() as connection:
             await agree(connection, _held(settings))

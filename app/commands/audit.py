@@ -1,4 +1,4 @@
-"""``casebank audit``: verifies the audit, and deletes its old entries."""
+"""``casebank audit``: verifies that the audit's entries were not changed, and deletes old ones."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ def verify(
 
     try:
         found, stones = run(work())
-    except UserErased:  # between the list and the look
+    except UserErased:  # after the list of users was read
         raise typer.Exit(1) from None
     _show(found, stones, as_json=as_json)
     if any(each.fault for each in found) or (stones is not None and stones.fault):
@@ -89,9 +89,19 @@ def _one_or_all(user: str | None, *, everyone: bool) -> None:
 
 
 def _show(found: list[Verified], stones: Tombstones | None, *, as_json: bool) -> None:
+    """Prints the result for each user's chain, and for the chain of the erasures if it was verified."""
     if as_json:
-        for line in [_as_dict(each) for each in found] + ([] if stones is None else [_erasures(stones)]):
-            typer.echo(json.dumps(line))
+        for each in found:
+            fault = each.fault and {
+                "seq": each.fault.seq,
+                "entry_id": None if each.fault.entry_id is None else str(each.fault.entry_id),
+                "what": each.fault.what,
+            }
+            entries = {"user": each.user_sub, "entries": each.seq, "hash": each.hash.hex(), "sealed": each.sealed_seq}
+            typer.echo(json.dumps({**entries, "pruned": each.pruned[0], "fault": fault}))
+        if stones is not None:
+            erasures = {"erasures": stones.seq, "hash": stones.hash.hex(), "sealed": stones.sealed_seq}
+            typer.echo(json.dumps({**erasures, "fault": stones.fault and {"what": stones.fault}}))
         return
     table = Table("chain", "entries", "sealed", "", "first entry that was changed", min_width=60)
     for each in found:
@@ -101,24 +111,3 @@ def _show(found: list[Verified], stones: Tombstones | None, *, as_json: bool) ->
         state = "BAD" if stones.fault else "ok"
         table.add_row("(erasures)", str(stones.seq), str(stones.sealed_seq), state, stones.fault or "")
     out.print(table)
-
-
-def _as_dict(found: Verified) -> dict[str, object]:
-    fault = found.fault and {
-        "seq": found.fault.seq,
-        "entry_id": None if found.fault.entry_id is None else str(found.fault.entry_id),
-        "what": found.fault.what,
-    }
-    return {
-        "user": found.user_sub,
-        "entries": found.seq,
-        "hash": found.hash.hex(),
-        "sealed": found.sealed_seq,
-        "pruned": found.pruned[0],
-        "fault": fault,
-    }
-
-
-def _erasures(found: Tombstones) -> dict[str, object]:
-    fault = found.fault and {"what": found.fault}
-    return {"erasures": found.seq, "hash": found.hash.hex(), "sealed": found.sealed_seq, "fault": fault}

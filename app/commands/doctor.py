@@ -1,7 +1,6 @@
 """``casebank doctor``: checks the installation and prints the findings."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app import logs
-from app.doctor import Finding, examine
+from app.doctor import examine
 from app.settings import Settings
 from app.terminal.run_to_end import run_to_end as run
 
@@ -26,14 +25,10 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        out.print(_as_table(findings))
+        table = Table("check", "", "finding", "what to do")
+        for finding in findings:
+            mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
+            table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
+        out.print(table)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
-
-
-def _as_table(findings: Sequence[Finding]) -> Table:
-    table = Table("check", "", "finding", "what to do")
-    for finding in findings:
-        mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
-        table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
-    return table

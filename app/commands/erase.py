@@ -56,31 +56,23 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     if user is not None or not scrub:
         checked(user or "")
     if user is not None and not yes:
-        _ask(user)
+        if not run(erasure.is_known(patient(), user)):
+            _doubt()
+        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
     say = Console(stderr=True, style="dim")
     done = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
     if done.receipt is None:
         out.print(f"scrubbed; {done.receipts} receipts say so")
         return
-    _tell(done.receipt, as_json=as_json, was_asked=not yes)
-
-
-def _ask(user: str) -> None:
-    if not run(erasure.is_known(patient(), user)):
+    print_receipt(out, done.receipt, as_json=as_json)
+    if yes and erasure.found_nothing(done.receipt):
         _doubt()
-    typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
-
-
-def _tell(receipt: dict[str, Any], *, as_json: bool, was_asked: bool) -> None:
-    print_receipt(out, receipt, as_json=as_json)
-    if erasure.found_nothing(receipt) and not was_asked:
-        _doubt()
-    if not receipt["clean"]:
+    if not done.receipt["clean"]:
         raise typer.Exit(1)
 
 
 def _doubt() -> None:
-    """Warns that the name may be misspelt; the erasure is valid all the same, and keeps old tokens out."""
+    """Warns that the user's name may be misspelt; its erasure is valid all the same, and bars the name's tokens."""
     text = "casebank: this user has no rows: is the name right?"
     Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False)
 

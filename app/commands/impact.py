@@ -31,10 +31,6 @@ def show_impact(
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
         return
-    _print(found)
-
-
-def _print(found: ImpactOut) -> None:
     seen = found.looked_at
     out.print(
         f"{seen.rewarded:,} rewarded of the newest {seen.decisions:,} decisions (at most {seen.most:,})", markup=False
@@ -44,9 +40,10 @@ def _print(found: ImpactOut) -> None:
         out.print(f"beside {each.less}{version}: {each.sentence}", markup=False, soft_wrap=True)
     weeks = Table("week of", "decisions", "hit rate", "reuse", "tokens", "runs with memory", "without")
     for week in found.weeks:
-        numbers = _percent(week.hit_rate), _percent(week.reuse_rate), _number(week.mean_tokens)
+        rates = _percent(week.hit_rate), _percent(week.reuse_rate)
+        tokens = "-" if week.mean_tokens is None else f"{week.mean_tokens:.0f}"
         runs = _runs(week.with_memory), _runs(week.without_memory)
-        weeks.add_row(f"{week.starts:%F}", str(week.decisions), *numbers, *runs)
+        weeks.add_row(f"{week.starts:%F}", str(week.decisions), *rates, tokens, *runs)
     out.print(weeks)
     for case in found.never_helped:
         out.print(
@@ -63,7 +60,3 @@ def _runs(found: RunsOut | None) -> str:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.0%}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}"

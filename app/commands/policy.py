@@ -25,7 +25,7 @@ commands = typer.Typer(
 out = Console()
 
 LOOKS_SHOWN = 3
-"""Number of a trial's latest looks that are printed."""
+"""Number of a trial's latest looks that are printed; at a look the gate compares the evidence with its bound."""
 
 
 @commands.command()
@@ -37,18 +37,6 @@ def rollback(user: User, agent: Agent) -> None:
             return await roll_back(connection, user, agent, actor="casebank policy rollback")
 
     out.print(f"q-{run(work())} serves no more")
-
-
-def _why(row: RowMapping) -> str:
-    """Returns the gate's reasons, and for a trial its progress and its latest looks."""
-    said = list(row["verdict"]["reasons"]) if row["verdict"] else []
-    trial = trial_of(row["verdict"])
-    if trial is not None and row["status"] == "candidate":
-        said.append(f"{trial.decisions} decisions on trial; {trial.sentence()}")
-    for name, course in (trial.courses if trial else {}).items():
-        looks = [f"{look.z:.2f} of {look.bound:.2f} at {look.decisions}" for look in course.looks[-LOOKS_SHOWN:]]
-        said.append(f"looks at {name}: {', '.join(looks)}")
-    return "\n".join(said)
 
 
 @commands.command()
@@ -68,6 +56,13 @@ def show(user: User, agent: Agent) -> None:
         return
     table = Table("policy", "status", "decisions", "blend", "trained", "why")
     for row in found:
-        said = f"q-{row['version']}", row["status"], str(row["decisions"]), f"{row['blend']:.2f}"
-        table.add_row(*said, f"{row['created_at']:%F %R}", _why(row))
+        why = list(row["verdict"]["reasons"]) if row["verdict"] else []
+        trial = trial_of(row["verdict"])
+        if trial is not None and row["status"] == "candidate":
+            why.append(f"{trial.decisions} decisions on trial; {trial.sentence()}")
+        for name, course in (trial.courses if trial else {}).items():
+            looks = [f"{look.z:.2f} of {look.bound:.2f} at {look.decisions}" for look in course.looks[-LOOKS_SHOWN:]]
+            why.append(f"looks at {name}: {', '.join(looks)}")
+        numbers = str(row["decisions"]), f"{row['blend']:.2f}", f"{row['created_at']:%F %R}"
+        table.add_row(f"q-{row['version']}", row["status"], *numbers, "\n".join(why))
     out.print(table)

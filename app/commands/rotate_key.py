@@ -31,16 +31,13 @@ def rotate_key(
     if as_json:
         typer.echo(json.dumps(done.as_dict()))
     else:
-        _print_rotation(done)
+        if not done.now:
+            out.print("every key is wrapped already; the receipt of that rotation:", markup=False)
+        for name, value in done.as_dict().items():
+            text = ", ".join(value) if isinstance(value, list) else value
+            out.print(f"{name.replace('_', ' ')}: {text}", markup=False)
+        old = "CASEBANK_MASTER_KEY_OLD"
+        unopened = f"{done.left} users' keys do not open: add the key that wrapped them to {old}, and repeat"
+        out.print(unopened if done.left else f"{old} is only needed for earlier backups now", markup=False)
     if done.left:
         raise typer.Exit(1)
-
-
-def _print_rotation(done: Rotation) -> None:
-    if not done.now:
-        out.print("every key is wrapped already; the receipt of that rotation:", markup=False)
-    for name, value in done.as_dict().items():
-        out.print(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}", markup=False)
-    old = "CASEBANK_MASTER_KEY_OLD"
-    unopened = f"{done.left} users' keys do not open: add the key that wrapped them to {old}, and repeat"
-    out.print(unopened if done.left else f"{old} is only needed for earlier backups now", markup=False)

@@ -89,7 +89,14 @@ async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]
 
 
 async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress) -> int:
-    """Scrubs, searches the files if they are on this machine, and completes the receipts; returns their number."""
+    """Scrubs the disk, completes the receipts of earlier erasures with the result, and returns their number.
+
+    Args:
+        settings: settings of the installation.
+        marks: samples of an erased user's texts to search the server's files for; None: no search. Files that are not
+            on this machine are not searched.
+        progress: callback for each step.
+    """
     async with owner_url(settings) as url:
         rewritten = await scrub(url, progress)
         readable = settings.database_url is None
@@ -108,7 +115,10 @@ async def make_issuer(database: Database, settings: Settings) -> Issuer:
     """Returns the issuer of this installation's receipts."""
     async with database.engine.connect() as connection:
         seen = (await connection.execute(_REPLICAS)).one()
-    around = Surroundings(SEALED[settings.seal], _providers(settings), seen.standbys, seen.archives)
+    urls = [settings.openai_base_url] if settings.embedder == "openai" else []
+    urls += [settings.llm_base_url] if settings.llm == "openai" else []
+    hosts = tuple(dict.fromkeys(urlsplit(url).hostname or url for url in urls))  # texts are sent there
+    around = Surroundings(SEALED[settings.seal], hosts, seen.standbys, seen.archives)
     return Issuer(database, Signer.of(settings.master_key_bytes), around)
 
 
@@ -119,30 +129,21 @@ SEALED = {
 }
 
 
-def _providers(settings: Settings) -> tuple[str, ...]:
-    """Returns the hosts to which texts are sent with these settings."""
-    urls = [settings.openai_base_url] if settings.embedder == "openai" else []
-    urls += [settings.llm_base_url] if settings.llm == "openai" else []
-    return tuple(dict.fromkeys(urlsplit(url).hostname or url for url in urls))
-
-
 async def _search(url: str, data: Path, marks: Marks) -> Search:
-    """Searches the files; a mark in a living row of another user proves nothing and is left out."""
-    found = search(data, marks.all())
-    met = sorted({mark for counts in found.values() for mark in counts})
-    shared = await _living(url, met) if met else set[str]()
-    rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in found.items()}
+    """Searches the server's files for the marks, samples of the erased user's texts, and returns the number in each.
+
+    A mark that stands in a row of another user proves nothing and is left out.
+    """
+    by_file = search(data, marks.all())
+    met = sorted({mark for counts in by_file.values() for mark in counts})
+    shared: set[str] = set()
+    if met:
+        connection = await asyncpg.connect(url.replace("+asyncpg", "", 1))
+        try:
+            for table in USER_TABLES:
+                there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table.name} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
+                shared |= {row["m"] for row in await connection.fetch(there, met)}
+        finally:
+            await connection.close()
+    rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in by_file.items()}
     return Search(marks.by_kind(), len(shared), {file: count for file, count in rest.items() if count})
-
-
-async def _living(url: str, marks: list[str]) -> set[str]:
-    """Returns those of the marks that stand in a row of any table."""
-    connection = await asyncpg.connect(url.replace("+asyncpg", "", 1))
-    try:
-        living: set[str] = set()
-        for table in USER_TABLES:
-            there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table.name} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
-            living |= {row["m"] for row in await connection.fetch(there, marks)}
-        return living
-    finally:
-        await connection.close()

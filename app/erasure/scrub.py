@@ -6,8 +6,7 @@ while. Nothing is lost if it breaks off: each table is rewritten whole or not at
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -33,9 +32,13 @@ MOST_SEGMENTS = 4_096
 MAGIC_HIGH_BYTES = (0xD0, 0xD1)
 """High bytes of the magic number at the start of each page of the log, in every version of PostgreSQL."""
 
+_OWNS_TABLES = """
+SELECT bool_and(pg_has_role(current_user, relowner, 'USAGE')) FROM pg_class WHERE oid = ANY($1::regclass[])
+"""
+
 
 class ScrubRefused(CasebankError):
-    """The scrub did not go through; the text says what is in the way. What it did is done, and it can be repeated."""
+    """The scrub stopped before its end; the text names the obstacle. Rewritten tables stay so, and a repeat is safe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ Progress = Callable[[str], None]
 
 
 async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) -> Rewritten:
-    """Rewrites every table that held users' rows, and makes the server drop its log up to then, where the login may.
+    """Rewrites every table that held users' rows, and makes the server drop its log of before, if the login may.
+
+    After an erasure the deleted rows are still in the files of the tables and in the log; after a scrub they are not.
 
     Args:
         url: login of the owner of the tables; a superuser can have the log dropped as well.
@@ -68,8 +73,12 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
     Raises:
         ScrubRefused: the login owns no table, a table stays in use, or an old transaction still sees what was deleted.
     """
-    async with _connected(url) as owner:
-        await _refuse_stranger(owner)
+    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    owner = await asyncpg.connect(address, server_settings={"application_name": "casebank scrub"})
+    try:
+        await owner.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
+        if not await owner.fetchval(_OWNS_TABLES, list(TABLES)):  # VACUUM would only warn, and leave them
+            raise ScrubRefused("the login of DATABASE_URL does not own the tables: scrub with the one that migrates")
         began_at = await owner.fetchval("SELECT clock_timestamp()")
         progress("gathering statistics")
         await owner.execute("SELECT casebank_gather_statistics()")  # first: the old ones are dead rows, too
@@ -78,25 +87,9 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
             progress(f"rewriting {table}")
             await _rewrite(owner, table, patience_s)
         log = await _drop_log(owner, progress, patience_s)
-    return Rewritten(began_at, len(TABLES), log)
-
-
-@asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    connection = await asyncpg.connect(address, server_settings={"application_name": "casebank scrub"})
-    try:
-        await connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
-        yield connection
     finally:
-        await connection.close()
-
-
-async def _refuse_stranger(owner: asyncpg.Connection) -> None:
-    """Refuses a login that does not own the tables: VACUUM would only warn, and leave them."""
-    mine = "SELECT bool_and(pg_has_role(current_user, relowner, 'USAGE')) FROM pg_class WHERE oid = ANY($1::regclass[])"
-    if not await owner.fetchval(mine, list(TABLES)):
-        raise ScrubRefused("the login of DATABASE_URL does not own the tables: scrub with the one that migrates")
+        await owner.close()
+    return Rewritten(began_at, len(TABLES), log)
 
 
 _OLD_WRITERS = """

@@ -40,7 +40,12 @@ Check = Callable[[str, type[Any], bytes], Awaitable[Taken]]
 
 
 def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
-    """Builds the server; it keeps no state between requests."""
+    """Builds the server of the memory tools, which keeps no state between requests.
+
+    Args:
+        asking_of: finds the user and agent of a request.
+        check: validates the arguments of a call.
+    """
 
     async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=_TOOLS, ttl_ms=_LIST_KEPT_MS, cache_scope="public")
@@ -49,9 +54,14 @@ def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
         if params.name not in TOOLS:
             raise MCPError(INVALID_PARAMS, f"unknown tool; the tools are {', '.join(TOOLS)}")
         try:
-            return _text_result(await _called(params, asking_of(context), check))
-        except _BadArguments as error:
-            return _text_result(f"Invalid arguments: {error}", is_error=True)
+            asking = asking_of(context)
+            arguments = json.dumps(params.arguments or {}).encode()
+            taken = await check(asking.author.user_sub, TOOLS[params.name].arguments, arguments)
+            if not taken.faults:
+                return _text_result(await run_tool(params.name, asking, cast("BaseModel", taken.value)))
+            wrong = ((each["field"].removeprefix("body").lstrip("."), each["message"]) for each in faults(taken.faults))
+            reasons = "; ".join(f"{field} {message}".strip() for field, message in wrong)
+            return _text_result(f"Invalid arguments: {reasons}", is_error=True)
         except CasebankError as error:  # the model can act on the message or pass it to its user
             return _text_result(f"Failed: {error}", is_error=True)
         except Exception as error:  # noqa: BLE001 - as in the service's own handler: no detail of the error leaves the process
@@ -72,25 +82,6 @@ def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
 _TOOLS = [Tool.model_validate(each) for each in definitions("mcp")]
 _LIST_KEPT_MS = 3_600_000
 """Time in milliseconds for which a client may cache the list of tools, which changes only with a version."""
-
-
-class _BadArguments(Exception):
-    """Raised for invalid arguments, with a message for the model."""
-
-
-async def _called(params: CallToolRequestParams, asking: Asking, check: Check) -> str:
-    """Returns the answer of the tool.
-
-    Raises:
-        _BadArguments: the arguments are invalid.
-        CasebankError: see ``run_tool``.
-    """
-    kind = TOOLS[params.name].arguments
-    taken = await check(asking.author.user_sub, kind, json.dumps(params.arguments or {}).encode())
-    if taken.faults:
-        wrong = ((each["field"].removeprefix("body").lstrip("."), each["message"]) for each in faults(taken.faults))
-        raise _BadArguments("; ".join(f"{field} {message}".strip() for field, message in wrong))
-    return await run_tool(params.name, asking, cast("BaseModel", taken.value))
 
 
 def _text_result(text: str, *, is_error: bool = False) -> CallToolResult:
