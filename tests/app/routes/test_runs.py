@@ -7,8 +7,10 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from app.jobs.schedule import upkeep
+from retrieval.tables.keys import user_keys
 from tests.service import AGENT, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
@@ -45,6 +47,14 @@ async def run_of(user: User, run_id: str) -> dict[str, Any]:
 
 async def give_up(service: Service, after: timedelta = timedelta()) -> int:
     return await abort_all(service.runtime.database, service.runtime.keyring, silent_for=after)
+
+
+async def store_key(user: User, wrapped_key: bytes) -> None:
+    """Stores this as the user's wrapped key, which the service reads anew."""
+    async with user.service.runtime.database.as_worker({user.name: datetime.now(UTC)}) as connection:
+        mine = update(user_keys).where(user_keys.c.user_sub == user.name)
+        assert (await connection.execute(mine.values(wrapped_key=wrapped_key))).rowcount == 1
+    user.service.runtime.keyring.forget(user.name)
 
 
 @pytest.fixture
@@ -230,6 +240,18 @@ async def test_upkeep_gives_up_runs_that_are_silent_for_as_long_as_the_setting_s
     await alice.rows("UPDATE runs SET last_step_at = now() - interval '2 hours 1 second' RETURNING 1")
     await upkeep(service.runtime)
     assert (await run_of(alice, run_id))["status"] == "aborted"
+
+
+async def test_a_users_key_that_does_not_open_keeps_no_other_users_run_under_way(service: Service):
+    first, second = sorted([await service.user(), await service.user()], key=lambda user: user.name)
+    ids = {user.name: str(uuid4()) for user in (first, second)}
+    for user in (first, second):
+        await told(user, ids[user.name], step(1))
+    (key,) = await first.rows("SELECT wrapped_key FROM user_keys WHERE user_sub = :user_sub")
+    await store_key(first, b"damaged")
+    assert await give_up(service) == 1
+    await store_key(first, key.wrapped_key)
+    assert (await run_of(second, ids[second.name]))["status"] == "aborted"
 
 
 async def test_runs_are_listed_by_agent_and_status_and_only_to_their_owner(alice: User, bob: User):
