@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from retrieval.tables.kinds import is_trusted
-from writer.analysis.calls import Call, StoredRun
+from writer.analysis.calls import StoredRun
 from writer.analysis.empty_output import is_empty
 
 ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
@@ -19,31 +19,27 @@ def success_score(run: StoredRun, reward: float | None, source: str | None) -> f
     """Returns the reward of a run if its source is trusted, else an estimate from the run itself.
 
     The estimate is ``outcome * (0.4 * share of calls without an error + 0.4 * a response was produced + 0.2 * under
-    30 s)``. Calls without a duration count as 0 ms, and a run without calls as free of errors. A run that failed scores
-    0, whatever its reward; a run with the outcome "unknown" scores its trusted reward.
+    30 s)``. A response is a turn of the agent with content; without turns, a result of the last call. A run without
+    turns and calls, or a last call whose output was not recorded, counts as having a response. Calls without a duration
+    count as 0 ms, and a run without calls as free of errors. A run that failed scores 0, whatever its reward; a run
+    with the outcome "unknown" scores its trusted reward.
     """
     outcome = OUTCOME.get(run.outcome, 0.0)
     if reward is not None and is_trusted(source):
         return reward if outcome or run.outcome == "unknown" else 0.0
     calls = run.calls
     worked = sum(not call.failed for call in calls) / len(calls) if calls else 1.0
+    if run.turns:
+        contents = (
+            turn.get("content")
+            for turn in run.turns
+            if isinstance(turn, Mapping) and str(turn.get("role")).casefold() not in {"user", "human", "system", "tool"}
+        )
+        responded = any(content.strip() if isinstance(content, str) else content for content in contents)
+    else:
+        responded = not calls or (not calls[-1].failed and not is_empty(calls[-1].output))
     in_time = (duration_ms(run.tool_traces) or 0.0) < IN_TIME_MS
-    return outcome * (ERRORS * worked + RESPONSE * _responded(calls, run.turns) + TIME * in_time)
-
-
-def _responded(calls: Sequence[Call], turns: Sequence[object]) -> bool:
-    """Returns whether a turn of the agent has content; without turns, whether the last call had a result.
-
-    A run without turns and calls, or a call whose output was not recorded, counts as having a response.
-    """
-    if not turns:
-        return not calls or (not calls[-1].failed and not is_empty(calls[-1].output))
-    contents = (
-        turn.get("content")
-        for turn in turns
-        if isinstance(turn, Mapping) and str(turn.get("role")).casefold() not in {"user", "human", "system", "tool"}
-    )
-    return any(content.strip() if isinstance(content, str) else content for content in contents)
+    return outcome * (ERRORS * worked + RESPONSE * responded + TIME * in_time)
 
 
 def duration_ms(traces: Sequence[object]) -> float | None:

@@ -122,14 +122,13 @@ class _Walk:
         """Returns the fault at the end of the chain or in its seal, or None."""
         if self.seq != self.head.seq or self.hash != self.head.hash:
             return Fault(self.seq + 1, None, f"the end was cut: the head says {self.head.seq} entries")
-        return None if self.key is None else self._seal(self.key)
-
-    def _seal(self, key: AuditKey) -> Fault | None:
+        if self.key is None:
+            return None
         if self.head.seal is None:
             return Fault(1, None, "the start is gone, and no seal speaks for it") if self.head.pruned[0] else None
         if self.sealed_hash is None:
             return Fault(self.head.sealed_seq, None, "the seal is of an entry that is not there")
-        seal = key.seal(self.head.user_sub, self.head.sealed_seq, self.sealed_hash, self.head.pruned)
+        seal = self.key.seal(self.head.user_sub, self.head.sealed_seq, self.sealed_hash, self.head.pruned)
         if hmac.compare_digest(seal, self.head.seal):
             return None
         return Fault(None, None, f"the chain was linked anew: the seal of entry {self.head.sealed_seq} is broken")

@@ -132,7 +132,12 @@ class _Line:
                 self._aspects.append(self._shown(parts))
             return
         for part in parts:
-            self._act(part)
+            program, rest = _program(part), part[1:]
+            if shows(program, rest):
+                continue  # the other commands may change files
+            changed = changed_by(program, rest)
+            self._outputs += changed is None or program == "tee"
+            self._aspects += _any_change(self._line) if changed is None else [self._changed(path) for path in changed]
 
     def _alone(self, words: list[str]) -> bool:
         """Adds the aspects of a change of the folder or of a nested shell; returns whether the command is either."""
@@ -148,15 +153,6 @@ class _Line:
             self._outputs += 1 if inner else 0
             return True
         return False
-
-    def _act(self, words: list[str]) -> None:
-        """Adds the aspects of a command that may change files."""
-        program = _program(words)
-        if shows(program, words[1:]):
-            return
-        changed = changed_by(program, words[1:])
-        self._outputs += changed is None or program == "tee"
-        self._aspects += _any_change(self._line) if changed is None else [self._changed(path) for path in changed]
 
     def _changed(self, path: str) -> Aspect:
         if path in _NOWHERE:

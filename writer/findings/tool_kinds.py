@@ -53,16 +53,14 @@ def kind_of(tool: str, settings: Mapping[str, str]) -> ToolKind | None:
         tool: the name of the tool.
         settings: kinds that the profile sets, by the names of tools.
     """
-    return cast("ToolKind", settings[tool]) if tool in settings else _by_name(tool)
-
-
-@lru_cache(maxsize=4096)  # the same few tools come with every step
-def _by_name(tool: str) -> ToolKind | None:
+    if tool in settings:
+        return cast("ToolKind", settings[tool])
     whole, own = _plain(tool), _plain(_NAMESPACE.sub("", tool))
     if (kind := DEFAULTS.get(whole) or DEFAULTS.get(own)) is not None:
         return kind
     return "other" if _READS_ONLY.match(own) else None
 
 
+@lru_cache(maxsize=4096)  # the same few tools come with every step
 def _plain(name: str) -> str:
     return _BETWEEN.sub("_", _CAPITAL.sub("_", name).lower()).strip("_")

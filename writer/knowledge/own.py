@@ -44,22 +44,22 @@ async def write_knowledge(
         profile = {"user_sub": author.user_sub, "agent_key": agent_key}
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
         await lock_profile(connection, author.user_sub, agent_key)
-        return [await _write(connection, words, each, author) for each in entries]
-
-
-async def _write(connection: AsyncConnection, words: Words, written: KnowledgeWritten, author: Author) -> UUID:
-    profile = {"user_sub": author.user_sub, "agent_key": written.agent}
-    known = (await connection.execute(same_entry(author.user_sub, written.agent, written.keyed_hash(words)))).first()
-    if known is not None:
-        if words.open_knowledge(known.id, known.words) != written.texts:
-            await _change(connection, words, known.id, written, author)
-        return UUID(str(known.id))
-    entry_id = uuids.uuid7()
-    row = {**profile, "id": entry_id, **_columns(words, entry_id, written)}
-    await connection.execute(insert(knowledge).values(row))
-    await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.texts))
-    await note(connection, Change.of((author.user_sub, written.agent), author.actor, "insert_knowledge", entry_id))
-    return entry_id
+        ids: list[UUID] = []
+        for each in entries:
+            owner = author.user_sub, each.agent
+            known = (await connection.execute(same_entry(*owner, each.keyed_hash(words)))).first()
+            if known is not None:
+                if words.open_knowledge(known.id, known.words) != each.texts:
+                    await _change(connection, words, known.id, each, author)
+                ids.append(UUID(str(known.id)))
+                continue
+            entry_id = uuids.uuid7()
+            row = {"user_sub": author.user_sub, "agent_key": each.agent, "id": entry_id}
+            await connection.execute(insert(knowledge).values({**row, **_columns(words, entry_id, each)}))
+            await remember_knowledge(connection, *owner, entry_id, text_of(each.texts))
+            await note(connection, Change.of(owner, author.actor, "insert_knowledge", entry_id))
+            ids.append(entry_id)
+    return ids
 
 
 async def edit_knowledge(

@@ -44,9 +44,22 @@ async def write_shared(
         each.check_names()
     async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
         await _check_owner(connection)
-        written = [await _write(connection, each) for each in entries]
-        await _note(connection, agent_key, operator, [(action, id_) for id_, action in written if action])
-    return [id_ for id_, _ in written]
+        ids: list[UUID] = []
+        changes: list[tuple[str, UUID]] = []
+        for each in entries:
+            known = (await connection.execute(same_shared(each.agent, each.shared_hash()))).first()
+            entry_id = uuids.uuid7() if known is None else known.id
+            ids.append(entry_id)
+            if known is None:
+                await connection.execute(insert(shared_knowledge).values(id=entry_id, **_columns(each)))
+            elif {"title": known.title, "text": known.text} != each.texts:
+                await connection.execute(_changed(entry_id, each))
+            else:
+                continue
+            await _remember(connection, entry_id, each)
+            changes.append(("insert_shared_knowledge" if known is None else "update_shared_knowledge", entry_id))
+        await _note(connection, agent_key, operator, changes)
+    return ids
 
 
 async def edit_shared(database: Database, entry_id: UUID, written: KnowledgeWritten, operator: Author) -> None:
@@ -127,21 +140,6 @@ def unembedded_shared(model: str, after: UUID) -> Rows:
 async def _check_owner(connection: AsyncConnection) -> None:
     if not await connection.scalar(_MAY_WRITE):
         raise NotTheOwner("only the owner of the tables writes shared knowledge: use the DATABASE_URL that migrates")
-
-
-async def _write(connection: AsyncConnection, written: KnowledgeWritten) -> tuple[UUID, str | None]:
-    """Stores an entry; returns its id and the action for the audit, None if the entry is unchanged."""
-    known = (await connection.execute(same_shared(written.agent, written.shared_hash()))).first()
-    if known is not None and {"title": known.title, "text": known.text} == written.texts:
-        return known.id, None
-    if known is not None:
-        await connection.execute(_changed(known.id, written))
-        await _remember(connection, known.id, written)
-        return known.id, "update_shared_knowledge"
-    entry_id = uuids.uuid7()
-    await connection.execute(insert(shared_knowledge).values(id=entry_id, **_columns(written)))
-    await _remember(connection, entry_id, written)
-    return entry_id, "insert_shared_knowledge"
 
 
 def _changed(entry_id: UUID, written: KnowledgeWritten) -> Update:

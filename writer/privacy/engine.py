@@ -47,25 +47,20 @@ def finds(data: bytes) -> Iterator[tuple[int, int, str]]:
     """
     if name() == "rules":
         return
+    assert scan_string is not None  # noqa: S101 - for the type checker
     # Other bytes than ASCII become spaces one by one, so that a find has the same place in the text.
     plain = _END_OF_TOKEN.sub(b" ", _LOOK_AWAY.sub(b".", data.translate(_ASCII)))
     count = 0
     for start in range(0, len(plain), PIECE_BYTES):
-        for first, end in _finds_in_piece(plain[start : start + PIECE_BYTES + OVERLAP_BYTES]):
-            count += 1
-            yield start + first, start + end, PROVIDER_TOKEN
+        piece = plain[start : start + PIECE_BYTES + OVERLAP_BYTES]
+        findings = scan_string(piece.decode("ascii"), _CONFIGURATION)
+        lines = [0, *(match.end() for match in _LINE.finditer(piece))] if findings else []
+        for finding in findings:
+            secret = finding.secret.encode()
+            first = piece.find(secret, lines[finding.location.start_line - 1] + finding.location.start_column - 1)
+            if secret and first >= 0:
+                count += 1
+                yield start + first, start + first + len(secret), PROVIDER_TOKEN
         if count > MOST_FINDS and start + PIECE_BYTES < len(data):
             yield start + PIECE_BYTES, len(data), "unread"
             return
-
-
-def _finds_in_piece(piece: bytes) -> Iterator[tuple[int, int]]:
-    """Yields the start and end of each secret in a piece of the text."""
-    assert scan_string is not None  # noqa: S101 - for the type checker
-    findings = scan_string(piece.decode("ascii"), _CONFIGURATION)
-    lines = [0, *(match.end() for match in _LINE.finditer(piece))] if findings else []
-    for finding in findings:
-        secret = finding.secret.encode()
-        start = piece.find(secret, lines[finding.location.start_line - 1] + finding.location.start_column - 1)
-        if secret and start >= 0:
-            yield start, start + len(secret)

@@ -15,7 +15,7 @@ from writer.privacy import engine, layouts
 from writer.privacy.checks import CHECKS, PATH, QUOTES, check_of, is_real
 from writer.privacy.disguises import Revealed, encoded, revealed
 from writer.privacy.patterns import PERSONAL, SENSITIVE_KEY
-from writer.privacy.rules import DISGUISED, ENCODED, NAMED, RANK, RULES, TOKENLIKE, Regex, signs
+from writer.privacy.rules import DISGUISED, ENCODED, NAMED, RANK, RULES, TOKENLIKE, signs
 
 Json = TypeVar("Json")
 
@@ -201,8 +201,21 @@ def _personal(text: str, depth: int = 1) -> Iterator[Span]:
 
 
 def _by_rules(data: bytes, places: Iterable[int], wanted: Container[int]) -> Iterator[Span]:
+    """Yields the start, end and kind of each find, in bytes; a rejected quoted value is searched again inside."""
     for kind, regex in (RULES[place] for place in places if place in wanted):
-        yield from _finds(kind, regex, data)
+        check = check_of(kind)
+        position = candidates = 0
+        while match := regex.search(data, position):
+            candidates += 1
+            if candidates > MOST_CANDIDATES:
+                yield match.start(), len(data), "unread"
+                break
+            start, end = next((match.span(i) for i in range(1, regex.groups + 1) if match.end(i) > 0), match.span())
+            position = match.end()
+            if check(data, start, end):
+                yield start, end, kind
+            elif match.start() < start and data[start - 1 : start] in QUOTES:
+                position = start
 
 
 def _behind(plain: Revealed, spans: Sequence[Span]) -> Iterator[Span]:
@@ -230,23 +243,6 @@ def _shifted(spans: Sequence[Span], measured: Callable[[int, int], int]) -> Iter
         shifted[place] = total
         before = place
     return ((shifted[start], shifted[end], kind) for start, end, kind in spans)
-
-
-def _finds(kind: str, regex: Regex, data: bytes) -> Iterator[Span]:
-    """Yields the start, end and kind of each find, in bytes; a rejected quoted value is searched again inside."""
-    check = check_of(kind)
-    position = candidates = 0
-    while match := regex.search(data, position):
-        candidates += 1
-        if candidates > MOST_CANDIDATES:
-            yield match.start(), len(data), "unread"
-            return
-        start, end = next((match.span(i) for i in range(1, regex.groups + 1) if match.end(i) > 0), match.span())
-        position = match.end()
-        if check(data, start, end):
-            yield start, end, kind
-        elif match.start() < start and data[start - 1 : start] in QUOTES:
-            position = start
 
 
 def _replace(data: bytes, spans: list[Span], counts: Counter[str]) -> bytes:

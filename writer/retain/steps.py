@@ -168,7 +168,12 @@ async def append_steps(
             raise UnknownReference("this is a run of another agent")
         if run.status == "retained":
             raise RunEnded("this run was retained: it takes no more steps")
-        fresh = await _fresh(connection, words, run_id, new.steps)
+        rows = await connection.execute(steps_of_run(author.user_sub, run_id, [step.number for step in new.steps]))
+        there = {row.number: words.open_step(run_id, row.number, row.payload) for row in rows}
+        for step in new.steps:
+            if step.number in there and there[step.number] != step.trace:
+                raise IdempotencyConflict(f"step {step.number} was told before, and it was another one")
+        fresh = [step for step in new.steps if step.number not in there]
         step_count = run.step_count + len(fresh)
         if fresh:
             await take_back(connection, author, run)
@@ -211,22 +216,6 @@ async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, new: P
     if wrong is not None:
         raise UnknownReference(wrong)
     return True
-
-
-async def _fresh(
-    connection: AsyncConnection, words: Words, run_id: UUID, steps: Sequence[PreparedStep]
-) -> Sequence[PreparedStep]:
-    """Returns those of the steps that are not stored yet.
-
-    Raises:
-        IdempotencyConflict: another step is stored under one of their numbers.
-    """
-    rows = await connection.execute(steps_of_run(words.user_sub, run_id, [step.number for step in steps]))
-    there = {row.number: words.open_step(run_id, row.number, row.payload) for row in rows}
-    for step in steps:
-        if step.number in there and there[step.number] != step.trace:
-            raise IdempotencyConflict(f"step {step.number} was told before, and it was another one")
-    return [step for step in steps if step.number not in there]
 
 
 async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[PreparedStep]) -> None:

@@ -18,7 +18,7 @@ tokens away from agents that others can influence: see ``docs/poisoning.md``.
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, case, false, func, select, update
+from sqlalchemy import and_, case, false, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
@@ -35,13 +35,7 @@ WITH_THE_RUN = "retain"
 
 
 async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Recomputes which of these cases are proven, from the rewards and the log; repeating it changes nothing."""
-    mine = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
-    await connection.execute(mine.values(proven=_proven(user_sub, case_ids)))
-
-
-def _proven(user_sub: str, case_ids: Sequence[UUID]) -> ColumnElement[bool]:
-    """Returns the SQL expression that is true for a proven case of ``cases``, by the two rules of this module."""
+    """Recomputes which of these cases are proven by the two rules of this module; repeating it changes nothing."""
     judged = (  # the newest trusted reward that a later call gave the case
         select(rewards.c.reward)
         .where(
@@ -62,4 +56,6 @@ def _proven(user_sub: str, case_ids: Sequence[UUID]) -> ColumnElement[bool]:
     confirmed = and_(use.used, use.reward.is_not(None), use.reward_source != "heuristic")
     well = select((earned >= EARNED) & (earned >= HALF * count)).where(confirmed, use.case_id == cases.c.id)
     used_well = well.correlate(cases).scalar_subquery()
-    return case((judged.is_not(None), as_claimed), else_=func.coalesce(used_well, false()))
+    proven = case((judged.is_not(None), as_claimed), else_=func.coalesce(used_well, false()))
+    mine = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
+    await connection.execute(mine.values(proven=proven))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import REAL, SmallInteger, Update, and_, any_, exists, func, or_, select, update
+from sqlalchemy import REAL, SmallInteger, and_, any_, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import bindparam
@@ -81,8 +81,11 @@ async def remember_followed(connection: AsyncConnection, user_sub: str, run: Fol
         changed = select(func.unnest(cases.c.effects)).join_from(decisions, cases, among)
         decision = decisions.c.user_sub == user_sub, decisions.c.id == run.retrieval_id
         tools = (await connection.scalars(changed.where(*decision).distinct())).all()
-        noted = {"places": [row.place for row in shown], "agreed": agreed_with(run, shown, tools)}
-        await connection.execute(_noted(user_sub, run.retrieval_id), noted)
+        places, agreed = bindparam("places", type_=ARRAY(SmallInteger)), bindparam("agreed", type_=ARRAY(REAL))
+        noted = func.unnest(places, agreed).table_valued("place", "agreed", name="noted").render_derived()
+        each_slot = update(decision_slots).where(*mine, slot.place == noted.c.place).values(agreed=noted.c.agreed)
+        parameters = {"places": [row.place for row in shown], "agreed": agreed_with(run, shown, tools)}
+        await connection.execute(each_slot, parameters)
 
 
 async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
@@ -107,15 +110,3 @@ def agreed_with(run: RunRecord, shown: Sequence[RunRecord], beside: Collection[s
     counts = tool_counts([run, *shown], beside).counts
     agreed: list[float] = agreement(counts[:1], counts[1:])[0].tolist()
     return agreed
-
-
-def _noted(user_sub: str, decision_id: UUID | None) -> Update:
-    """Returns a statement that stores the agreement of each place; its parameters are ``places`` and ``agreed``."""
-    slot = decision_slots.c
-    places, agreed = bindparam("places", type_=ARRAY(SmallInteger)), bindparam("agreed", type_=ARRAY(REAL))
-    noted = func.unnest(places, agreed).table_valued("place", "agreed", name="noted").render_derived()
-    return (
-        update(decision_slots)
-        .where(slot.user_sub == user_sub, slot.decision_id == decision_id, slot.place == noted.c.place)
-        .values(agreed=noted.c.agreed)
-    )

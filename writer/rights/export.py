@@ -68,10 +68,18 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
     async with database.as_user(user_sub, began_at) as connection:
         key = await keyring.find(connection, user_sub)
     for table in reversed(USER_TABLES):
-        async for row in _rows(database, table, user_sub, began_at):
-            opener = None if key is None else _OPENERS.get(table)
-            values = dict(row) if opener is None or key is None else opener(Words(user_sub, key), row)
-            yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
+        opener = None if key is None else _OPENERS.get(table)
+        size = PAGE_OF_CASES if table in {cases, run_steps, turns} else PAGE
+        after: RowMapping | None = None
+        while True:
+            async with database.as_user(user_sub, began_at) as connection:
+                rows = (await connection.execute(page(user_sub, table, after, size))).mappings().all()
+            for row in rows:
+                values = dict(row) if opener is None or key is None else opener(Words(user_sub, key), row)
+                yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
+            if len(rows) < size:
+                break
+            after = rows[-1]
 
 
 def _case(words: Words, row: RowMapping) -> dict[str, object]:
@@ -106,19 +114,6 @@ _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
     knowledge: lambda words, row: {**_without_words(row), **words.open_knowledge(row["id"], row["words"])},
 }
 """Functions that decrypt a row, for the tables with encrypted columns."""
-
-
-async def _rows(database: Database, table: Table, user_sub: str, began_at: datetime) -> AsyncIterator[RowMapping]:
-    size = PAGE_OF_CASES if table in {cases, run_steps, turns} else PAGE
-    after: RowMapping | None = None
-    while True:
-        async with database.as_user(user_sub, began_at) as connection:
-            rows = (await connection.execute(page(user_sub, table, after, size))).mappings().all()
-        for row in rows:
-            yield row
-        if len(rows) < size:
-            return
-        after = rows[-1]
 
 
 def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Rows:

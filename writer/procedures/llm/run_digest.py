@@ -75,11 +75,17 @@ class RunDigest:
 def digest_of(run: StoredRun, analysis: Analysis) -> RunDigest:
     """Returns the digest of a run, with the calls of the failures in the analysis, then the latest, in their order."""
     traces = list(islice(run.tool_traces, MOST_CALLS))
+    chosen: dict[int, None] = {}
+    for failure in [*analysis.recovered[:MOST_FAILURES], *analysis.lost[:MOST_FAILURES]]:
+        ends = [*failure.failed[-2:], *([] if failure.succeeded is None else [failure.succeeded])]
+        chosen.update(dict.fromkeys(ends))
+    chosen.update(dict.fromkeys(range(len(traces) - 1, -1, -1)))
+    indices = sorted(islice((index for index in chosen if index < len(traces)), MOST_DIGEST_CALLS))
     return RunDigest(
         task=beginning(run.task, TASK_CHARS),
         outcome=run.outcome,
         plan=[beginning(step, PLAN_CHARS) for step in run.plan[:MOST_STEPS]],
-        calls=[_call(index, traces[index]) for index in _chosen_calls(analysis, len(traces))],
+        calls=[_call(index, traces[index]) for index in indices],
         turns=[
             DigestTurn(beginning(str(turn.get("role", "")), PLAN_CHARS), glimpse(turn.get("content"))[:TURN_CHARS])
             for turn in list(run.turns)[-MOST_DIGEST_TURNS:]
@@ -104,16 +110,6 @@ def _failure(failure: Failure) -> JsonValue:
         "told_by": failure.evidence,
         "changed": [difference.how for difference in failure.differences[:MOST_FAILURES]],
     }
-
-
-def _chosen_calls(analysis: Analysis, count: int) -> list[int]:
-    """Returns the indices of the calls in the digest, rising: those of failures, then the latest."""
-    chosen: dict[int, None] = {}
-    for failure in [*analysis.recovered[:MOST_FAILURES], *analysis.lost[:MOST_FAILURES]]:
-        ends = [*failure.failed[-2:], *([] if failure.succeeded is None else [failure.succeeded])]
-        chosen.update(dict.fromkeys(ends))
-    chosen.update(dict.fromkeys(range(count - 1, -1, -1)))
-    return sorted(islice((index for index in chosen if index < count), MOST_DIGEST_CALLS))
 
 
 def _call(index: int, trace: object) -> DigestCall:
