@@ -15,7 +15,7 @@ from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.lessons import lessons
 from retrieval.procedures.procedure import Procedure, ProcedureMatches, as_alternatives
 from retrieval.procedures.threshold import Threshold
-from retrieval.ranking.answer import Ranked, compose, entry_of, rank
+from retrieval.ranking.answer import compose, entry_of, rank
 from retrieval.ranking.decisions import log
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
@@ -129,7 +129,10 @@ class Reader:
                 with stage("reuse"):
                     ranked = rank(question, result, pool, arms, explore=self.explore)
                     learned = await lessons(connection, ranked.case_ids) if question.lessons else {}
-                    tools = await self._tools(connection, question, ranked)
+                    tools: Iterable[str] = ()
+                    if question.tool_memory and ranked.cases:
+                        with stage("retrieve.tools"):
+                            tools = lines(await connection.all(*troubles(search.agent_key, ranked.case_ids)))
                     answered = compose(question, result, ranked, learned, tools)
                 if not question.logged:
                     return answered
@@ -280,10 +283,3 @@ class Reader:
         self._embedding.tools.want(counts)
         query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
         return pool_of(rows, uses, counts, query, self._embedding.tools)
-
-    async def _tools(self, connection: FastConnection, question: Question, ranked: Ranked) -> Iterable[str]:
-        """Returns a line for each tool of the slate's cases that fails often, if the question asks for them."""
-        if not question.tool_memory or not ranked.cases:
-            return ()
-        with stage("retrieve.tools"):
-            return lines(await connection.all(*troubles(question.search.agent_key, ranked.case_ids)))

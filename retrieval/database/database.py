@@ -81,21 +81,17 @@ class Database:
         """
         with _TranslatedErrors(self.outage):
             async with self.pool.acquire() as driver:
+                fast = FastConnection(driver, user_sub, authorised_at)
                 try:
-                    async with self._begun(driver):
-                        yield FastConnection(driver, user_sub, authorised_at)
+                    if self.fast_begins_with is None:
+                        yield fast
+                    else:
+                        async with driver.transaction():
+                            await driver.execute(self.fast_begins_with)
+                            yield fast
                 except _LOST_COUNT:
                     driver.terminate()  # in an unknown state: it must not be used again
                     raise
-
-    @asynccontextmanager
-    async def _begun(self, driver: asyncpg.Connection) -> AsyncIterator[None]:
-        if self.fast_begins_with is None:
-            yield
-            return
-        async with driver.transaction():
-            await driver.execute(self.fast_begins_with)
-            yield
 
     @asynccontextmanager
     async def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> AsyncIterator[AsyncConnection]:

@@ -84,7 +84,7 @@ class Policies:
     async def arms(
         self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None
     ) -> dict[str, Policy | None]:
-        """Returns each live arm's policy: the default's is None.
+        """Returns each live arm's policy: the default's is None; an arm whose policy cannot be loaded is left out.
 
         A profile that receives and has no serving policy of its own gets its fleet's policies in the missing arms.
 
@@ -101,10 +101,16 @@ class Policies:
             missing = [key[2] for key in wanted.values() if key not in loaded and key[0] == owner]
             parameters = {"owner": owner, "agent_key": agent_key, "versions": missing}
             rows = await connection.all(_WEIGHTS, parameters)
-            read = {(owner, agent_key, row.version, row.created_at): _accepted(row) for row in rows}
-            self._known.update(read)
-            loaded |= read
-        arms = {arm: policy for arm, key in wanted.items() if (policy := loaded.get(key)) is not None}
+            for row in rows:
+                policy: Policy | None = None
+                try:
+                    policy = replace(policy_of(row), differs=row.differs or 1.0)
+                except WeightsError as error:
+                    REFUSED.labels(type(error).__name__).inc()
+                    log.warning("policy.refused", why=type(error).__name__, version=row.version)
+                key = owner, agent_key, row.version, row.created_at
+                self._known[key] = loaded[key] = policy
+        arms = {arm: live for arm, key in wanted.items() if (live := loaded.get(key)) is not None}
         return {DEFAULT: None, **arms}
 
     def _wanted(self, user_sub: str, agent_key: str, settings: ProfileSettings) -> dict[str, _Key]:
@@ -120,16 +126,6 @@ class Policies:
         follower = follows(self._fleet, settings, has_own=bool(settings.serving))
         live = {arm: fleet[arm] if follower and not own[arm][1] else own[arm] for arm in own}
         return {arm: (owner, agent_key, version, since) for arm, (owner, version, since) in live.items() if version}
-
-
-def _accepted(row: ServedPolicy) -> Policy | None:
-    """Returns the policy in the row, or None where it cannot be loaded."""
-    try:
-        return replace(policy_of(row), differs=row.differs or 1.0)
-    except WeightsError as error:
-        REFUSED.labels(type(error).__name__).inc()
-        log.warning("policy.refused", why=type(error).__name__, version=row.version)
-        return None
 
 
 def policy_of(row: StoredPolicy) -> Policy:

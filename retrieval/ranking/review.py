@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy import default, features
-from policy.decide import Policy, Scores, preferred, score
-from policy.features import Features
+from policy.decide import Policy, preferred, score
 from policy.reasons import Reason, reasons
 from policy.slate import choose, field_of, order
 
@@ -140,7 +139,22 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
     served = tuple(place[case_id] for case_id in row.case_ids or ())
     why = reasons(field, logged, served, by_rule)
-    terms = None if own is None else _terms(seen, own)
+    terms: list[Terms] | None = None
+    if own is not None:
+        parts = default.parts(seen, default.log_rrf(seen), default.log_posterior(seen))
+        learned = own.total - own.prior
+        terms = [
+            Terms(
+                found=float(parts.found[index]),
+                record=float(parts.record[index]),
+                plan=float(parts.plan[index]),
+                returned=float(parts.returned[index]),
+                learned=float(learned[index]),
+                spread=float(own.spread[index]),
+                expected=None if own.q is None else float(own.q[index]),
+            )
+            for index in range(len(seen))
+        ]
     return Review(
         [
             _reviewed(row, index, seen[index], None if terms is None else terms[index], why[index])
@@ -149,23 +163,6 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
         None if own is None else float(np.abs(own.total - logged).max(initial=0)),
         {version: [row.candidate_ids[index] for index in slate] for version, slate in slates.items()},
     )
-
-
-def _terms(seen: Features, scores: Scores) -> list[Terms]:
-    parts = default.parts(seen, default.log_rrf(seen), default.log_posterior(seen))
-    learned = scores.total - scores.prior
-    return [
-        Terms(
-            found=float(parts.found[index]),
-            record=float(parts.record[index]),
-            plan=float(parts.plan[index]),
-            returned=float(parts.returned[index]),
-            learned=float(learned[index]),
-            spread=float(scores.spread[index]),
-            expected=None if scores.q is None else float(scores.q[index]),
-        )
-        for index in range(len(seen))
-    ]
 
 
 def _reviewed(

@@ -25,7 +25,14 @@ class CandidateReader:
         """Returns the candidates, and the search as it was made."""
         profile = connection.user_sub, search.agent_key
         if search.vector is not None and not pgvector:
-            search = replace(search, measured=await _distances(connection, search))
+            of_bank = await connection.all(*vectors(search))
+            usable = [row for row in of_bank if len(row.embedding) == len(search.vector)]
+            measured = Measured([], [])
+            if usable:
+                bank = np.array([row.embedding for row in usable], dtype=np.float32)  # (cases, dimension)
+                distances = 1 - bank @ np.array(search.vector, dtype=np.float32)  # cosine
+                measured = Measured([row.case_id for row in usable], distances.tolist())
+            search = replace(search, measured=measured)
         elif profile in self._indexed:
             search = replace(search, approximate=True)
         rows = await connection.all(*candidates(search))
@@ -33,13 +40,3 @@ class CandidateReader:
         if rows and rows[0].approximate:
             self._indexed[profile] = True
         return search, rows
-
-
-async def _distances(connection: FastConnection, search: Search) -> Measured:
-    """Returns the cosine distances of all cases whose vectors are as long as the query's."""
-    rows = [row for row in await connection.all(*vectors(search)) if len(row.embedding) == len(search.vector or [])]
-    if not rows:
-        return Measured([], [])
-    bank = np.array([row.embedding for row in rows], dtype=np.float32)  # (cases, dimension)
-    distances = 1 - bank @ np.array(search.vector, dtype=np.float32)
-    return Measured([row.case_id for row in rows], distances.tolist())

@@ -40,17 +40,12 @@ class ProceduresSection:
     share: float = 1.0
 
     def render(self, draft: Draft) -> tuple[list[Block], Part]:
-        """Returns the procedures that fit the share and the budget, and their part of it."""
-        share = int(draft.token_budget * self.share)
-        blocks = leading(self._blocks(), lambda fitting: count_tokens(assembled(fitting)) <= share)
-        while blocks and not draft.fits(blocks):
-            blocks.pop()
-        return blocks, Part.of("procedures", blocks, len(blocks), len(self.procedures) - len(blocks))
+        """Returns the procedures that fit the share and the budget, and their part of it.
 
-    def _blocks(self) -> list[Block]:
-        """Returns the procedures in words; the second and later ones of a trigger are marked as alternatives."""
+        The second and later procedures of a trigger are marked as alternatives.
+        """
         first: dict[str, int] = {}
-        blocks = []
+        every = []
         for number, each in enumerate(sorted(self.procedures, key=lambda one: one.reported), start=1):
             warns = each.kind == "failure_lesson"
             better = number if warns else first.setdefault(without_example(each.trigger), number)
@@ -58,5 +53,9 @@ class ProceduresSection:
             lines = [f"[P{number}] When: {quoted(each.trigger)}{alternative}", f"    Kind: {each.kind}"]
             lines += [f"    Why: {quoted(each.cause)}"] if each.cause else []
             lines += [f"    {'Avoid (it was never put right)' if warns else 'Steps'}: {quoted_list(each.steps)}"]
-            blocks.append(Block("\n".join(lines), REPORTED if each.reported else GUIDANCE))
-        return blocks
+            every.append(Block("\n".join(lines), REPORTED if each.reported else GUIDANCE))
+        share = int(draft.token_budget * self.share)
+        blocks = leading(every, lambda fitting: count_tokens(assembled(fitting)) <= share)
+        while blocks and not draft.fits(blocks):
+            blocks.pop()
+        return blocks, Part.of("procedures", blocks, len(blocks), len(self.procedures) - len(blocks))

@@ -15,8 +15,16 @@ def fits(column: Column[object]) -> AfterValidator:
 
     Its ValueError says how the number fails; pydantic makes a refusal of it.
     """
-    if isinstance(column.type, REAL):
-        return AfterValidator(_real)
+
+    def real(number: float) -> float:  # four bytes hold magnitudes from about 1e-45 to 3.4e38, and zero
+        try:
+            (stored,) = struct.unpack("f", struct.pack("f", number))
+        except OverflowError:
+            stored = math.inf
+        if math.isinf(stored) or (stored == 0 and number != 0):
+            raise ValueError("must be 0 or of a magnitude from 1e-45 to 3.4e38")
+        return number
+
     largest = SMALLINT if isinstance(column.type, SmallInteger) else INTEGER
 
     def whole(number: int) -> int:
@@ -24,15 +32,4 @@ def fits(column: Column[object]) -> AfterValidator:
             raise ValueError(f"must lie within -{largest} and {largest}")
         return number
 
-    return AfterValidator(whole)
-
-
-def _real(number: float) -> float:
-    """Returns the number unchanged; four bytes hold magnitudes from about 1e-45 to 3.4e38, and zero."""
-    try:
-        (stored,) = struct.unpack("f", struct.pack("f", number))
-    except OverflowError:
-        stored = math.inf
-    if math.isinf(stored) or (stored == 0 and number != 0):
-        raise ValueError("must be 0 or of a magnitude from 1e-45 to 3.4e38")
-    return number
+    return AfterValidator(real if isinstance(column.type, REAL) else whole)
