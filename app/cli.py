@@ -126,11 +126,6 @@ COMMANDS = {
         "show_impact",
         "Report whether memory helped: rewards with memory beside those with none and with other policies.",
     ),
-    "fleet": Command(
-        "app.commands.fleet",
-        "show_fleets",
-        "List each agent's fleet policies, the number of users who share, and the progress of trials.",
-    ),
 }
 """Commands in the order of the list. The lines stand here because ``casebank --help`` should import no command."""
 

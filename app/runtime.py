@@ -149,7 +149,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 settings.explore,
                 rewriting,
                 WordSeals(keyring),
-                policies=Policies(settings.fleet),
+                policies=Policies(),
             ),
             worker=Worker(database, embedder, keyring, pgvector, pace, llm=teachers, summarist=summarist),
             admission=make_admission(settings, database),

@@ -1,14 +1,12 @@
 """Examples for training, from logged slates, and the rule that shares a slate's outcome among its cases."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 
-ROUNDING = 1e-12
 LEAST_AGREED = 0.01
 """Number added to the square of a run's agreement with a case, so that without agreement all cases share alike."""
 
@@ -43,50 +41,6 @@ class Examples:
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Examples":
         """Returns the subset of the examples at these row indices, or where the mask is true."""
         return Examples(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
-
-
-def joined(parts: Sequence[Examples]) -> Examples:
-    """Returns all examples as those of one profile; groups of different parts stay apart."""
-    columns = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Examples)}
-    places = [np.unique(part.group, return_inverse=True)[1] for part in parts]
-    starts = np.cumsum([0, *(int(place.max(initial=-1)) + 1 for place in places)])
-    group = np.concatenate([place + start for place, start in zip(places, starts, strict=False)])
-    return Examples(**{**columns, "group": group.astype(np.int64)})
-
-
-def pooled(users: Sequence[Examples], cap: float) -> Examples:
-    """Returns the examples of several users as one, for a prior that they share; one user weighs at most ``cap``.
-
-    With so few users that the cap cannot hold, all weigh the same. Capped too is how many decisions the whole counts
-    for, at the effective number (Kish 1965): a flood from one user must not lend its weight to the few decisions of
-    the others.
-    """
-    sizes = np.array([len(examples) for examples in users], dtype=np.float64)
-    shares, some = capped_shares(sizes, cap), np.maximum(sizes, 1)
-    effective = 1 / (shares**2 / some).sum() if shares.any() else 0.0
-    return joined(
-        [
-            replace(examples, weight=(examples.weight * factor).astype(np.float32))
-            for examples, factor in zip(users, effective * shares / some, strict=True)
-        ]
-    )
-
-
-def capped_shares(sizes: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
-    """Returns each user's share of the whole, by size but at most ``cap``; with too few users, equal shares.
-
-    A user without decisions has no share, and does not count as a user.
-    """
-    users = (sizes > 0).sum()
-    if users * cap <= 1 + ROUNDING:
-        return np.asarray((sizes > 0) / max(users, 1))
-    shares = sizes / sizes.sum()
-    over = np.zeros(len(sizes), dtype=bool)
-    while (shares > cap + ROUNDING).any():
-        over |= shares > cap
-        rest = 1 - cap * over.sum()
-        shares = np.where(over, cap, sizes / sizes[~over].sum() * rest)
-    return np.asarray(shares)
 
 
 def shared_credit(

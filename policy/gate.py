@@ -176,15 +176,6 @@ def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> di
     return estimate(columns, log.group, plan) if columns else {}
 
 
-def worse_than_default(log: Logged, serving: Target, default: Target, settings: Settings) -> bool:
-    """Returns whether a look has found what serves worse than the default, however often one looks.
-
-    The chance that this ever happens where it is no worse is at most ``Spending.error``.
-    """
-    plan = Plan(level=settings.level, resamples=settings.resamples)
-    return course_of(log, (default, serving), settings.spending, plan, _enough(settings)).passing is not None
-
-
 def _enough(settings: Settings) -> Enough:
     """Returns what a log must say of two policies for a look at their difference."""
 

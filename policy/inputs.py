@@ -129,5 +129,5 @@ def _query(case: Array, base: Array) -> Array:
 
 
 def factory(members: int, hidden: int) -> Head:
-    """Returns the head that training starts from when no shared prior was trained: it orders as the default does."""
+    """Returns the head that training starts from: it orders as the default does."""
     return untrained(len(CASE), len(QUERY), members, hidden)

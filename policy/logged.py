@@ -109,18 +109,6 @@ class Target:
         )
 
 
-def joined(parts: Sequence[Logged]) -> Logged:
-    """Returns the logs as one, without the parts' reward models."""
-    covariates = [part.covariates for part in parts if part.covariates is not None]
-    return Logged(
-        reward=np.concatenate([part.reward for part in parts]),
-        logged_propensity=np.concatenate([part.logged_propensity for part in parts]),
-        group=np.concatenate([part.group for part in parts]),
-        segment=np.concatenate([part.segment for part in parts]),
-        covariates=np.concatenate(covariates) if len(covariates) == len(parts) and parts else None,
-    )
-
-
 def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArray[np.int64] | None) -> None:
     """Raises ShapeMismatch unless every column has the first one's rows."""
     if first.ndim != 1 or any(other is not None and len(other) != len(first) for other in others):

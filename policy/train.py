@@ -2,8 +2,8 @@
 
 The outcome of a slate is one draw with log odds query(s) + sharpness * sum over places of credit * (prior + case part):
 an additive slate model (Swaminathan et al. 2017), fitted by binary cross-entropy with clipped inverse propensities.
-Each member of an ensemble sees another bootstrap of the queries (Osband et al. 2016), and is drawn towards the shared
-prior (or zero, which is the untrained default) by ridge penalties: the fewer decisions, the less it moves.
+Each member of an ensemble sees another bootstrap of the queries (Osband et al. 2016), and is drawn towards zero, which
+is the untrained default, by ridge penalties: the fewer decisions, the less it moves.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -73,7 +73,7 @@ def train(
     start: Head,
     progress: Callable[[int], object] = lambda _count: None,
 ) -> list[Head]:
-    """Returns a head for each profile, trained from ``start``: the factory's, or a shared prior.
+    """Returns a head for each profile, trained from ``start``.
 
     A profile's head depends on its own examples, its seed, the plan and ``start`` alone, whoever else is in the
     batch. ``progress`` is called with how many more profiles are done. Profiles without examples keep ``start``.

@@ -96,11 +96,10 @@ class Reader:
         empty), and ``degraded`` the parts that were down. An unknown agent gets an empty slate.
 
         Two statements are always sent: the candidates with the profile's settings, and the log of the decision. A cold
-        retrieve sends up to eleven, each of the following where it applies:
+        retrieve sends up to ten, each of the following where it applies:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
-        * the user's key and the weights of live policies, if they are new to this process; one statement per owner of a
-          policy (the profile, its fleet);
+        * the user's key and the weights of live policies, if they are new to this process;
         * rare words in common, if a candidate is unlike the query and shares a word with it;
         * procedures, if the profile has any; lessons in their place, if the question asks for them;
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;

@@ -22,7 +22,7 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY string_to_array(
-        'audit audit_heads audit_links case_embeddings case_tools cases contributions decision_slots decisions '
+        'audit audit_heads audit_links case_embeddings case_tools cases decision_slots decisions '
         'erasure_heads erasure_links erasures facts findings installation_keys jobs knowledge llm_usage master_keys '
         'memories policies procedure_reviews procedures profiles rate_limits readmissions rewards run_steps runs '
         'session_summaries sessions shared_knowledge shared_memories token_revocations turns user_keys',
@@ -39,7 +39,7 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY string_to_array(
-        'audit case_embeddings case_tools cases contributions decision_slots decisions facts findings knowledge '
+        'audit case_embeddings case_tools cases decision_slots decisions facts findings knowledge '
         'llm_usage memories policies procedure_reviews procedures profiles rate_limits rewards run_steps runs '
         'session_summaries sessions turns user_keys',
         ' '
@@ -53,32 +53,13 @@ BEGIN
     END LOOP;
 END $$;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    case_embeddings, case_tools, cases, contributions, decision_slots, decisions, facts, findings, knowledge,
+    case_embeddings, case_tools, cases, decision_slots, decisions, facts, findings, knowledge,
     llm_usage, memories, policies, procedure_reviews, procedures, profiles, rate_limits, rewards, run_steps, runs,
     sessions, turns, user_keys
     TO casebank_service;
 GRANT SELECT, INSERT, DELETE ON audit, session_summaries TO casebank_service;
 
--- The policies of a fleet have an empty user_sub. Every user may read them, for they hold numbers without content; a
--- user whose numbers are in one may delete it, or empty it as an erasure does. The worker trains them.
-CREATE POLICY shared_prior ON policies FOR SELECT TO casebank_service USING (user_sub = '');
-CREATE POLICY contributor ON policies FOR DELETE TO casebank_service USING (
-    user_sub = ''
-    AND encode(sha256(convert_to(nullif(current_setting('app.user_sub', true), ''), 'UTF8')), 'hex')
-        = ANY (contributors)
-);
-CREATE POLICY contributor_empties ON policies FOR UPDATE TO casebank_service
-USING (
-    user_sub = ''
-    AND encode(sha256(convert_to(nullif(current_setting('app.user_sub', true), ''), 'UTF8')), 'hex')
-        = ANY (contributors)
-)
-WITH CHECK (user_sub = '' AND weights = '' AND checksum = '' AND contributors = '{}');
-CREATE POLICY trainer ON policies TO casebank_worker USING (user_sub = '') WITH CHECK (user_sub = '');
 CREATE POLICY owner_counts ON policies FOR SELECT TO CURRENT_USER USING (true);  -- for casebank_count_policies
-CREATE POLICY trainer ON contributions FOR SELECT TO casebank_worker USING (true);
-GRANT SELECT, INSERT, UPDATE, DELETE ON policies TO casebank_worker;
-GRANT SELECT ON contributions TO casebank_worker;
 
 -- The worker claims pending rows of any user: it sees whose they are and since when, and none of the words.
 CREATE POLICY queue ON cases TO casebank_worker USING (true);
@@ -89,7 +70,7 @@ GRANT
     SELECT (user_sub, id, agent_key, status, attempts, available_at, lease_token, created_at),
     UPDATE (status, attempts, available_at, lease_token, last_error)
     ON cases, sessions, memories TO casebank_worker;
-GRANT SELECT (user_sub, agent_key, embedding_model, learning, contribute) ON profiles TO casebank_worker;
+GRANT SELECT (user_sub, agent_key, embedding_model) ON profiles TO casebank_worker;
 
 -- Knowledge of the operator: every user reads it, and the owner of the tables alone writes it.
 CREATE POLICY read_by_all ON shared_knowledge FOR SELECT TO casebank_service USING (true);

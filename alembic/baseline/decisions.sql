@@ -60,40 +60,21 @@ CREATE TABLE policies (
     decisions integer NOT NULL,  -- rewarded decisions it was trained on
     metrics jsonb NOT NULL,  -- losses, calibration, the learning curve
     verdict jsonb,  -- of the gate, with every number and reason
-    prior_version integer,  -- the shared prior that it was shrunk to
-    contributors text[],  -- of a shared prior: sha256 of each user whose numbers it saw
     promoted_at timestamptz,
     retired_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (user_sub, agent_key, version),
-    CONSTRAINT policies_contributors_check CHECK ((user_sub = '') = (contributors IS NOT NULL))
+    PRIMARY KEY (user_sub, agent_key, version)
 );
 CREATE UNIQUE INDEX policies_live_idx ON policies (user_sub, agent_key, status)
 WHERE status IN ('candidate', 'serving');
 
-CREATE TABLE contributions (  -- what profiles give to their fleet: the numbers of their latest rewarded decisions
-    user_sub text NOT NULL,
-    agent_key text NOT NULL,
-    feature_version smallint NOT NULL,
-    decisions integer NOT NULL,  -- rewarded ones that are in it
-    examples bytea NOT NULL,  -- safetensors: what training sees of them
-    created_at timestamptz NOT NULL DEFAULT now(),
-    updated_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (user_sub, agent_key),
-    FOREIGN KEY (user_sub, agent_key) REFERENCES profiles
-);
-
--- float16 numbers compress badly
-ALTER TABLE contributions ALTER COLUMN examples SET STORAGE EXTERNAL;
-
 -- An operator counts the policies of all users by status and verdict and sees no more of them: the worker's role calls
--- this function, which runs as the owner. Policies whose user_sub is empty are shared by a fleet.
+-- this function, which runs as the owner.
 CREATE FUNCTION casebank_count_policies()
 RETURNS TABLE (status text, verdict text, policies bigint, decisions double precision)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT p.status::text, p.verdict ->> 'outcome', count(*), avg(p.decisions)::double precision
     FROM policies AS p
-    WHERE p.user_sub <> ''
     GROUP BY 1, 2
     ORDER BY 1, 2
 $$;

@@ -11,8 +11,7 @@ BEGIN
         ('user_keys', '{wrapped_key}'),
         ('profiles', '{tool_kinds}'),
         ('decisions', '{query, features, scores, query_vector, rewritten, words, query_group, told}'),
-        ('policies', '{weights, checksum, metrics, verdict, contributors}'),
-        ('contributions', '{examples}'),
+        ('policies', '{weights, checksum, metrics, verdict}'),
         ('turns', '{payload}'),
         ('session_summaries', '{payload}'),
         ('cases', '{task, plan, tools, tags, search_text, search_vector, message_hash, idempotency_key, '
@@ -53,7 +52,7 @@ BEGIN
         audit, case_embeddings, case_tools, cases, decision_slots, decisions, erasures, llm_usage, policies,
         procedures, profiles, rate_limits, rewards, user_keys, audit_links, audit_heads, procedure_reviews,
         runs, run_steps, findings, sessions, turns, facts, memories, knowledge, shared_knowledge,
-        shared_memories, session_summaries, contributions;
+        shared_memories, session_summaries;
 END $$;
 REVOKE ALL ON FUNCTION casebank_gather_statistics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION casebank_gather_statistics() TO casebank_service;

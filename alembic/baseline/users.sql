@@ -42,9 +42,6 @@ CREATE TABLE profiles (
     facts_share real NOT NULL DEFAULT 0.2 CHECK (facts_share >= 0 AND facts_share <= 1),  -- likewise
     session_summary text NOT NULL DEFAULT 'rules' CHECK (session_summary IN ('rules', 'llm')),
         -- who tells of older turns
-    contribute boolean,  -- whether its numbers train the fleet; null: as the service has it
-    receive boolean,  -- whether the fleet's policy serves it; null: as the service has it
-    fleet_left_at timestamptz,  -- of the fleet's policies, those since then serve it
     PRIMARY KEY (user_sub, agent_key)
 );
 

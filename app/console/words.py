@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from app.schemas.bank import FleetPart
 from policy.reasons import Reason
 from retrieval.tables.kinds import Abstraction, AnalystChoice, Rewrite, SummaryChoice
 
@@ -186,15 +185,6 @@ SETTINGS: dict[str, list[Setting]] = {
             "Share of a policy on trial",
             "0 to 0.9. Share of decisions that it orders during a trial.",
             "part",
-        ),
-        Setting(
-            "fleet",
-            "Learning with other users of this agent",
-            "contribute: numbers of your decisions, without texts, train a shared policy. receive: the shared policy "
-            "serves until this agent has its own. Empty: as the service is set.",
-            "choice",
-            may_be_empty=True,
-            choices=get_args(FleetPart),
         ),
     ],
     "Learning from runs": [

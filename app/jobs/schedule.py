@@ -15,19 +15,16 @@ from app.training.processes import Trainings
 from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.audit.sealing import seal_all
-from writer.training.shared_prior import emptied
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
 from writer.upkeep.silent_runs import abort_all
 
 UPKEEP, TRAINING, POSTGRES, WORKER, AUDIT = "upkeep", "training", "postgres", "worker", "audit"
-NUMBERS, QUEUE, FLEET = "numbers", "queue", "fleet"
+NUMBERS, QUEUE = "numbers", "queue"
 REVIVE_EVERY_S = 1.0
 LOOK_EVERY_S = 1.0
 SEAL_EVERY_S = 60.0
 """Seconds between two seals of the audit's chains; a seal costs little, and a change in between is only found later."""
-FLEET_EVERY_S = 5.0
-"""Seconds between two checks for fleets' policies that an erasure has emptied."""
 SIGN_EVERY_S = 15.0
 """Seconds between two signs of life of a worker in the database."""
 GRACE = timedelta(minutes=10)
@@ -57,8 +54,6 @@ def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     records = JobRecords(runtime.database)
     jobs = [Job(name, every.total_seconds(), work[name], records) for name, every in periods(runtime.settings).items()]
     jobs.append(Job(AUDIT, SEAL_EVERY_S, lambda: seal_audit(runtime)))
-    if runtime.settings.train_every_s and runtime.settings.fleet != "off":
-        jobs.append(Job(FLEET, FLEET_EVERY_S, lambda: refill_fleets(runtime, trainings)))
     if runtime.settings.limits.bounds_queue:
         jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look))
     return jobs + _postgres_job(runtime)
@@ -96,15 +91,6 @@ async def upkeep(runtime: Runtime) -> None:
     silent_for = timedelta(seconds=runtime.settings.run_silent_s)
     aborted = await abort_all(runtime.database, runtime.keyring, silent_for=silent_for)
     log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard, indexed=moved, runs_aborted=aborted)
-
-
-async def refill_fleets(runtime: Runtime, trainings: Trainings) -> None:
-    """Trains again the fleets' policies that an erasure has emptied."""
-    async with runtime.database.as_worker() as connection:
-        wanting = await emptied(connection)
-    if wanting:
-        log.info("fleet.emptied", policies=len(wanting))
-        await trainings.train_again()
 
 
 class AuditChanged(Exception):

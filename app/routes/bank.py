@@ -149,16 +149,11 @@ async def list_audit(
 
 
 def _profile(row: RowMapping, counts: Sequence[Row[str, str, int]]) -> ProfileOut:
-    agent, contributes, receives = row["agent_key"], row["contribute"], row["receive"]
-    if contributes is None and receives is None:
-        fleet = None
-    else:
-        fleet = ("both" if receives else "contribute") if contributes else ("receive" if receives else "off")
+    agent = row["agent_key"]
     return ProfileOut.model_validate(
         {
             **without(row, {"user_sub", "agent_key"}),
             "agent": agent,
-            "fleet": fleet,
             "shares": {part: row[f"{part}_share"] for part in ("session", "facts", "procedures")},
             "cases": {count.status: count.cases for count in counts if count.agent_key == agent},
         }

@@ -27,9 +27,8 @@ from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.ranking import logged
-from retrieval.ranking.policies import OF_FLEET, name_of, number_of, policy_of
+from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
-from retrieval.tables.columns import SHARED
 from retrieval.tables.kinds import FAILED, Arm
 from writer.moment import Moment
 from writer.privacy.words import Words
@@ -78,8 +77,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
         row = (await connection.execute(logged.one_decision(user_sub, retrieval_id))).one_or_none()
         if row is None:
             raise NotFound("no such decision")
-        owner = SHARED if row.policy_version.startswith(OF_FLEET) else user_sub
-        wanted = logged.policies_for(user_sub, row.agent_key, owner, number_of(row.policy_version))
+        wanted = logged.policies_for(user_sub, row.agent_key, number_of(row.policy_version))
         policies = (await connection.execute(wanted)).all()
         left = (await connection.execute(logged.cases_now(user_sub, row.candidate_ids))).mappings().all()
         runs = (await connection.execute(logged.runs_of(user_sub, retrieval_id))).mappings().all()
@@ -92,10 +90,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
     found = review(row, known)
     now = {case["id"]: words.opened(case) for case in left}
     shown = _shown(row._mapping, words)  # noqa: SLF001 - the public name of the row as a mapping
-    live = [
-        default.VERSION,
-        *(name_of(each.user_sub, each.version) for each in policies if each.status in LIVE),
-    ]
+    live = [default.VERSION, *(name_of(each.version) for each in policies if each.status in LIVE)]
     return WholeDecisionOut.model_validate(
         {
             **shown,

@@ -1,6 +1,5 @@
 """Routes for learned policies: list them with their verdicts, start a training, roll back."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,7 +10,6 @@ from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.schemas.policy import (
     AgentIn,
-    FleetPolicyOut,
     LookOut,
     PoliciesOut,
     PolicyOut,
@@ -26,8 +24,6 @@ from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.ranking.policies import name_of
-from retrieval.search.fleet import follows, has_left, live_of
-from retrieval.tables.columns import SHARED
 from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
 from writer.training.progress import trial_of
@@ -42,30 +38,13 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
         profile = (await connection.execute(listing.one_profile(caller.user_sub, agent))).one_or_none()
-        shared = (await connection.execute(live_of(agent))).all()
-    found = [_shown(row) for row in rows]
-    own = next((row.version for row in rows if row.status == "serving" and row.stands), None)
-    fleet = [
-        FleetPolicyOut.model_validate(row, from_attributes=True)
-        for row in shared
-        if profile is not None
-        and follows(parts.settings.fleet, profile, has_own=own is not None)
-        and not has_left(profile.fleet_left_at, row.created_at)
-    ]
+    learns = profile is not None and profile.learning
+    serving = next((name_of(row.version) for row in rows if row.status == "serving"), default.VERSION)
     return PoliciesOut(
-        serving=_serving(profile, own, fleet),
+        serving=serving if learns else default.VERSION,
         rewarded_decisions=rewarded,
-        policies=found,
-        fleet=fleet,
+        policies=[_shown(row) for row in rows],
     )
-
-
-def _serving(profile: AnyRow | None, own: int | None, fleet: Sequence[FleetPolicyOut]) -> str:
-    """Returns the name of the policy that most decisions follow."""
-    if own is not None and profile is not None and profile.learning:
-        return name_of(profile.user_sub, own)
-    shared = (name_of(SHARED, each.version) for each in fleet if each.status == "serving")
-    return next(shared, default.VERSION)
 
 
 def _shown(row: AnyRow) -> PolicyOut:

@@ -1,7 +1,6 @@
 """The bodies that show and change a bank: cases, profiles, the audit."""
 
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -9,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, Share, Similarity, Tokens
 from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, SummaryChoice, ToolKind
 from writer.run import Strict
-
-FleetPart = Literal["off", "contribute", "receive", "both"]
 
 
 class CaseOut(BaseModel):
@@ -94,11 +91,6 @@ class ProfilePatch(Strict):
     learning: bool | None = Field(default=None, description="true: train a policy from the log of this profile")
     explore: Share | None = Field(default=None, le=0.5, description="share of slates with a random case")
     canary: Share | None = Field(default=None, le=0.9, description="share of decisions that follow a policy on trial")
-    fleet: FleetPart | None = Field(
-        default=None,
-        description="part in the fleet of the agent: contribute numbers (no texts) to its training, receive its "
-        "policy, both, or off; null: as the service is set",
-    )
     rewrite: Rewrite | None = Field(default=None, description="rewriter of queries")
     analyst: AnalystChoice | None = Field(default=None, description="analyst of failures and author of scripts")
     abstraction: Abstraction | None = Field(
@@ -128,11 +120,8 @@ class ProfilePatch(Strict):
     def columns(self) -> dict[str, object]:
         """Returns the columns of the profile that the body sets."""
         nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day"}
-        given = self.model_dump(exclude_unset=True, exclude={"shares", "fleet"})
+        given = self.model_dump(exclude_unset=True, exclude={"shares"})
         columns = {name: value for name, value in given.items() if value is not None or name in nullable}
-        if "fleet" in self.model_fields_set:
-            columns["contribute"] = None if self.fleet is None else self.fleet in {"contribute", "both"}
-            columns["receive"] = None if self.fleet is None else self.fleet in {"receive", "both"}
         shares = {} if self.shares is None else self.shares.model_dump(exclude_none=True)
         return columns | {f"{part}_share": share for part, share in shares.items()}
 
@@ -156,11 +145,6 @@ class ProfileOut(BaseModel):
     learning: bool
     explore: Real
     canary: Real
-    fleet: FleetPart | None = Field(description="part in the fleet of the agent; null: as the service is set")
-    fleet_left_at: datetime | None = Field(
-        description="time at which the fleet's policy stopped serving this profile, because it did worse; null: it "
-        "may serve"
-    )
     rewrite: Rewrite
     analyst: AnalystChoice
     abstraction: Abstraction

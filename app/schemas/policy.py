@@ -49,21 +49,9 @@ class PolicyOut(BaseModel):
     trial: TrialOut | None = Field(
         default=None, description="state of its trial; null: the gate has not looked at it yet"
     )
-    prior_version: int | None
     created_at: datetime
     promoted_at: datetime | None
     retired_at: datetime | None
-
-
-class FleetPolicyOut(BaseModel):
-    """A policy of the agent's fleet that serves the profile, or is on trial in it."""
-
-    version: int
-    status: PolicyStatus
-    decisions: int = Field(description="number of rewarded decisions it was trained on, over all users")
-    users: int = Field(description="number of users who contributed to it")
-    created_at: datetime
-    promoted_at: datetime | None
 
 
 class PoliciesOut(BaseModel):
@@ -74,9 +62,6 @@ class PoliciesOut(BaseModel):
         description="number of rewarded decisions in the log; the first policy is trained at 100"
     )
     policies: list[PolicyOut]
-    fleet: list[FleetPolicyOut] = Field(
-        description="policies of the fleet that this profile follows, if it receives them and no own policy serves"
-    )
 
 
 class AgentIn(Strict):

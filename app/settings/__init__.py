@@ -26,7 +26,6 @@ from app.settings.numbers import Connections, Limits, Timeouts, WorkerPace
 from app.settings.texts import NoMasterKey
 from app.settings.variables import earlier_settings, unknown_variables
 from app.wrong_settings import WrongSettings, as_lines, variable_of
-from retrieval.tables.kinds import Fleet
 
 __all__ = ["Connections", "HomeSecrets", "Limits", "NoMasterKey", "Settings", "Timeouts", "WorkerPace"]
 
@@ -125,9 +124,6 @@ class Settings(BaseSettings):
     """7,200 seconds without a step after which a run under way counts as aborted; it may still go on."""
     train_every_s: float = Field(default=86_400.0, ge=0)
     """86,400 seconds from one training of the policies to the next; 0: by ``casebank train`` and the API alone."""
-    fleet: Fleet = "choice"
-    """``choice``: users who ask for it share what is learned with an agent's other users; ``on``: all who do not
-    decline; ``off``: no one."""
     hidden_units: int = Field(default=0, ge=0, le=64)
     """0 hidden units: logistic regression, which ranked equally well on the data it was measured on; 8 or 16: a small
     network."""

@@ -26,9 +26,7 @@ from policy.network import Head
 from policy.train import RIDGES, Plan, train
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
-from writer.training.candidates import Recipe
 from writer.training.fit import Demand, Fit
-from writer.training.fleet import retrain
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
@@ -59,18 +57,11 @@ def engine(name: Engine, device: str) -> Fit:
 
 
 async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
-    """Trains and judges, and returns the result for each profile and each fleet."""
-    demand, fleet = Demand(hidden=settings.hidden_units), settings.fleet
+    """Trains and judges, and returns the result for each profile."""
+    demand = Demand(hidden=settings.hidden_units)
     async with running(settings) as runtime:
-        night = learn(runtime.database, fit, only=only, demand=demand, seed=seed, fleet=fleet)
+        night = learn(runtime.database, fit, only=only, demand=demand, seed=seed)
         return [learnt async for learnt in night]
-
-
-async def run_again(settings: Settings, fit: Fit, seed: int) -> list[TrainingResult]:
-    """Trains again the fleets' policies that an erasure emptied, and returns the results."""
-    recipe = Recipe(fit, Demand(hidden=settings.hidden_units), seed)
-    async with running(settings) as runtime:
-        return await retrain(runtime.database, settings.fleet, recipe)
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
@@ -88,9 +79,6 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
             "--outcomes",
             help="print the number of profiles by outcome, and the decisions that trials still need, as JSON",
         ),
-    ] = False,
-    after_erasure: Annotated[
-        bool, typer.Option("--after-erasure", help="only train again the fleets' policies that an erasure emptied")
     ] = False,
     profile_from_stdin: Annotated[
         bool,
@@ -111,8 +99,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         raise typer.BadParameter("local or ray", param_hint="--engine")
     _check_device(device, is_here=engine_name == "local")
     fit = engine("ray" if engine_name == "ray" else "local", device)
-    settings = Settings()
-    learnt = run_to_end(run_again(settings, fit, seed) if after_erasure else run(settings, fit, only, seed))
+    learnt = run_to_end(run(Settings(), fit, only, seed))
     if outcomes:
         trials = [each.verdict for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
         more = [each.outlook.more for each in trials if each.outlook is not None and each.outlook.more is not None]
@@ -140,10 +127,8 @@ def as_table(learnt: Sequence[TrainingResult]) -> Table:
     """Returns a table of the results, with the gate's reasons."""
     table = Table("user", "agent", "policy", "decisions", "outcome", "why")
     for each in learnt:
-        version = "" if each.version is None else name_of(each.user_sub, each.version)
-        table.add_row(
-            each.user_sub or "(fleet)", each.agent_key, version, str(each.decisions), each.outcome, _why(each)
-        )
+        version = "" if each.version is None else name_of(each.version)
+        table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, _why(each))
     return table
 
 

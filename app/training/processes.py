@@ -54,15 +54,6 @@ class Trainings:
         if status := await self._run():
             raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
 
-    async def train_again(self) -> None:
-        """Trains again the fleets' policies that an erasure emptied.
-
-        Raises:
-            TrainingFailed: the training process failed.
-        """
-        if status := await self._run("", "--after-erasure"):
-            raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
-
     async def close(self) -> None:
         """Ends every training; its results are stored whole or not at all."""
         for task in list(self._running.values()):

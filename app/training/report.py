@@ -31,7 +31,7 @@ def draw(learnt: Sequence[TrainingResult], folder: Path) -> list[Path]:
 
 
 def _name(learnt: TrainingResult) -> str:
-    return "" if learnt.version is None else name_of(learnt.user_sub, learnt.version)
+    return "" if learnt.version is None else name_of(learnt.version)
 
 
 def _draw_curve(learnt: TrainingResult, file: Path) -> Path:

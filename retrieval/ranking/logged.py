@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from retrieval.database.rows import Rows
 from retrieval.tables.cases import cases
-from retrieval.tables.columns import SHARED
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.policies import policies
 
@@ -150,14 +149,13 @@ def rewards_of(user_sub: str, decision_id: UUID) -> Rows:
     )
 
 
-def policies_for(user_sub: str, agent_key: str, owner: str, version: int | None) -> Rows:
-    """Returns the statement for the live policies of the profile and of its fleet, and this version of the owner's."""
-    shown = ("user_sub", "version", "status", "created_at", "weights", "checksum", "blend")
+def policies_for(user_sub: str, agent_key: str, version: int | None) -> Rows:
+    """Returns the statement for the live policies of the profile, and for this version."""
+    shown = ("version", "status", "created_at", "weights", "checksum", "blend")
     policy = policies.c
-    wanted = and_(policy.user_sub == owner, policy.version == version)
     return (
         select(*(policy[name] for name in shown))
-        .where(policy.user_sub.in_((user_sub, SHARED)), policy.agent_key == agent_key)
-        .where(or_(policy.status.in_(("serving", "candidate")), wanted))
-        .order_by(policy.user_sub, policy.version)
+        .where(policy.user_sub == user_sub, policy.agent_key == agent_key)
+        .where(or_(policy.status.in_(("serving", "candidate")), policy.version == version))
+        .order_by(policy.version)
     )

@@ -18,14 +18,11 @@ from sqlalchemy import (
     func,
     literal_column,
     null,
-    or_,
     select,
 )
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
-from retrieval.search.fleet import has_not_left, is_filled
-from retrieval.tables.columns import SHARED
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import Rewrite
@@ -43,7 +40,6 @@ SETTINGS = (
     "learning",
     "explore",
     "canary",
-    "receive",
     "rewrite",
     "procedures",
     "procedure_similarity",
@@ -59,16 +55,12 @@ STATE = (
     "serving_since",
     "candidate",
     "candidate_since",
-    "fleet_serving",
-    "fleet_serving_since",
-    "fleet_candidate",
-    "fleet_candidate_since",
     "usual_reward",
     "has_procedures",
     "has_facts",
 )
-"""Further columns: version and time of the live policies and of the fleet's, the mean reward of the LATEST decisions,
-and whether the profile has a procedure or a fact to show.
+"""Further columns: version and time of the live policies, the mean reward of the LATEST decisions, and whether the
+profile has a procedure or a fact to show.
 """
 LATEST = 100
 
@@ -85,7 +77,6 @@ class ProfileSettings(Protocol):
     learning: bool
     explore: float
     canary: float
-    receive: bool | None
     rewrite: Rewrite
     procedures: int
     procedure_similarity: float | None
@@ -99,10 +90,6 @@ class ProfileSettings(Protocol):
     serving_since: datetime
     candidate: int | None
     candidate_since: datetime
-    fleet_serving: int | None
-    fleet_serving_since: datetime
-    fleet_candidate: int | None
-    fleet_candidate_since: datetime
     usual_reward: float | None
     has_procedures: bool
     has_facts: bool
@@ -123,10 +110,6 @@ def profile_settings() -> CTE:
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
-        "fleet_serving": _of_fleet("serving", policies.c.version),
-        "fleet_serving_since": _of_fleet("serving", policies.c.created_at),
-        "fleet_candidate": _of_fleet("candidate", policies.c.version),
-        "fleet_candidate_since": _of_fleet("candidate", policies.c.created_at),
         "usual_reward": select(func.avg(latest.c.reward)).scalar_subquery(),
         "has_procedures": exists().where(
             procedures.c.user_sub == USER_SUB,
@@ -164,7 +147,6 @@ def settings_of_none() -> CTE:
         "learning": false(),
         "explore": cast(literal_column("0"), Float),
         "canary": cast(literal_column("0"), Float),
-        "receive": false(),
         "has_procedures": false(),
         "has_facts": false(),
     }
@@ -190,46 +172,13 @@ def _default(name: str) -> Expression:
 
 
 def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
-    """Returns the column of the profile's policy of this status, unless its shared prior has been erased."""
+    """Returns the column of the profile's policy of this status."""
     return (
         select(column)
         .where(
             policies.c.user_sub == USER_SUB,
             policies.c.agent_key == AGENT_KEY,
             policies.c.status == literal_column(f"'{status}'"),
-            prior_stands(),
         )
         .scalar_subquery()
     )
-
-
-def _of_fleet(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
-    """Returns the column of the fleet's policy of this status, unless the profile left it or an erasure emptied it."""
-    return (
-        select(column)
-        .where(
-            policies.c.user_sub == literal_column(f"'{SHARED}'"),
-            policies.c.agent_key == AGENT_KEY,
-            policies.c.status == literal_column(f"'{status}'"),
-            has_not_left(profiles, policies),
-            is_filled(policies),
-        )
-        .correlate(profiles)
-        .scalar_subquery()
-    )
-
-
-def prior_stands() -> ColumnElement[bool]:
-    """Returns the condition that the shared prior that a policy began at, if any, is still there.
-
-    A prior of that version that is newer than the policy is another one: it has taken the number of an erased one.
-    """
-    prior = policies.alias("prior")
-    there = exists().where(
-        prior.c.user_sub == SHARED,
-        prior.c.agent_key == SHARED,
-        prior.c.version == policies.c.prior_version,
-        is_filled(prior),
-        prior.c.created_at <= policies.c.created_at,
-    )
-    return or_(policies.c.prior_version.is_(None), there)

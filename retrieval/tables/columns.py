@@ -19,9 +19,6 @@ metadata = MetaData(
 SEARCH_CONFIGURATION = "english"
 """The text search configuration of stored vectors and of queries; both must agree."""
 
-SHARED = ""
-"""The ``user_sub`` of a fleet's policies, and the ``agent_key`` of what all agents share; nobody is called so."""
-
 ALL_AGENTS = ""
 """The ``agent_key`` of a search, and of its row in ``decisions``, that is about all of a user's agents; none is called
 so."""

@@ -45,9 +45,6 @@ Arm = Literal["default", "serving", "candidate"]
 """Policy that a decision followed: the untrained default, the promoted one, or the one on trial."""
 PolicyStatus = Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]
 
-Fleet = Literal["off", "choice", "on"]
-"""Membership of fleets: off, profiles that opt in, or all that do not opt out."""
-
 ProcedureKind = Literal["script", "failure_lesson", "revision"]
 """A script to follow, a failure to avoid, or a revision of either."""
 ProcedureOrigin = Literal["run", "rules", "llm"]

@@ -13,7 +13,6 @@ from retrieval.tables.columns import metadata
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
 from retrieval.tables.findings import findings
-from retrieval.tables.fleets import contributions
 from retrieval.tables.installation import rate_limits
 from retrieval.tables.keys import user_keys
 from retrieval.tables.knowledge import knowledge
@@ -46,7 +45,6 @@ USER_TABLES = (
     decision_slots,
     decisions,
     policies,
-    contributions,
     audit_heads,
     audit_links,
     audit,

@@ -14,7 +14,7 @@ from sqlalchemy import (
     Text,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import JSONB
 
 from retrieval.tables.columns import created, metadata, one_of, user
 from retrieval.tables.kinds import (
@@ -35,15 +35,12 @@ policies = Table(
     Column("decisions", Integer, nullable=False, comment="rewarded decisions it was trained on"),
     Column("metrics", JSONB, nullable=False, comment="losses, calibration, the learning curve"),
     Column("verdict", JSONB, comment="of the gate, with every number and reason"),
-    Column("prior_version", Integer, comment="the shared prior that it was shrunk to"),
-    Column("contributors", ARRAY(Text), comment="of a shared prior: sha256 of each user whose numbers it saw"),
     Column("promoted_at", DateTime(timezone=True)),
     Column("retired_at", DateTime(timezone=True)),
     created(),
     PrimaryKeyConstraint("user_sub", "agent_key", "version"),
     one_of("status", PolicyStatus),
     CheckConstraint("blend >= 0 AND blend <= 1", name="blend"),
-    CheckConstraint("(user_sub = '') = (contributors IS NOT NULL)", name="contributors"),
     Index(
         "policies_live_idx",
         "user_sub",

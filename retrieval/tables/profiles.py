@@ -7,7 +7,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Date,
-    DateTime,
     Integer,
     PrimaryKeyConstraint,
     SmallInteger,
@@ -41,9 +40,6 @@ profiles = Table(
     Column("learning", Boolean, nullable=False, server_default=text("true"), comment="whether a policy is trained"),
     Column("explore", REAL, nullable=False, server_default=text("0.05"), comment="share of slates with a drawn place"),
     Column("canary", REAL, nullable=False, server_default=text("0.25"), comment="share of a policy on trial"),
-    Column("contribute", Boolean, comment="whether its numbers train the fleet; null: as the service has it"),
-    Column("receive", Boolean, comment="whether the fleet's policy serves it; null: as the service has it"),
-    Column("fleet_left_at", DateTime(timezone=True), comment="of the fleet's policies, those since then serve it"),
     Column("embedding_model", Text, comment="the one vector space that searches of this profile use"),
     Column(
         "approximate",

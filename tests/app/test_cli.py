@@ -164,8 +164,6 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     assert "0 cases embedded" in casebank("reembed").stdout
     shown = casebank("policy", "show", "--user", "alice", "--agent", "a")
     assert (shown.exit_code, shown.stdout) == (0, "no policy yet: 0 of 100 rewarded decisions\n")
-    fleets = casebank("fleet")
-    assert (fleets.exit_code, fleets.stdout.splitlines()[0]) == (0, "CASEBANK_FLEET is choice")
     unknown = casebank("policy", "show", "--user", "alice", "--agent", "b")
     assert (unknown.exit_code, unknown.stderr) == (1, "casebank: no such profile\n")
     changed = casebank("impact", "--user", "alice", "--agent", "a")

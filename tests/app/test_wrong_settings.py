@@ -20,7 +20,6 @@ WRONG = [
     ("CASEBANK_POOL_SIZE", "abc", "must be a whole number"),
     ("CASEBANK_POOL_SIZE", "0", "must be greater than or equal to 1"),
     ("CASEBANK_EMBEDDER", "foo", "must be 'wordllama' or 'openai'"),
-    ("CASEBANK_FLEET", "maybe", "must be 'off', 'choice' or 'on'"),
     ("CASEBANK_SEAL", "everything", "must be 'payload' or 'all'"),
     ("CASEBANK_EXPLORE", "perhaps", "must be true or false"),
     ("CASEBANK_LOG_LEVEL", "loud", "must be 'debug', 'info', 'warning' or 'error'"),

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from policy.examples import Examples, importance, joined, shared_credit, split
-from tests.policy.builders import logged, unhurried
+from policy.examples import importance, shared_credit, split
+from tests.policy.builders import unhurried
 
 Slates = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -132,28 +132,3 @@ def test_something_is_always_left_to_train_on(group: np.ndarray, share: float):
 def test_about_the_share_that_was_asked_for_is_held_out(rows_a_query: int, share: float):
     held = split(np.arange(1000) // rows_a_query, share)
     assert held.mean() == pytest.approx(share, abs=0.01)
-
-
-def grouped(group: np.ndarray) -> Examples:
-    rows = logged(np.random.default_rng(1), 40).take(np.arange(len(group)))
-    return Examples(**{name: getattr(rows, name) for name in Examples.__slots__} | {"group": group})
-
-
-@unhurried
-@given(st.lists(groups, min_size=1, max_size=4))
-def test_joining_keeps_the_queries_of_each_part_apart_and_each_together(parts: list[np.ndarray]):
-    whole = joined([grouped(group) for group in parts]).group
-    owner = [(number, query) for number, group in enumerate(parts) for query in group]
-    assert len(whole) == len(owner)
-    for one, mine in zip(owner, whole, strict=True):
-        for other, theirs in zip(owner, whole, strict=True):
-            assert (one == other) == (mine == theirs)
-
-
-def test_joining_and_taking_keep_the_rows_as_they_were():
-    rng = np.random.default_rng(2)
-    parts = [logged(rng, 6), logged(rng, 0), logged(rng, 4)]
-    whole = joined(parts)
-    assert len(whole) == 10
-    for name in set(Examples.__slots__) - {"group"}:
-        assert np.array_equal(getattr(whole.take(np.arange(6, 10)), name), getattr(parts[2], name))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from policy.examples import joined
+from policy.examples import Examples
 from policy.network import Head
 from policy.train import Plan, train
 from policy.weights import pack
@@ -125,7 +125,8 @@ def test_slates_on_which_nothing_was_used_teach_nothing_about_cases():
 def test_a_decision_without_weight_teaches_nothing():
     rows, noise = logged(rng(19), 200), flipped(logged(rng(20), 200))
     silent = replace(noise, weight=np.zeros(200, np.float32), inputs=rows.inputs, query=rows.query)
-    both = joined([silent, rows])
+    columns = {name: (getattr(silent, name), getattr(rows, name)) for name in Examples.__slots__}
+    both = Examples(**{name: np.concatenate(parts) for name, parts in columns.items()})
     changed = replace(both, reward=np.concatenate([1 - silent.reward, rows.reward]))
     one, other = (train([examples], QUICK, [1], start())[0] for examples in (both, changed))
     assert bytes_of(one) == bytes_of(other)

@@ -66,12 +66,7 @@ async def learnt(
 
 
 async def everybody(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
-    """Trains every profile as each night does, and returns what became of each user's; fleets' results are left out."""
-    return {user: each for user, each in (await night(bank, fit, demand)).items() if user}
-
-
-async def night(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
-    """Does so, and returns the fleet's result as that of nobody."""
+    """Trains every profile as each night does, and returns what became of each user's."""
     return {each.user_sub: each async for each in learn(bank.database, fit, demand=demand)}
 
 

@@ -70,8 +70,6 @@ async def set_profile(
 ) -> None:
     """Changes settings of a profile; for a new agent, creates the profile with defaults for the other settings."""
     key = {"user_sub": author.user_sub, "agent_key": agent_key}
-    if "receive" in settings:
-        settings = {**settings, "fleet_left_at": None}  # a new choice ends an earlier withdrawal
     fresh = insert(profiles).values({**key, **settings})
     if settings:
         fresh = fresh.on_conflict_do_update(index_elements=["user_sub", "agent_key"], set_=settings)

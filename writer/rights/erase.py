@@ -15,7 +15,6 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.elsewhere import digest, rename
-from writer.training.shared_prior import forget
 
 _GATHER = text("SELECT casebank_gather_statistics()")
 
@@ -29,8 +28,6 @@ class Receipt:
         erased_at: time of the erasure, by the database's clock; older authorisations are refused from now on.
         rows: number of deleted rows by table.
         residue: number of rows that a second look found, by table.
-        priors_dropped: shared priors with a contribution of the user; networks trained from them stop serving until
-            they are trained again.
         renamed: rows of others in which a tombstone replaced the name, by table and column.
         names_left: rows of others that still have the name, by table and column.
     """
@@ -39,7 +36,6 @@ class Receipt:
     erased_at: datetime
     rows: dict[str, int]
     residue: dict[str, int]
-    priors_dropped: int = 0
     renamed: dict[str, int] = field(default_factory=dict)
     names_left: dict[str, int] = field(default_factory=dict)
 
@@ -60,7 +56,6 @@ class Receipt:
             "erased_at": self.erased_at.isoformat(),
             "rows": self.rows,
             "keys_destroyed": self.keys_destroyed,
-            "priors_dropped": self.priors_dropped,
             "residue": self.residue,
             "renamed": self.renamed,
             "names_left": self.names_left,
@@ -80,7 +75,6 @@ async def erase(database: Database, user_sub: str) -> Receipt:
     user_digest = digest(user_sub)
     async with database.as_eraser(user_sub) as connection:
         rows = {table.name: (await connection.execute(delete_rows(user_sub, table))).rowcount for table in USER_TABLES}
-        priors = await forget(connection, user_sub)
         # last, because its time must be later than every read of these rows
         erased_at = (await connection.execute(bury(user_digest, rows))).scalar_one()
     renamed, names_left = await rename(database, user_sub)
@@ -91,7 +85,7 @@ async def erase(database: Database, user_sub: str) -> Receipt:
             table.name: (await connection.execute(count_remaining(user_sub, table, erased_at))).scalar_one()
             for table in USER_TABLES
         }
-    return Receipt(user_digest, erased_at, rows, residue, priors, renamed, names_left)
+    return Receipt(user_digest, erased_at, rows, residue, renamed, names_left)
 
 
 def delete_rows(user_sub: str, table: Table) -> Delete:

@@ -42,7 +42,7 @@ class Issuer:
         for user_digest, erased_at, document in await stored(self.database):
             if document.get("format") == FORMAT and erased_at < began_at:
                 mine = replace(scrubbed, search=searches.get(user_digest))
-                names = ("rows", "residue", "priors_dropped", "renamed", "names_left")
+                names = ("rows", "residue", "renamed", "names_left")
                 time = datetime.fromisoformat(document["erased_at"])
                 receipt = Receipt(document["user_sha256"], time, **{name: document[name] for name in names})
                 completed = _document(receipt, self.around, mine)

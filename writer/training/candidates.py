@@ -1,8 +1,8 @@
 """Trains candidates: of every profile that is due at once, each measured on its later decisions before it is stored."""
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy.exc import IntegrityError
@@ -11,6 +11,7 @@ from policy import features
 from policy.decide import Policy
 from policy.examples import Examples, split
 from policy.held_out import held_out_log_loss
+from policy.inputs import factory
 from policy.network import Head
 from policy.weights import pack, unpack
 from retrieval.database.database import Database
@@ -20,9 +21,8 @@ from writer.profiles import Profile
 from writer.training import lifecycle
 from writer.training.decision_log import read
 from writer.training.fit import Demand, Fit
-from writer.training.lifecycle import NewPolicy, PolicyRow
+from writer.training.lifecycle import NewPolicy
 from writer.training.result import TrainingOutcome, TrainingResult
-from writer.training.shared_prior import Start
 from writer.training.training_data import differing
 from writer.training.trial import policy_in
 
@@ -37,17 +37,10 @@ CURVE = (0.25, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learner:
-    """A profile, and what can be learned of its log.
-
-    Attributes:
-        receives: whether its head begins where its fleet's does.
-        fleet: the live policies of the fleet that it follows, by status.
-    """
+    """A profile, and what can be learned of its log."""
 
     profile: Profile
     examples: Examples
-    receives: bool = False
-    fleet: Mapping[str, PolicyRow] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +52,18 @@ class Recipe:
     seed: int = 0
 
 
-async def train_candidates(
-    database: Database, due: Sequence[Learner], start: Start, recipe: Recipe
-) -> AsyncIterator[TrainingResult]:
+async def train_candidates(database: Database, due: Sequence[Learner], recipe: Recipe) -> AsyncIterator[TrainingResult]:
     """Trains all who are due at once: first on the earlier decisions, to be measured on the later, then on all."""
     fit, demand = recipe.fit, recipe.demand
+    start = factory(demand.members, demand.hidden)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
     earlier = [np.flatnonzero(~rows) for rows in late]
     curves: list[list[Head]] = []
     for share in CURVE:
         first = [each.examples.take(rows[: int(len(rows) * share)]) for each, rows in zip(due, earlier, strict=True)]
-        curves.append(fit(first, seeds, start.head))
-    heads = fit([each.examples for each in due], seeds, start.head)
+        curves.append(fit(first, seeds, start))
+    heads = fit([each.examples for each in due], seeds, start)
     for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
         count = len(each.examples)
         if not all(trained.is_finite for trained in (head, *curve)):
@@ -86,7 +78,7 @@ async def train_candidates(
         worse = whole.log_loss_gain < -2 * whole.log_loss_gain_error
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
-        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics, start.version)
+        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics)
         yield await _store(database, each, new)
 
 
@@ -120,8 +112,7 @@ async def _differs(database: Database, learner: Learner, new: NewPolicy) -> floa
         live = await lifecycle.live_policies(connection, profile.user_sub, profile.agent_key)
         log = await read(connection, profile.user_sub, profile.agent_key, COMPARED)
     policy = Policy("", unpack(new.weights, new.checksum, new.feature_version), new.blend)
-    own = next((row for row in live if row.status == "serving" and row.stands), None)
-    serving = own or learner.fleet.get("serving")
+    serving = next((row for row in live if row.status == "serving"), None)
     return differing(log, policy, policy_in(serving))
 
 

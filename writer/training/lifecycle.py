@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.search.profile_settings import prior_stands
 from retrieval.tables.kinds import PolicyStatus
 from retrieval.tables.policies import policies
 from writer.audit import Change, note
@@ -31,14 +30,11 @@ class NewPolicy:
     blend: float
     decisions: int
     metrics: Mapping[str, object]
-    prior_version: int | None = None
-    verdict: Mapping[str, object] | None = None
-    promoted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PolicyColumns:
-    """The columns of a live policy that training reads."""
+class PolicyRow:
+    """A policy on trial or in service: the columns that training reads."""
 
     user_sub: str
     agent_key: str
@@ -52,17 +48,6 @@ class PolicyColumns:
     verdict: Mapping[str, object] | None
     created_at: datetime
     promoted_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicyRow(PolicyColumns):
-    """A policy on trial or in service.
-
-    Attributes:
-        stands: whether the shared prior that it began at, if any, is still there.
-    """
-
-    stands: bool
 
 
 class PolicyKey(Protocol):
@@ -82,13 +67,10 @@ class PolicyKey(Protocol):
 
 
 def versions(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for every policy of the profile without its weights, the newest first.
-
-    ``stands`` of each says whether the shared prior that it began at, if any, is still there.
-    """
-    shown = [column for column in policies.c if column.name not in {"weights", "checksum", "contributors"}]
+    """Returns the statement for every policy of the profile without its weights, the newest first."""
+    shown = [column for column in policies.c if column.name not in {"weights", "checksum"}]
     return (
-        select(*shown, prior_stands().label("stands"))
+        select(*shown)
         .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key)
         .order_by(policies.c.version.desc())
     )
@@ -104,9 +86,8 @@ async def live_policies(
 
 def live(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement for the profile's policies on trial and in service, each a ``PolicyRow``."""
-    columns = (policies.c[column.name] for column in fields(PolicyColumns))
     return (
-        select(*columns, prior_stands().label("stands"))
+        select(*(policies.c[column.name] for column in fields(PolicyRow)))
         .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key, policies.c.status.in_(LIVE))
         .order_by(policies.c.version)
     )

@@ -22,7 +22,6 @@ TrainingOutcome = Literal[
     "learning is off",
     "another trainer was first",
     "erased",
-    "trained again",
 ]
 
 

@@ -11,8 +11,7 @@ from policy.verdict import GateOutcome, Verdict
 from policy.verdict import Settings as GateSettings
 from policy.watch import watch
 from policy.weights import WeightsError
-from retrieval.ranking.policies import policy_of
-from retrieval.tables.columns import SHARED
+from retrieval.ranking.policies import name_of, policy_of
 from retrieval.telemetry import log as events
 from writer.training.decision_log import MOST_DECISIONS, LoggedDecision
 from writer.training.lifecycle import PolicyRow
@@ -38,27 +37,20 @@ class Transition:
 
 
 def transitions_of(
-    live: Sequence[PolicyRow], log: Sequence[LoggedDecision], fleet: Mapping[str, PolicyRow] | None = None
+    live: Sequence[PolicyRow], log: Sequence[LoggedDecision]
 ) -> tuple[list[Transition], TrainingResult | None]:
-    """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now.
-
-    Args:
-        live: the profile's own.
-        log: the profile's decisions.
-        fleet: the policies of its fleet that it follows, by status: what a candidate of its own is held against.
-    """
+    """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now."""
     transitions: list[Transition] = []
     sound: dict[str, PolicyRow] = {}
     for row in live:
-        if row.stands and policy_in(row) is not None:
+        if policy_in(row) is not None:
             sound[row.status] = row
             continue
-        why = "its weights cannot be loaded" if row.stands else "its shared prior was erased"
-        events.warning("policy.failed", version=row.version, why=why)
+        events.warning("policy.failed", version=row.version, why="its weights cannot be loaded")
         transitions.append(Transition(row, "failed"))  # it can no longer serve, and makes room for another
     found = _watched(sound.get(SERVING), log)
     if found is None and CANDIDATE in sound:
-        found = _judged({**(fleet or {}), **sound}, log)
+        found = _judged(sound, log)
     return ([*transitions, found[0]], found[1]) if found else (transitions, None)
 
 
@@ -66,7 +58,8 @@ def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[
     """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on."""
     if serving is None:
         return None
-    mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == f"q-{serving.version}"]
+    name = name_of(serving.version)
+    mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == name]
     why = fallen(serving, mine)
     if why is None:
         return None
@@ -101,11 +94,8 @@ def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tu
     """Returns what the gate says of the trial, by the decisions since it began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
-    serving = sound.get(SERVING)
-    verdict = verdict_on(trial, policy_in(row), policy_in(serving))
+    verdict = verdict_on(trial, policy_in(row), policy_in(sound.get(SERVING)))
     status = ENDS.get(verdict.outcome)
-    if status == "rolled_back" and serving is not None and serving.user_sub == SHARED:
-        status = "rejected"  # a fleet's policy goes on elsewhere; the profile leaves it
     if verdict.decisions >= verdict.settings.spending.longest or len(trial) >= MOST_DECISIONS:
         status = status or "rejected"  # the log reaches no farther back: its looks could not be taken again
     result = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)

@@ -44,7 +44,7 @@ CHANGES = {
     "column cases.step_count": "ALTER TABLE cases ALTER COLUMN step_count TYPE bigint",
     "column cases.plan": "COMMENT ON COLUMN cases.plan IS 'steps'",
     "column cases.tags": "GRANT SELECT (tags) ON cases TO casebank_worker",
-    "column contributions.examples": "ALTER TABLE contributions ALTER COLUMN examples SET STORAGE EXTENDED",
+    "column policies.weights": "ALTER TABLE policies ALTER COLUMN weights SET STORAGE EXTERNAL",
     "column profiles.k": "ALTER TABLE profiles ALTER COLUMN k SET DEFAULT 5",
     "relation sessions": "GRANT TRUNCATE ON sessions TO casebank_service",
     "relation cases": "ALTER TABLE cases NO FORCE ROW LEVEL SECURITY",

@@ -135,18 +135,11 @@ async def test_numbers_come_out_as_they_were_sent(alice: User):
     assert (profile["explore"], profile["shares"]) == (0.07, {"session": 0.4, "facts": 0.3, "procedures": 0.33333334})
 
 
-@pytest.mark.parametrize("field", ["rrf_k", "least_success", "contribute", "session_share", "no_such_setting"])
+@pytest.mark.parametrize("field", ["rrf_k", "least_success", "session_share", "no_such_setting"])
 async def test_a_setting_that_a_profile_does_not_have_is_refused_by_its_name(field: str, alice: User):
     answer = await alice.http.put(f"/v1/profiles/{AGENT}", json={field: 0.5})
     assert answer.status_code == 422
     assert field in answer.text
-
-
-@pytest.mark.parametrize("part", ["off", "contribute", "receive", "both", None])
-async def test_a_profiles_part_in_the_fleet_is_what_was_set_last(part: str | None, alice: User):
-    for each in ("both", part):
-        answer = await alice.http.put(f"/v1/profiles/{AGENT}", json={"fleet": each})
-        assert (answer.status_code, answer.json()["fleet"]) == (200, each)
 
 
 @pytest.mark.parametrize("agent", ["a/b", "a/b/c", "ä b"])

@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, insert, select, text
+from sqlalchemy import insert, select, text
 
 from app.training.processes import Trainings
 from policy import default
@@ -19,17 +19,14 @@ from policy.decide import CANDIDATE, DEFAULT, Budget
 from policy.gate import judge
 from policy.weights import unpack
 from retrieval.database.database import Database
-from retrieval.tables.columns import SHARED
 from retrieval.tables.policies import policies
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.policy.worlds import two_arms
 from tests.processes import CASEBANK, ROOT, casebank, surroundings
 from tests.service import AGENT, Service, User
-from writer.rights.erase import erase
-from writer.training import lifecycle, shared_prior
+from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
-from writer.training.shared_prior import Trained
 
 TRAINED_WITHIN_S = 250
 OUTSIDE = {"agent": AGENT}
@@ -87,69 +84,22 @@ def reach(service: Service) -> dict[str, str]:
 
 
 async def test_who_never_trained_is_served_by_the_default(alice: User):
-    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 0, "policies": [], "fleet": []}
+    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 0, "policies": []}
 
 
-async def test_who_receives_is_served_by_the_fleet_and_may_ask_why_until_a_contributor_is_erased(
-    alice: User, bob: User
-):
-    database, agent = alice.service.runtime.database, f"agent of {alice.name}"
-    await alice.retain("water the garden", agent=agent)
+async def test_what_is_said_to_serve_is_what_retrieves_get_where_learning_is_on_and_where_it_is_off(alice: User):
+    await alice.retain("water the garden")
     await alice.settle()
-    shared = {SHARED: Trained(head(), 500, 5), agent: Trained(head(log_age=1.0), 500, 5)}
-    async with database.as_worker() as connection:
-        await shared_prior.store(connection, shared, [bob.name], {agent: {"status": "serving"}})
-    before = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
-    assert (before["serving"], before["fleet"]) == (default.VERSION, [])
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0})
+    await give(alice, stored("serving", head(log_age=1.0)))
 
-    settings = await alice.http.put(f"/v1/profiles/{agent}", json={"fleet": "receive"})
-    assert (settings.status_code, settings.json()["fleet"]) == (200, "receive")
-    after = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
-    (fleet,) = after["fleet"]
-    assert (after["serving"], fleet["status"], fleet["users"]) == (f"f-{fleet['version']}", "serving", 5)
-    told = [await alice.retrieve("water the garden", agent=agent) for _ in range(10)]
-    ids = [each["retrieval_id"] for each in told if each["policy_version"] == after["serving"]]
-    decision = (await alice.http.get(f"/v1/decisions/{ids[0]}")).json()
-    assert decision["off_by"] <= 1e-3
-    assert {each["policy_version"] for each in decision["would_serve"]} == {default.VERSION, after["serving"]}
+    async def told() -> tuple[str, set[str]]:
+        served = [await alice.retrieve("water the garden") for _ in range(30)]
+        return (await seen(alice))["serving"], {each["policy_version"] for each in served} - {default.VERSION}
 
-    receipt = await erase(database, bob.name)
-    assert receipt.priors_dropped == 2
-    gone = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
-    assert (gone["serving"], gone["fleet"]) == (default.VERSION, [])
-    assert (await alice.retrieve("water the garden", agent=agent))["policy_version"] == default.VERSION
-    decision = (await alice.http.get(f"/v1/decisions/{ids[0]}")).json()
-    assert any("was deleted" in each for each in decision["missing"])
-    async with database.as_worker() as connection:
-        await shared_prior.end_emptied(connection)
-
-
-async def test_what_is_said_to_serve_is_what_retrieves_get_where_learning_is_off_or_a_prior_was_erased(
-    alice: User, bob: User
-):
-    database, agent = alice.service.runtime.database, f"agent of {alice.name}"
-    await alice.retain("water the garden", agent=agent)
-    await alice.settle()
-    await alice.http.put(f"/v1/profiles/{agent}", json={"fleet": "receive", "explore": 0})
-    shared = {SHARED: Trained(head(), 500, 5), agent: Trained(head(log_age=1.0), 500, 5)}
-    async with database.as_worker() as connection:
-        await shared_prior.store(connection, shared, [bob.name], {agent: {"status": "serving"}})
-
-    async def told() -> tuple[str, set[str], list[str]]:
-        found = (await alice.http.get("/v1/policy", params={"agent": agent})).json()
-        served = [await alice.retrieve("water the garden", agent=agent) for _ in range(30)]
-        names = {each["policy_version"] for each in served} - {default.VERSION}
-        return found["serving"], names, [f"f-{each['version']}" for each in found["fleet"]]
-
-    serving, names, fleet = await told()
-    assert names == {serving} == set(fleet)
-    async with database.as_user(alice.name, datetime.now(UTC)) as connection:
-        await lifecycle.add(connection, alice.name, agent, replace(stored("serving"), prior_version=10_000))
-    assert await told() == (serving, names, fleet)  # its prior is gone: it serves nobody
-    await alice.http.put(f"/v1/profiles/{agent}", json={"learning": False})
-    assert await told() == (default.VERSION, set(), [])
-    async with database.as_worker() as connection:
-        await connection.execute(delete(policies).where(policies.c.user_sub == SHARED, policies.c.agent_key == agent))
+    assert await told() == ("q-1", {"q-1"})
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"learning": False})
+    assert await told() == (default.VERSION, set())
 
 
 async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newest_first(alice: User):
@@ -170,7 +120,7 @@ async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newe
         None,
     ]
     assert found["policies"][-1]["metrics"] == {"log_loss": 0.5}
-    assert not {"weights", "checksum", "contributors"} & set(found["policies"][0])
+    assert not {"weights", "checksum"} & set(found["policies"][0])
 
 
 async def test_a_trial_tells_what_each_look_said_and_how_many_decisions_it_still_takes(alice: User):
@@ -342,7 +292,7 @@ async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_wa
             assert process.wait() == -signal.SIGKILL
         await connection.rollback()
     assert await rows(alice) == []
-    untouched = {"serving": default.VERSION, "rewarded_decisions": 140, "policies": [], "fleet": []}
+    untouched = {"serving": default.VERSION, "rewarded_decisions": 140, "policies": []}
     assert await seen(alice) == untouched
 
 

@@ -39,22 +39,6 @@ async def test_a_training_of_every_profile_counts_and_tells_what_came_of_them(da
     assert REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "too few decisions"}) == before + 2
 
 
-async def test_what_fleets_lost_by_an_erasure_is_trained_again_by_a_process_of_its_own(
-    database_url: str, tmp_path: Path
-):
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
-    rows = (
-        "INSERT INTO policies (user_sub, agent_key, version, status, feature_version, weights, checksum, blend,"
-        " decisions, metrics, contributors) VALUES ('', 'a', 1, 'serving', 1, '', '', 1, 500, '{}', '{}')"
-    )
-    await owner.execute(rows)
-    with capture_logs() as logged:
-        await trainings(tmp_path, database_url).train_again()
-    assert [each["status"] for each in logged] == [0]
-    assert await owner.fetchval("SELECT count(*) FROM policies WHERE user_sub = ''") == 0  # nobody is left to give
-    await owner.close()
-
-
 async def test_a_training_that_cannot_reach_the_bank_says_that_it_failed(tmp_path: Path):
     with pytest.raises(TrainingFailed, match=r"training\.log says why"):
         await trainings(tmp_path, "postgresql://127.0.0.1:1/nowhere").train_all()

@@ -11,13 +11,12 @@ from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
 from app.training.command import Local, engine
 from policy.train import RIDGES, Plan, train
+from policy.weights import unpack
 from tests.conftest import new_database
 from tests.policy.builders import QUICK, logged, start
-from tests.writer.conftest import AGENT, Bank
-from tests.writer.trainings import log, night, seen
+from tests.writer.conftest import Bank
+from tests.writer.trainings import everybody, log, rows, seen
 from writer.privacy.keys import Keyring
-from writer.training import shared_prior
-from writer.training.shared_prior import FEWEST_USERS
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: casebank[ray]")
 OnRay = pytest.importorskip("app.training.ray").OnRay
@@ -44,25 +43,23 @@ def test_a_cluster_gives_each_profile_the_head_that_one_machine_gives(cluster: N
             np.testing.assert_allclose(other.arrays()[name], array, rtol=1e-5, atol=1e-6)
 
 
-async def test_a_fleet_that_is_trained_on_a_cluster_has_the_heads_and_verdicts_of_one_machine(
+async def test_a_night_on_a_cluster_stores_the_heads_and_verdicts_of_one_machine(
     cluster: None, postgres: EmbeddedPostgres
 ):
-    nights = []
+    users, nights = [f"user-{number}" for number in range(PROFILES)], []
     for fit in (Local(CHOOSING), OnRay(CHOOSING, shard=2)):
-        url = await new_database(postgres)
-        async with service_database(url) as database:
+        async with service_database(await new_database(postgres)) as database:
             bank = Bank(database, Keyring(os.urandom(32)))
-            for number in range(FEWEST_USERS + 1):
-                await log(bank, f"sharer-{number}", seen(45, seed=10 + number))
-                await bank.set_profile(f"sharer-{number}", contribute=True, receive=True)
-            outcomes = {user: each.outcome for user, each in (await night(bank, fit)).items()}
-            async with database.as_worker() as connection:
-                starts = await shared_prior.latest(connection, start())
-        nights.append((outcomes, starts.everybody.head, starts.of(AGENT).head))
-    (here, *heads), (there, *others) = nights
+            for number, user in enumerate(users):
+                await log(bank, user, seen(45, seed=10 + number))
+            outcomes = {user: each.outcome for user, each in (await everybody(bank, fit)).items()}
+            stored = [row for user in users for row in await rows(bank, user)]
+        nights.append((outcomes, [unpack(row.weights, row.checksum, row.feature_version) for row in stored]))
+    (here, heads), (there, others) = nights
     assert here == there
+    assert len(heads) == PROFILES
     for one, other in zip(heads, others, strict=True):
-        assert any(array.any() for array in one.arrays().values())
+        assert one.query_linear.any()
         for name, array in one.arrays().items():
             np.testing.assert_allclose(other.arrays()[name], array, rtol=1e-4, atol=1e-5)
 

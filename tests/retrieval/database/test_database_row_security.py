@@ -28,13 +28,11 @@ from retrieval.tables.cases import case_tools
 from retrieval.tables.erasures import erasure_heads, erasure_links, readmissions
 from retrieval.tables.facts import facts
 from retrieval.tables.findings import findings
-from retrieval.tables.fleets import contributions
 from retrieval.tables.installation import jobs, rate_limits
 from retrieval.tables.keys import installation_keys, master_keys, token_revocations, user_keys
 from retrieval.tables.knowledge import knowledge
 from retrieval.tables.memories import memories
 from retrieval.tables.metadata import USER_TABLES, metadata
-from retrieval.tables.policies import policies
 from retrieval.tables.procedures import procedure_reviews, procedures
 from retrieval.tables.profiles import llm_usage
 from retrieval.tables.runs import run_steps, runs
@@ -88,8 +86,7 @@ def others(user: str, case_id: UUID) -> dict[Table, dict[str, Any]]:
     told = {"purpose": "analyse", "calls": 1, "failures": 0, "prompt_tokens": 1, "completion_tokens": 1}
     taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
     usage = mine | told | {"day": datetime.now(UTC).date()}
-    gave = mine | {"feature_version": 1, "decisions": 1, "examples": b"numbers"}
-    return {case_tools: mine | used, llm_usage: usage, rate_limits: taken, contributions: gave}
+    return {case_tools: mine | used, llm_usage: usage, rate_limits: taken}
 
 
 async def fill(url: str) -> None:
@@ -317,69 +314,6 @@ async def test_every_user_reads_shared_knowledge_and_none_can_write_it(bank: Ban
         await bank.owner.execute("DELETE FROM shared_knowledge WHERE id = $1", id_)
 
 
-# The shared prior, whose rows belong to nobody
-
-
-async def insert_prior(connection: asyncpg.Connection, *contributors: str) -> None:
-    await connection.execute(
-        "INSERT INTO policies (user_sub, agent_key, version, status, feature_version, weights, checksum, blend,"
-        " decisions, metrics, contributors) VALUES ('', '', 1, 'retired', 2, '', '', 1, 9, '{}', $1)",
-        [digest(user) for user in contributors],
-    )
-
-
-async def priors(connection: asyncpg.Connection) -> int:
-    return await connection.fetchval("SELECT count(*) FROM policies WHERE user_sub = ''")
-
-
-async def test_only_the_worker_writes_a_shared_prior_and_it_sees_no_other_policy(bank: Bank):
-    for user in (A, ""):
-        await bank.become(user)
-        with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
-            async with bank.service.transaction():
-                await insert_prior(bank.service, A)
-    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
-    await insert_prior(bank.service, A)
-    assert await owners_of(bank.service, "policies") == {""}
-    assert await bank.service.execute("DELETE FROM policies") == "DELETE 1"
-    assert await owners_of(bank.owner, "policies") == {A, B}
-    assert await bank.service.execute("UPDATE policies SET blend = 0") == "UPDATE 0"
-
-
-async def test_a_shared_prior_is_read_by_all_and_changed_by_nobody_who_did_not_weigh_in(bank: Bank):
-    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
-    await insert_prior(bank.service, A, B)
-    await bank.service.execute(f"SET LOCAL ROLE {SERVICE_ROLE}")
-    for user in ("nobody", "", "A"):
-        await bank.become(user)
-        assert await priors(bank.service) == 1
-        assert await bank.service.execute("UPDATE policies SET blend = 0 WHERE user_sub = ''") == "UPDATE 0"
-
-
-async def test_whoever_weighed_in_on_a_shared_prior_may_empty_it_and_change_nothing_else(bank: Bank):
-    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
-    await insert_prior(bank.service, A)
-    await bank.service.execute(f"SET LOCAL ROLE {SERVICE_ROLE}")
-    emptied = "weights = '', checksum = '', contributors = '{}'"
-    await bank.become(B)
-    assert await bank.service.execute(f"UPDATE policies SET {emptied} WHERE user_sub = ''") == "UPDATE 0"  # noqa: S608
-    await bank.become(A)
-    for change in ("blend = 0", "weights = 'mine', contributors = '{}'", f"{emptied}, user_sub = '{A}'"):
-        with pytest.raises((asyncpg.InsufficientPrivilegeError, asyncpg.CheckViolationError)):
-            async with bank.service.transaction():
-                await bank.service.execute(f"UPDATE policies SET {change} WHERE user_sub = ''")  # noqa: S608
-    assert await bank.service.execute(f"UPDATE policies SET {emptied} WHERE user_sub = ''") == "UPDATE 1"  # noqa: S608
-
-
-async def test_whoever_weighed_in_on_a_shared_prior_may_delete_it_and_nobody_else(bank: Bank):
-    await bank.service.execute(f"SET LOCAL ROLE {WORKER_ROLE}")
-    await insert_prior(bank.service, A)
-    await bank.service.execute(f"SET LOCAL ROLE {SERVICE_ROLE}")
-    for user, gone in ((B, 0), ("", 0), (A, 1)):
-        await bank.become(user)
-        assert await bank.service.execute("DELETE FROM policies WHERE user_sub = ''") == f"DELETE {gone}"
-
-
 # Roles
 
 
@@ -403,8 +337,6 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
         return granted
 
     queue = {"status", "attempts", "available_at", "lease_token"}
-    prior = {"policies": {column.name for column in policies.c}}
-    given = {"contributions": {column.name for column in contributions.c}}
     own = {table.name: {column.name for column in table.c} for table in (jobs, master_keys)}
     keys, revoked, back = (
         {table.name: {column.name for column in table.c}}
@@ -418,21 +350,20 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
         "erasure_links": {column.name for column in erasure_links.c},
         "erasure_heads": {column.name for column in erasure_heads.c},
     }
-    assert await allowed("SELECT") == prior | given | own | keys | revoked | back | chains | {
+    assert await allowed("SELECT") == own | keys | revoked | back | chains | {
         "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
         "sessions": queue | {"user_sub", "id", "agent_key", "created_at"},
         "memories": queue | {"user_sub", "id", "agent_key", "created_at"},
-        "profiles": {"user_sub", "agent_key", "embedding_model", "learning", "contribute"},
+        "profiles": {"user_sub", "agent_key", "embedding_model"},
         "user_keys": {column.name for column in user_keys.c},
     }
     sealed = {"erasure_heads": {"sealed_seq", "seal"}}
     wrapping = {"user_keys": {"wrapped_key", "master_key"}}
     queues = dict.fromkeys(("cases", "memories", "sessions"), queue | {"last_error"})
-    assert await allowed("UPDATE") == prior | own | keys | sealed | wrapping | queues
-    assert await allowed("INSERT") == prior | own | keys | revoked | back
+    assert await allowed("UPDATE") == own | keys | sealed | wrapping | queues
+    assert await allowed("INSERT") == own | keys | revoked | back
     deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
     assert {name for name in metadata.tables if await bank.owner.fetchval(deletable, WORKER_ROLE, name)} == {
-        *prior,
         *revoked,
         *back,
     }

@@ -1,9 +1,7 @@
 """Learned policies where they serve: whose order is served, how often, with what chance, and what they learn from."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -14,14 +12,12 @@ from policy import default, features
 from policy.inputs import CASE, QUERY
 from policy.network import untrained
 from policy.weights import pack
-from retrieval.ranking.policies import Policies
 from retrieval.retrieve import Reader
-from retrieval.tables.columns import SHARED
 from tests.policies import head, stored
 from tests.retrieval.conftest import EMBEDDER, ask, ids, logged, slates, walls
 from tests.writer.conftest import AGENT, Bank
 from writer.rights.erase import erase
-from writer.training import lifecycle, shared_prior
+from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
 
 OLDEST_FIRST = head(log_age=50.0)
@@ -217,79 +213,3 @@ async def test_a_policy_that_cannot_be_loaded_is_left_to_the_default_and_counted
     assert (entry["why"], entry["version"]) == (why, 1)
     assert user not in str(entry)
     assert {entry.arm for entry in await logged(bank, user)} == {"default"}
-
-
-async def test_a_head_stops_serving_when_its_shared_prior_is_erased_whatever_comes_in_its_place(bank: Bank, user: str):
-    reader, contributor = Reader(bank.database, EMBEDDER), f"{user}-contributor"
-    oldest = (await walls(bank, user))[:4]
-
-    async def store() -> int | None:
-        async with bank.database.as_worker({contributor: datetime.now(UTC)}) as connection:
-            trained = {SHARED: shared_prior.Trained(head(), 9, 1)}
-            return (await shared_prior.store(connection, trained, [contributor], {})).everybody.version
-
-    number = await store()
-    await give(bank, user, stored("serving", OLDEST_FIRST, prior_version=number))
-    assert ids(await ask(reader, user)) == oldest
-    assert (await erase(bank.database, contributor)).priors_dropped == 1
-    assert (await ask(reader, user)).policy_version == default.VERSION
-    assert await store() != number
-    assert (await ask(reader, user)).policy_version == default.VERSION
-    await erase(bank.database, contributor)
-
-
-# A fleet's
-
-
-@pytest.fixture
-async def fleet(bank: Bank) -> AsyncIterator[str]:
-    """A contributor to the policy that serves the fleet of all tests' agent; it goes with them."""
-    contributor = f"contributor-{uuid4()}"
-    trained = {SHARED: shared_prior.Trained(head(), 9, 1), AGENT: shared_prior.Trained(OLDEST_FIRST, 9, 1)}
-    async with bank.database.as_worker() as connection:
-        await shared_prior.store(connection, trained, [contributor], {AGENT: {"status": "serving"}})
-    yield contributor
-    await erase(bank.database, contributor)
-    async with bank.database.as_worker() as connection:
-        await shared_prior.end_emptied(connection)
-
-
-async def served(reader: Reader, user: str) -> set[str]:
-    """The kinds of policies that its decisions follow: some stay with the default, whatever serves."""
-    return {(await ask(reader, user)).policy_version.partition("-")[0] for _ in range(20)} - {"default"}
-
-
-async def test_a_fleets_policy_serves_who_receives_and_has_none_of_their_own(bank: Bank, user: str, fleet: str):
-    oldest = (await walls(bank, user))[:4]
-    reader = Reader(bank.database, EMBEDDER)
-    assert await served(reader, user) == set()
-    await bank.set_profile(user, receive=True)
-    assert await served(reader, user) == {"f"}
-    shown = [ids(slate) for _ in range(10) if (slate := await ask(reader, user)).policy_version[0] == "f"]
-    assert all(each == oldest for each in shown)
-    assert await served(Reader(bank.database, EMBEDDER, policies=Policies("off")), user) == set()
-    await give(bank, user, stored("serving", NEWEST_FIRST))
-    assert await served(reader, user) == {"q"}
-
-
-async def test_where_the_service_says_on_who_does_not_say_no_is_served_by_the_fleet(bank: Bank, user: str, fleet: str):
-    await walls(bank, user)
-    reader = Reader(bank.database, EMBEDDER, policies=Policies("on"))
-    assert await served(reader, user) == {"f"}
-    await bank.set_profile(user, receive=False)
-    assert await served(reader, user) == set()
-
-
-async def test_who_left_the_fleets_policy_is_served_by_the_default(bank: Bank, user: str, fleet: str):
-    await walls(bank, user)
-    await bank.set_profile(user, receive=True, fleet_left_at=datetime.now(UTC))
-    assert await served(Reader(bank.database, EMBEDDER), user) == set()
-
-
-async def test_an_erased_contributor_ends_the_fleets_policy_in_every_reader_at_once(bank: Bank, user: str, fleet: str):
-    await walls(bank, user)
-    await bank.set_profile(user, receive=True)
-    reader = Reader(bank.database, EMBEDDER)
-    assert await served(reader, user) == {"f"}  # from now on in its memory
-    assert (await erase(bank.database, fleet)).priors_dropped == 2
-    assert await served(reader, user) == set()

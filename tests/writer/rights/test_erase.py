@@ -22,7 +22,6 @@ from retrieval.tables.cases import case_embeddings, case_tools, cases
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
 from retrieval.tables.findings import findings
-from retrieval.tables.fleets import contributions
 from retrieval.tables.installation import rate_limits
 from retrieval.tables.keys import user_keys
 from retrieval.tables.knowledge import knowledge
@@ -122,8 +121,6 @@ async def fill(bank: Bank, user: str) -> None:
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
-        numbers = {"feature_version": 1, "decisions": 1, "examples": b"numbers"}
-        await connection.execute(insert(contributions).values({**mine, **numbers}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
 
 

@@ -24,7 +24,7 @@ async def test_a_log_that_tells_something_becomes_a_candidate_that_serves_nobody
     assert row.metrics == found.metrics
     assert row.metrics["held_out"] == pytest.approx(0.2 * ENOUGH, abs=2)
     assert row.metrics["log_loss"] == pytest.approx(row.metrics["log_loss_of_default"] - row.metrics["log_loss_gain"])
-    assert (row.verdict, row.promoted_at, row.prior_version, row.contributors) == (None, None, None, None)
+    assert (row.verdict, row.promoted_at) == (None, None)
     assert len(unpack(row.weights, row.checksum, features.VERSION).linear) == Demand().members
 
 

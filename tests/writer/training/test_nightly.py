@@ -24,7 +24,6 @@ from tests.writer.trainings import (
 )
 from writer.profiles import Profile
 from writer.rights.erase import erase
-from writer.training import contributions
 from writer.training.fit import Demand
 from writer.training.nightly import learn
 
@@ -105,16 +104,13 @@ async def test_a_night_goes_on_past_a_user_who_is_erased_during_it(alone: tuple[
     for number in range(3):
         await log(bank, f"user-{number}", seen(10, seed=number))
     found = {}
-    async with aclosing(learn(bank.database, never, fleet="on")) as told:
+    async with aclosing(learn(bank.database, never)) as told:
         async for each in told:
             found[each.user_sub] = each.outcome
             if each.user_sub == "user-0":
                 assert (await erase(bank.database, "user-1")).clean
     assert found == {"user-0": "too few decisions", "user-1": "erased", "user-2": "too few decisions"}
     assert set((await bank.counts("user-1")).values()) == {0}
-    async with bank.database.as_worker() as connection:
-        given = await contributions.given(connection, "on")
-    assert [each.user_sub for each in given] == ["user-0", "user-2"]
 
 
 async def test_a_trainer_whose_caller_stops_listening_has_stored_what_it_told(alone: tuple[Bank, str]):
