@@ -88,7 +88,14 @@ class Admission:
         """
         try:
             try:
-                standings = await self._spend(author, wanted)
+                if wanted.retains:
+                    self.backlog.check(author.user_sub)
+                names: dict[Scope, str | None] = {"user": "", "session": wanted.session, "agent": wanted.agent}
+                standings = [
+                    await self._take(quota, author, name)
+                    for scope, name in names.items()
+                    if name is not None and (quota := self.quotas.get((scope, wanted.kind)))
+                ]
             except UserErased:
                 if not wanted.begins_again:
                     raise
@@ -115,16 +122,6 @@ class Admission:
         except NotNow as refusal:
             REFUSED.labels(refusal.policy).inc()
             raise
-
-    async def _spend(self, author: Author, wanted: Wanted) -> list[Standing]:
-        if wanted.retains:
-            self.backlog.check(author.user_sub)
-        names: dict[Scope, str | None] = {"user": "", "session": wanted.session, "agent": wanted.agent}
-        return [
-            await self._take(quota, author, name)
-            for scope, name in names.items()
-            if name is not None and (quota := self.quotas.get((scope, wanted.kind)))
-        ]
 
     async def _take(self, quota: Quota, author: Author, name: str) -> Standing:
         """Takes a token, and waits ``wait_s`` at most for one."""

@@ -46,7 +46,11 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
         if message := unknown_revision(current):
             raise MigrationRefused(message)
         # a revision below the current one is a downgrade; alembic wants to be told which
-        go = command.downgrade if _is_below(current, config, revision) else command.upgrade
+        is_below = revision == "base" or revision.startswith("-")
+        if not is_below and current is not None:
+            passed = ScriptDirectory.from_config(config).iterate_revisions(current, "base")
+            is_below = revision in {each.revision for each in passed} - {current}
+        go = command.downgrade if is_below else command.upgrade
         go(config, revision)
 
     try:
@@ -71,13 +75,6 @@ def unknown_revision(revision: str | None) -> str | None:
         f"the database is at revision {revision}, which this version does not have: `casebank export` each user with"
         " the version that wrote it, then `casebank backfill` each file into a new database with this one"
     )
-
-
-def _is_below(current: str | None, config: Config, revision: str) -> bool:
-    if revision == "base" or revision.startswith("-") or current is None:
-        return revision == "base" or revision.startswith("-")
-    passed = ScriptDirectory.from_config(config).iterate_revisions(current, "base")
-    return revision in {each.revision for each in passed} - {current}
 
 
 def configuration() -> Config:

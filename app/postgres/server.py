@@ -120,10 +120,7 @@ def start(home: Path) -> EmbeddedPostgres:
 
 
 def is_dead(home: Path) -> bool:
-    """Returns whether every process of the server of `home` has ended.
-
-    A server that recovers from a crash, or has no free connection slot, is not dead.
-    """
+    """Returns whether every process of the server of `home` has ended; one that recovers or has no free slot lives."""
     life = locks.life(_data(home))
     if life is None:
         return False

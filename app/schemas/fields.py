@@ -1,6 +1,6 @@
 """Field types that several request and response bodies share."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -26,11 +26,7 @@ CleanToolName = Annotated[ToolName, AfterValidator(_without_secrets)]
 CleanNote = Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(_without_secrets)]
 
 
-def _json_without_secrets(value: Any) -> Any:
-    return redact(value)[0]
-
-
-RedactedJson = Annotated[Payload, AfterValidator(_json_without_secrets)]
+RedactedJson = Annotated[Payload, AfterValidator(lambda value: redact(value)[0])]
 """Any JSON, redacted: it is compared with stored values, which are redacted too."""
 
 K = Annotated[int, Field(ge=1, le=50), fits(profiles.c.k)]
