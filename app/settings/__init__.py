@@ -7,7 +7,6 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import platformdirs
 from pydantic import (
     Field,
     ModelWrapValidatorHandler,
@@ -21,7 +20,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.auth.keys import MIN_SECRET_BYTES, OldSecret
 from app.settings import texts
-from app.settings.home import HomeSecrets, home_errors, load_or_make_secrets, rotate_jwt_secret
+from app.settings.home import USUAL_HOME, HomeFolder, HomeSecrets, home_errors, load_or_make_secrets, rotate_jwt_secret
 from app.settings.numbers import Connections, Limits, Timeouts, WorkerPace
 from app.settings.texts import NoMasterKey
 from app.settings.variables import earlier_settings, unknown_variables
@@ -29,15 +28,13 @@ from app.wrong_settings import WrongSettings, as_lines, variable_of
 
 __all__ = ["Connections", "HomeSecrets", "Limits", "NoMasterKey", "Settings", "Timeouts", "WorkerPace"]
 
-USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))
-
 
 class Settings(BaseSettings):
     """Every setting, its default and its unit; each is read from ``CASEBANK_<NAME>``."""
 
     model_config = SettingsConfigDict(env_prefix="CASEBANK_", extra="ignore", populate_by_name=True)
 
-    home: Path = USUAL_HOME
+    home: HomeFolder = USUAL_HOME
     """The user's data directory: folder of the embedded Postgres and the secrets. Empty: the default, and never the
     current folder."""
     database_url: str | None = Field(default=None, validation_alias="DATABASE_URL")
@@ -47,7 +44,7 @@ class Settings(BaseSettings):
     pgvector: Literal["auto", "off"] = "auto"
     """``auto``: pgvector where the database has it; ``off``: migrations without it; the service compares vectors."""
 
-    jwks_url: str | None = None
+    jwks_url: texts.HttpAddress | None = None
     """Unset: HS256 tokens; otherwise RS256 tokens with the keys at this address, and the secrets are unused."""
     jwt_secret: SecretStr | None = None
     """Unset: the HS256 secret in ``home``; otherwise a secret of at least 32 bytes."""
@@ -57,9 +54,9 @@ class Settings(BaseSettings):
     """``casebank``: the issuer (``iss``) that tokens must name."""
     jwt_audience: str = "casebank"
     """``casebank``: the audience (``aud``) that tokens must name."""
-    operator_from: str = "127.0.0.0/8 ::1/128"
+    operator_from: texts.Networks = "127.0.0.0/8 ::1/128"
     """This machine: networks that see ``/metrics`` and the numbers of ``/readyz`` without a token; empty: none."""
-    console: str = "loopback"
+    console: texts.Origins = "loopback"
     """``loopback``: addresses at which the console answers, with spaces between them; ``off``: at none."""
     master_key: SecretStr | None = None
     """Unset: the key in ``home``, for the embedded Postgres only; otherwise 64 hex digits that wrap the users' keys."""
@@ -152,18 +149,6 @@ class Settings(BaseSettings):
             raise WrongSettings("\n".join(lines))
         return settings
 
-    @field_validator("home", mode="before")
-    @classmethod
-    def _empty_is_unset(cls, home: object) -> object:
-        return USUAL_HOME if isinstance(home, str) and not home.strip() else home
-
-    @field_validator("jwks_url")
-    @classmethod
-    def _is_address(cls, url: str | None) -> str | None:
-        if url is not None and not texts.is_http(url):
-            raise ValueError("must be an address like https://issuer.example/jwks.json")
-        return url
-
     @field_validator("jwt_secret")
     @classmethod
     def _is_long_enough(cls, secret: SecretStr | None, others: ValidationInfo) -> SecretStr | None:
@@ -178,18 +163,6 @@ class Settings(BaseSettings):
         if wrong_or_set and not others.data.get("jwks_url"):
             texts.old_secrets(secrets.get_secret_value())
         return secrets
-
-    @field_validator("operator_from")
-    @classmethod
-    def _are_networks(cls, text: str) -> str:
-        texts.networks(text)
-        return text
-
-    @field_validator("console")
-    @classmethod
-    def _are_origins(cls, text: str) -> str:
-        texts.origins(text)
-        return text
 
     def make_home(self) -> None:
         """Makes the folder ``home`` where it is missing.

@@ -1,4 +1,4 @@
-"""The secrets that casebank makes for itself, in ``secrets.json`` in its home, readable by the owner only."""
+"""The home folder, and the secrets that casebank makes there: ``secrets.json``, readable by the owner only."""
 
 import fcntl
 import json
@@ -8,11 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+import platformdirs
+from pydantic import BaseModel, BeforeValidator, Field
 
 from app.auth.keys import OldSecret
 from app.wrong_settings import WrongSettings
+
+USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))
+HomeFolder = Annotated[
+    Path, BeforeValidator(lambda home: USUAL_HOME if isinstance(home, str) and not home.strip() else home)
+]
+"""Folder of CASEBANK_HOME; an empty text is ``USUAL_HOME``, and never the current folder."""
 
 
 class HomeSecrets(BaseModel):

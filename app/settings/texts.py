@@ -1,8 +1,12 @@
 """Readers of the settings whose text has a form of its own: addresses, networks, keys, older secrets."""
 
+from collections.abc import Callable
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Annotated
 from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
 
 from app.auth.keys import MIN_SECRET_BYTES, OldSecret
 from app.wrong_settings import WrongSettings
@@ -53,6 +57,30 @@ def origins(text: str) -> list[str] | None:
         if not is_http(part) or part != "{0.scheme}://{0.netloc}".format(urlsplit(part)).lower():
             raise ValueError("CASEBANK_CONSOLE: loopback, off, or addresses like https://memory.example.org")
     return named
+
+
+def _readable_by(read: Callable[[str], object]) -> AfterValidator:
+    """Returns a validator that keeps a text as it is, and refuses one that ``read`` refuses."""
+
+    def check(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(check)
+
+
+def _http_address(url: str) -> str:
+    if not is_http(url):
+        raise ValueError("must be an address like https://issuer.example/jwks.json")
+    return url
+
+
+HttpAddress = Annotated[str, AfterValidator(_http_address)]
+"""An address that begins with http or https."""
+Networks = Annotated[str, _readable_by(networks)]
+"""Text of CASEBANK_OPERATOR_FROM, which ``networks`` reads."""
+Origins = Annotated[str, _readable_by(origins)]
+"""Text of CASEBANK_CONSOLE, which ``origins`` reads."""
 
 
 def key_bytes(text: str, variable: str) -> bytes:
