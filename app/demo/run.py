@@ -14,7 +14,6 @@ from app.demo.memory import HttpMemory, Memory, NoMemory, RetrievedCases
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET, Operator
 from app.demo.operator.scratch import Scratch, scratch_database
-from app.demo.operator.tasks import Task
 
 AGENT = "database-operator"
 
@@ -69,35 +68,30 @@ async def run_arm(name: str, memory: Memory, house: House, scratch: Scratch, *, 
     for place, task in enumerate(track(house.tasks(), name, console=console, disable=console is None, transient=True)):
         for forged in planted.get(place, ()):
             await memory.retain(forged, RetrievedCases())
-        records.append(await _run_task(task, memory, scratch, bank, order_seed=f"{house.seed}:{task.id}"))
+        await scratch.reset(task)
+        started = time.perf_counter()
+        slate = await memory.retrieve(task.text)
+        run = await Operator(task, slate, scratch, order_seed=f"{house.seed}:{task.id}").run()
+        wall_ms = (time.perf_counter() - started) * 1000
+        relevant = any(kept.family == task.family and kept.success for kept in bank.values())
+        families = [bank[case.case_id].family for case in slate.cases if case.case_id in bank]
+        case_id = await memory.retain(run, slate)
+        if case_id is not None:
+            bank[case_id] = RetainedRun(task.family, run.success)
+        record = TaskRecord(
+            task_id=task.id,
+            family=task.family,
+            task=task.text,
+            steps=scratch.steps,
+            success=run.success,
+            first_try=run.first_try,
+            relevant=relevant,
+            reused=bool(run.used_case_ids),
+            slate=len(slate.cases),
+            slate_relevant=families.count(task.family),
+            tokens=slate.tokens,
+            latency_ms=slate.latency_ms,
+            wall_ms=round(wall_ms, 2),
+        )
+        records.append(record)
     return Arm(name, tuple(records))
-
-
-async def _run_task(
-    task: Task, memory: Memory, scratch: Scratch, bank: dict[str, RetainedRun], *, order_seed: str
-) -> TaskRecord:
-    await scratch.reset(task)
-    started = time.perf_counter()
-    slate = await memory.retrieve(task.text)
-    run = await Operator(task, slate, scratch, order_seed=order_seed).run()
-    wall_ms = (time.perf_counter() - started) * 1000
-    relevant = any(kept.family == task.family and kept.success for kept in bank.values())
-    families = [bank[case.case_id].family for case in slate.cases if case.case_id in bank]
-    case_id = await memory.retain(run, slate)
-    if case_id is not None:
-        bank[case_id] = RetainedRun(task.family, run.success)
-    return TaskRecord(
-        task_id=task.id,
-        family=task.family,
-        task=task.text,
-        steps=scratch.steps,
-        success=run.success,
-        first_try=run.first_try,
-        relevant=relevant,
-        reused=bool(run.used_case_ids),
-        slate=len(slate.cases),
-        slate_relevant=families.count(task.family),
-        tokens=slate.tokens,
-        latency_ms=slate.latency_ms,
-        wall_ms=round(wall_ms, 2),
-    )

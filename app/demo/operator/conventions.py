@@ -7,7 +7,7 @@ A house can change its convention; the earlier solution then fails the check. On
 import random
 from dataclasses import dataclass
 
-from app.demo.operator.families import Family
+from app.demo.operator.family import Family
 
 
 @dataclass(frozen=True, slots=True)

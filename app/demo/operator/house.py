@@ -7,12 +7,13 @@ that report false success.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.demo.memory import AgentRun, Trace
 from app.demo.operator.conventions import CLOSED_BOOKS, houses_ways
-from app.demo.operator.families import FAMILIES, FAMILY_BY_KEY, Family
+from app.demo.operator.families import FAMILIES, FAMILY_BY_KEY
+from app.demo.operator.family import Family
 from app.demo.operator.operator import WORKED
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.tasks import Task, draw
@@ -51,7 +52,14 @@ class House:
 
     def planted(self) -> Mapping[int, list[AgentRun]]:
         """Returns the planted runs by the place of the task that follows them: all after a quarter of the stream."""
-        return {self.length // 4: list(self._forged(round(self.length * PLANTED)))}
+        rng = random.Random(f"{self.seed}:forger")
+        titles = [repair.title for repair in REPAIRS if repair.key in USELESS]
+        forged = []
+        for victim in rng.sample(self.tasks(), round(self.length * PLANTED)):
+            done = Trace("sql", victim.naive, "done", "ok", 1.0)
+            plan = (WORKED + rng.choice(titles),)
+            forged.append(AgentRun(victim.text, plan, (done,), success=True, first_try=True, checked=False))
+        return {self.length // 4: forged}
 
     def _families(self, *, changed: bool) -> dict[str, Family]:
         ways = {family.key: family for family in houses_ways(self.seed, changed=changed)}
@@ -60,11 +68,3 @@ class House:
         kinds = [FAMILIES[0], *(FAMILY_BY_KEY[key] for key in READ_ALIKE)]
         kinds += random.Random(f"{self.seed}:families").sample(others, OTHERS)
         return {family.key: family for family in kinds} | {CLOSED_BOOKS.key: CLOSED_BOOKS} | ways
-
-    def _forged(self, count: int) -> Iterator[AgentRun]:
-        rng = random.Random(f"{self.seed}:forger")
-        titles = [repair.title for repair in REPAIRS if repair.key in USELESS]
-        for victim in rng.sample(self.tasks(), count):
-            done = Trace("sql", victim.naive, "done", "ok", 1.0)
-            plan = (WORKED + rng.choice(titles),)
-            yield AgentRun(victim.text, plan, (done,), success=True, first_try=True, checked=False)

@@ -64,9 +64,16 @@ class Operator:
         except (StepsSpent, _Hopeless):
             chain = None
         success = chain is not None
+        if chain is not None:
+            plan = [WORKED + repair.title for repair in chain]
+        else:  # what to expect of the task, and what not to try again
+            signatures = (result.signature or "" for result in self._results.values())
+            rules = {signature for signature in signatures if signature.startswith(_RULE)}
+            lasts = dict.fromkeys(tried[-1].title for tried in self._results if tried)
+            plan = [*(f"{_MET_THROUGHOUT}{rule}" for rule in rules), *(_FAILED + title for title in lasts)]
         return AgentRun(
             task=self._task.text,
-            plan=tuple(WORKED + repair.title for repair in chain) if chain is not None else self._useless_plan(),
+            plan=tuple(plan),
             traces=tuple(self._world.traces),
             success=success,
             first_try=success and len(self._results) == 1,
@@ -124,11 +131,6 @@ class Operator:
         if result.signature in self._hopeless:
             raise _Hopeless
         return result
-
-    def _useless_plan(self) -> tuple[str, ...]:
-        lasts = dict.fromkeys(chain[-1].title for chain in self._results if chain)
-        rules = {result.signature for result in self._results.values() if (result.signature or "").startswith(_RULE)}
-        return (*(f"{_MET_THROUGHOUT}{rule}" for rule in rules), *(_FAILED + title for title in lasts))
 
 
 def _repairs(plan: Sequence[str]) -> Chain:
