@@ -134,7 +134,13 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
         parameters |= {"model": search.model, "vector": search.vector}
     if nearness is Nearness.MEASURED:
-        parameters |= await _measured(connection, search)
+        vectors = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
+        usable = [row for row in vectors if len(row.embedding) == len(search.vector or [])]
+        similarities: list[float] = []
+        if usable:
+            triggers = np.array([row.embedding for row in usable], dtype=np.float32)  # (procedures, dimension)
+            similarities = (triggers @ np.array(search.vector, dtype=np.float32)).tolist()
+        parameters |= {"ids": [row.id for row in usable], "similarities": similarities}
     rows = await connection.all(_STATEMENTS[nearness], parameters)
     return [
         Procedure(
@@ -159,17 +165,6 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         )
         for row in rows
     ]
-
-
-async def _measured(connection: FastConnection, search: ProcedureSearch) -> dict[str, object]:
-    """Returns similarities by process, for a database without pgvector."""
-    vectors = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
-    rows = [row for row in vectors if len(row.embedding) == len(search.vector or [])]
-    if not rows:
-        return {"ids": [], "similarities": []}
-    triggers = np.array([row.embedding for row in rows], dtype=np.float32)  # (procedures, dimension)
-    similarities = triggers @ np.array(search.vector, dtype=np.float32)
-    return {"ids": [row.id for row in rows], "similarities": similarities.tolist()}
 
 
 def _near(nearness: Nearness, words: CTE) -> CTE:

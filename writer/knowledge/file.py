@@ -78,9 +78,14 @@ def _of_json_lines(text: str) -> Entries:
 def _of_markdown(text: str) -> Entries:
     """Yields an entry for each heading with a text below it: level 1 is the category, a lower level the title."""
     lines = text.splitlines()
+    headings: list[tuple[int, str, int, int]] = [(0, "", 0, 0)]  # level, 0 before any heading; text; first and end line
+    for token, inline in pairwise(MarkdownIt("commonmark").parse(text)):
+        if token.type == "heading_open" and token.map is not None and token.level == 0:
+            headings.append((int(token.tag[1:]), inline.content, token.map[0], token.map[1]))
+    ends = [start for _, _, start, _ in headings[1:]] + [len(lines)]
     category: str | None = None
     title: str | None = None
-    for level, heading, start, end in _sections(text, len(lines)):
+    for (level, heading, _, start), end in zip(headings, ends, strict=True):
         body = "\n".join(lines[start:end]).strip()
         if level == 1:
             category, title = heading, None
@@ -89,18 +94,6 @@ def _of_markdown(text: str) -> Entries:
         if body:
             names = {"category": category, "title": title}
             yield max(start, 1), {name: value for name, value in names.items() if value} | {"text": body}
-
-
-def _sections(text: str, length: int) -> Iterator[tuple[int, str, int, int]]:
-    """Yields level (0: before any heading), heading, and the lines below it (0-based, end excluded)."""
-    tokens = MarkdownIt("commonmark").parse(text)
-    headings: list[tuple[int, str, int, int]] = [(0, "", 0, 0)]
-    for token, inline in pairwise(tokens):
-        if token.type == "heading_open" and token.map is not None and token.level == 0:
-            headings.append((int(token.tag[1:]), inline.content, token.map[0], token.map[1]))
-    ends = [start for _, _, start, _ in headings[1:]] + [length]
-    for (level, heading, _, below), end in zip(headings, ends, strict=True):
-        yield level, heading, below, end
 
 
 _FORMATS: Mapping[str, Callable[[str], Entries]] = {".jsonl": _of_json_lines, ".md": _of_markdown}

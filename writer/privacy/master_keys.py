@@ -8,7 +8,7 @@ then refuses to work, because other processes could not read its data.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
@@ -132,7 +132,15 @@ async def _take_over(connection: AsyncConnection, held: MasterKeys) -> str:
     )
     sample = [(row.user_sub, row.wrapped_key) for row in await connection.execute(oldest.limit(SAMPLE))]
     # more than half: so no two keys can both be the one, though another may have come in since
-    openers = [name for name, key in held.by_fingerprint.items() if 2 * _opened(sample, key) > len(sample)]
+    openers = []
+    for name, key in held.by_fingerprint.items():
+        opened = 0
+        for user_sub, wrapped in sample:
+            with suppress(SealBroken):
+                unwrap_key(wrapped, key, user_sub=user_sub)
+                opened += 1
+        if 2 * opened > len(sample):
+            openers.append(name)
     if sample and not openers:
         raise MasterKeyMismatch(
             f"the users' keys in this database do not open with the master key {' or '.join(held.by_fingerprint)}: set"
@@ -141,13 +149,3 @@ async def _take_over(connection: AsyncConnection, held: MasterKeys) -> str:
     chosen = openers[0] if openers else held.wanted
     await connection.execute(insert(master_keys).values(fingerprint=chosen, status="current"))
     return chosen
-
-
-def _opened(sample: Sequence[tuple[str, bytes]], key: bytes) -> int:
-    """Returns the number of users' keys that the master key opens."""
-    count = 0
-    for user_sub, wrapped in sample:
-        with suppress(SealBroken):
-            unwrap_key(wrapped, key, user_sub=user_sub)
-            count += 1
-    return count

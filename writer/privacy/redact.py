@@ -6,7 +6,7 @@ the rules that it reports are run one by one.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar, cast
@@ -110,23 +110,20 @@ def _walk(value: object, sensitive: str, counts: Counter[str], depth: int) -> ob
     if not depth and isinstance(value, dict | list):
         return _mark("too-deep", counts)
     if isinstance(value, dict):
-        return _walk_dict(value, SEVERAL if sensitive else "", counts, depth)
+        around = SEVERAL if sensitive else ""
+        named = _sensitive(value.get("name")) or _sensitive(value.get("key"))  # {"name": "DB_PASSWORD", "value": "..."}
+        clean: dict[str, object] = {}
+        for key, item in value.items():
+            name = free = _clean(key, "", counts)
+            copy = 1
+            while free in clean:  # two addresses as keys must not become one entry
+                copy += 1
+                free = f"{name} ({copy})"
+            clean[free] = _walk(item, _sensitive(key) or (named if key == "value" else "") or around, counts, depth - 1)
+        return clean
     if isinstance(value, list):
         return [_walk(item, sensitive, counts, depth - 1) for item in value]
     return _mark(sensitive, counts) if sensitive == "password" and type(value) is int else value
-
-
-def _walk_dict(value: Mapping[str, object], around: str, counts: Counter[str], depth: int) -> dict[str, object]:
-    named = _sensitive(value.get("name")) or _sensitive(value.get("key"))  # {"name": "DB_PASSWORD", "value": "..."}
-    clean: dict[str, object] = {}
-    for key, item in value.items():
-        name = free = _clean(key, "", counts)
-        copy = 1
-        while free in clean:  # two addresses as keys must not become one entry
-            copy += 1
-            free = f"{name} ({copy})"
-        clean[free] = _walk(item, _sensitive(key) or (named if key == "value" else "") or around, counts, depth - 1)
-    return clean
 
 
 def _sensitive(key: object) -> str:

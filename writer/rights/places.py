@@ -171,7 +171,14 @@ def _is_log(file: str) -> bool:
 
 
 def _elsewhere(around: Surroundings) -> Iterator[Place]:
-    yield _replicas(around)
+    if around.standbys is None or around.archives is None:
+        yield Place(REPLICAS, "unknown", "the login may not see whether there are any")
+    elif around.standbys or around.archives:
+        there = f"{around.standbys} standbys or slots; the log is{'' if around.archives else ' not'} archived"
+        follows = "a standby follows at once, its files as above; an archive when deleted"
+        yield Place(REPLICAS, "remains", there, follows)
+    else:
+        yield Place(REPLICAS, "gone", "the server has no standby, no slot and no archive now")
     kept = (
         f"those made before the erasure hold the user's rows. Sealed in them: {around.sealed}. They hold the user's key"
         " as well, wrapped: with the master key of their time all of it opens"
@@ -187,14 +194,3 @@ def _elsewhere(around: Surroundings) -> Iterator[Place]:
     yield Place(LOGS, "unknown", logs, "as you set them to expire")
     memory = "a process that served the user may remember the key, which opens nothing that is left in the bank"
     yield Place(MEMORY, "remains", memory, "until those processes are restarted")
-
-
-def _replicas(around: Surroundings) -> Place:
-    if around.standbys is None or around.archives is None:
-        return Place(REPLICAS, "unknown", "the login may not see whether there are any")
-    if around.standbys or around.archives:
-        there = f"{around.standbys} standbys or slots; the log is{'' if around.archives else ' not'} archived"
-        return Place(
-            REPLICAS, "remains", there, "a standby follows at once, its files as above; an archive when deleted"
-        )
-    return Place(REPLICAS, "gone", "the server has no standby, no slot and no archive now")

@@ -47,7 +47,14 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
         success = called(calls[failure.succeeded or 0], level)
         _annotate(steps, failure.tool, f"{_met(failure, calls, level)} at first; what worked was {success}.")
     if not analysis.lost and not analysis.recovered:
-        _mark_left_out(steps, calls)
+        tools = {tool_name(call.tool) for call in calls if call.tool}
+        named = [match[1].rstrip(".") if (match := re.match(r"Call (\S+)", step)) else "" for step in steps]
+        left = [index for index, tool in enumerate(named) if tool and tool not in tools]
+        if tools.isdisjoint(named):
+            left = []  # the run did not follow these steps: it called no tool of them
+        for index in left[:MOST_LEFT_OUT]:
+            if MARK not in steps[index]:
+                steps[index] = clean(f"{steps[index]}{MARK}this step was left out.", STEP_CHARS)
     if steps == used.record.learned_procedure_steps:
         return None
     record = used.record.model_copy(update={"learned_procedure_steps": steps})
@@ -72,15 +79,3 @@ def _annotate(steps: list[str], tool: str, note: str) -> None:
             steps.append(clean(f"{MARK.strip()} {note}", STEP_CHARS))
     elif steps[place].count(MARK) < MOST_NOTES:
         steps[place] = clean(steps[place] + MARK + note, STEP_CHARS)
-
-
-def _mark_left_out(steps: list[str], calls: Sequence[Call]) -> None:
-    """Marks, in place, the steps whose tool the run never called; does nothing if the run called no tool of them."""
-    tools = {tool_name(call.tool) for call in calls if call.tool}
-    named = [match[1].rstrip(".") if (match := re.match(r"Call (\S+)", step)) else "" for step in steps]
-    if tools.isdisjoint(named):
-        return
-    left = [index for index, tool in enumerate(named) if tool and tool not in tools]
-    for index in left[:MOST_LEFT_OUT]:
-        if MARK not in steps[index]:
-            steps[index] = clean(f"{steps[index]}{MARK}this step was left out.", STEP_CHARS)

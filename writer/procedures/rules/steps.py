@@ -57,8 +57,9 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
 def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
     """Returns the calls as steps, at most MOST_STEPS.
 
-    Calls of one form in a row become one step, without values at the abstract level, and with a list of the values in
-    their order at the hybrid level. At the concrete level each call is a step.
+    Calls of one form in a row become one step, without values at the abstract level. At the hybrid level a step is
+    MOST_TOGETHER of them with a list of the values in their order, or one call if the values are long. At the concrete
+    level each call is a step.
     """
     steps: list[str] = []
     injected = set().union(*map(_instruction_words, calls))
@@ -66,23 +67,16 @@ def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
         row = list(group)
         if level == "abstract":
             steps.append(_step(row, level, injected))
-        else:
-            steps += _with_values(row, level, injected)
+            continue
+        for start in range(0, len(row), MOST_TOGETHER):
+            some = row[start : start + MOST_TOGETHER]
+            together = "" if level == "concrete" else _step(some, level, injected)
+            fits = 0 < len(together) < STEP_CHARS
+            steps += [together] if fits else [_step([call], level, injected) for call in some]
     if len(steps) > MOST_STEPS:
         rest = len(steps) - MOST_STEPS + 1
         return [*steps[: MOST_STEPS - 1], f"Go on in the same way; {rest} more steps followed."]
     return steps
-
-
-def _with_values(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> Iterator[str]:
-    """Yields the steps of calls of one form: MOST_TOGETHER calls a step, or one call each if their values are long."""
-    for start in range(0, len(row), MOST_TOGETHER):
-        some = row[start : start + MOST_TOGETHER]
-        together = "" if level == "concrete" else _step(some, level, injected)
-        if 0 < len(together) < STEP_CHARS:
-            yield together
-        else:
-            yield from (_step([call], level, injected) for call in some)
 
 
 def _step(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> str:
