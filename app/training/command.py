@@ -47,7 +47,7 @@ class Local:
 
 
 def engine(name: Engine, device: str) -> Fit:
-    """Returns the function that trains, on this machine or in shards on a Ray cluster."""
+    """Returns the function that trains policies: on this machine, or in portions on a Ray cluster."""
     plan = Plan(device=device, ridges=RIDGES)
     if name == "local":
         return Local(plan)
@@ -124,20 +124,14 @@ def _check_device(name: str, *, is_here: bool) -> None:
 
 
 def as_table(learnt: Sequence[TrainingResult]) -> Table:
-    """Returns a table of the results, with the gate's reasons."""
+    """Returns a table of the results, each with the gate's reasons or the number of missing decisions."""
     table = Table("user", "agent", "policy", "decisions", "outcome", "why")
     for each in learnt:
         version = "" if each.version is None else name_of(each.version)
-        table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, _why(each))
+        why = [f"{each.missing} more rewarded decisions are needed"] if each.missing else []
+        if each.verdict:
+            outlook = each.verdict.outlook
+            more = [f"{outlook.more} more decisions if all stays as it is"] if outlook and outlook.more else []
+            why = [*each.verdict.reasons, *more]
+        table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, "\n".join(why))
     return table
-
-
-def _why(learnt: TrainingResult) -> str:
-    """Returns the gate's reasons, or the number of missing decisions."""
-    if learnt.verdict:
-        outlook = learnt.verdict.outlook
-        more = [f"{outlook.more} more decisions if all stays as it is"] if outlook and outlook.more else []
-        return "\n".join([*learnt.verdict.reasons, *more])
-    if learnt.missing:
-        return f"{learnt.missing} more rewarded decisions are needed"
-    return ""

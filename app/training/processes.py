@@ -1,4 +1,4 @@
-"""Trainings: processes of their own, one at a time; the API starts one a user.
+"""Trainings of policies: each in a process of its own, one after the other; the API starts at most one a user.
 
 home/training.log     output of the last one, readable by its owner alone
 """
@@ -31,17 +31,18 @@ class TrainingFailed(Exception):
 
 @dataclass(slots=True)
 class Trainings:
-    """The trainings under way."""
+    """Starts trainings of policies, and follows them; one instance serves a process."""
 
     settings: Settings
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _running: dict[str, asyncio.Task[int]] = field(default_factory=dict)
 
     def start(self, user_sub: str, agent_key: str) -> Literal["started", "running"]:
         """Starts a training of the profile, unless the user has one that waits or runs."""
         if user_sub in self._running:
             return "running"
-        self._running[user_sub] = task = asyncio.create_task(self._train(user_sub, agent_key))
+        profile = json.dumps({"user": user_sub, "agent": agent_key})
+        self._running[user_sub] = task = asyncio.create_task(self._run(profile, "--profile-from-stdin"))
         task.add_done_callback(lambda _ended: self._running.pop(user_sub, None))
         return "started"
 
@@ -63,9 +64,6 @@ class Trainings:
     @property
     def _log(self) -> Path:
         return self.settings.home / "training.log"
-
-    async def _train(self, user_sub: str, agent_key: str) -> None:
-        await self._run(json.dumps({"user": user_sub, "agent": agent_key}), "--profile-from-stdin")
 
     async def _run(self, words: str = "", *options: str) -> int:
         """Runs one training to its end and returns its status; kills a cancelled one, which stores all or no results.
