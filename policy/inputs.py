@@ -128,6 +128,6 @@ def _query(case: Array, base: Array) -> Array:
     return np.concatenate([own, case[first].mean(axis=0)], dtype=np.float32)[None]
 
 
-def factory(members: int, hidden: int) -> Head:
+def factory(members: int) -> Head:
     """Returns the head that training starts from: it orders as the default does."""
-    return untrained(len(CASE), len(QUERY), members, hidden)
+    return untrained(len(CASE), len(QUERY), members)

@@ -1,8 +1,8 @@
-"""The Q-network as it serves: numpy only, an ensemble of small heads on numeric features.
+"""The Q-network as it serves: numpy only, an ensemble of linear heads on numeric features.
 
 Q(s, c) = sigmoid(query part(s) + sharpness * (prior(c) + case part(c))). The query part says how hard the task is; it
 is the same for every candidate and left out of the ranking. The prior is the untrained default's log odds, and the case
-part is a residual on it whose output layer begins at zero: untrained, the order is the default's exactly. The sharpness
+part is a residual on it that begins at zero: untrained, the order is the default's exactly. The sharpness
 says how much of either shows in the outcomes (one number, as in Platt 1999): were it fixed, a head whose outcomes are
 mostly luck would have to unlearn the order itself to become less sure of it.
 """
@@ -22,12 +22,11 @@ CLIP_SD = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """The weights; M members of the ensemble, D inputs of a case, G of a query, H hidden units (0: linear).
+    """The weights; M members of the ensemble, D inputs of a case, G of a query.
 
     Attributes:
         centre, scale: (D,), what standardises a case's inputs.
         linear: (M, D).
-        hidden, hidden_bias, output: (M, D, H), (M, H), (M, H): a residual beside the linear part.
         query_centre, query_scale: (G,).
         query_linear, query_bias: (M, G), (M,).
         log_sharpness: (M,), 0 at the start.
@@ -37,9 +36,6 @@ class Head:
     centre: Array
     scale: Array
     linear: Array
-    hidden: Array
-    hidden_bias: Array
-    output: Array
     query_centre: Array
     query_scale: Array
     query_linear: Array
@@ -50,11 +46,7 @@ class Head:
     def case_part(self, inputs: Array) -> Array:
         """Returns each member's residual for each candidate, (M, n), from inputs (n, D)."""
         x = standardised(inputs, self.centre, self.scale)
-        part = self.linear @ x.T
-        if self.output.size:
-            hidden = np.tanh(x @ self.hidden + self.hidden_bias[:, None, :])  # (M, n, H)
-            part = part + (hidden @ self.output[:, :, None])[:, :, 0]
-        return np.asarray(part, dtype=np.float32)
+        return np.asarray(self.linear @ x.T, dtype=np.float32)
 
     def credited(self, inputs: Array, credit: Array) -> Array:
         """Returns each member's case part of n slates of K places, (M, n), from (n, K, D) and (n, K)."""
@@ -97,7 +89,7 @@ class Head:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def untrained(inputs: int, query_inputs: int, members: int = 1, hidden: int = 0) -> Head:
+def untrained(inputs: int, query_inputs: int, members: int = 1) -> Head:
     """Returns the head that changes nothing: every residual is zero."""
 
     def zeros(*shape: int) -> Array:
@@ -107,9 +99,6 @@ def untrained(inputs: int, query_inputs: int, members: int = 1, hidden: int = 0)
         centre=zeros(inputs),
         scale=zeros(inputs) + 1,
         linear=zeros(members, inputs),
-        hidden=zeros(members, inputs, hidden),
-        hidden_bias=zeros(members, hidden),
-        output=zeros(members, hidden),
         query_centre=zeros(query_inputs),
         query_scale=zeros(query_inputs) + 1,
         query_linear=zeros(members, query_inputs),

@@ -20,8 +20,7 @@ from policy.network import NEVER, Head, standardised
 
 LEAST_SPREAD = 1e-6
 TINY = 1e-12
-OF_THE_CASE = ("linear", "hidden", "hidden_bias", "output")
-TRAINED = (*OF_THE_CASE, "query_linear", "query_bias", "log_sharpness", "null")
+TRAINED = ("linear", "query_linear", "query_bias", "log_sharpness", "null")
 """Weights that move; centre and scale only describe the inputs."""
 STAY = float("inf")
 """The ridge of a case part that stays where it began; only how hard queries are is still learned."""
@@ -146,7 +145,7 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
 
 def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
     """Trains P profiles, whose ridges are the plan's, with M members each as tensors that begin (P, M, ...)."""
-    begun = [_begin(examples, seed, start) for examples, seed in zip(profiles, seeds, strict=True)]
+    begun = [_begin(examples, start) for examples in profiles]
     fixed = {
         name: torch.tensor(np.stack([head.arrays()[name] for head in begun]), device=plan.device)
         for name in begun[0].arrays()
@@ -162,8 +161,7 @@ def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[in
             loss.sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             with torch.no_grad():
-                for name in OF_THE_CASE:
-                    moved[name][stays] = fixed[name][stays]
+                moved["linear"][stays] = fixed["linear"][stays]
     return [
         Head(**{**head.arrays(), **{name: moved[name][p].detach().cpu().numpy() for name in TRAINED}})
         for p, head in enumerate(begun)
@@ -185,10 +183,8 @@ def _threads_for(profiles: int) -> Iterator[None]:
 class _Batch:
     """P profiles padded to N decisions; a padded decision weighs nothing."""
 
-    inputs: Tensor  # (P, N, K, D), standardised; K is 0 where no hidden unit looks at single places
-    shared: Tensor  # (P, N, D): credit-weighted sum of the inputs
+    shared: Tensor  # (P, N, D): credit-weighted sum of the standardised inputs
     prior: Tensor  # (P, N): credit-weighted
-    credit: Tensor  # (P, N, K)
     query: Tensor  # (P, N, G), standardised
     reward: Tensor  # (P, N)
     empty: Tensor  # (P, N), 1 or 0
@@ -214,8 +210,8 @@ def _standard(rows: np.ndarray, weight: np.ndarray) -> _Units | None:
     return _Units(centre.astype(np.float32), np.where(scale > LEAST_SPREAD, scale, 1).astype(np.float32))
 
 
-def _begin(examples: Examples, seed: int, start: Head) -> Head:
-    """Returns the head before training: ``start``, in units of these inputs, with hidden units that can learn."""
+def _begin(examples: Examples, start: Head) -> Head:
+    """Returns the head before training: ``start``, in units of these inputs."""
     row, place = np.nonzero(examples.credit)
     case = _standard(examples.inputs[row, place], examples.weight[row])
     scaled = _rescaled(start, case, _standard(examples.query, examples.weight))
@@ -224,26 +220,14 @@ def _begin(examples: Examples, seed: int, start: Head) -> Head:
         filled = examples.take(~examples.empty)
         worst = scaled.shown(_slates(scaled, filled)).min(axis=1, initial=np.inf if len(filled) else NEVER)
         scaled = replace(scaled, null=np.asarray(worst) - np.float32(EMPTY_SLATE_MARGIN))
-    if scaled.hidden.any() or not scaled.hidden.size:
-        return scaled
-    spread = 1 / np.sqrt(scaled.centre.size)
-    hidden = np.random.default_rng([seed, 1]).normal(0, spread, scaled.hidden.shape)
-    return replace(scaled, hidden=hidden.astype(np.float32))
+    return scaled
 
 
 def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
     """Returns the head that computes the same from inputs in other units, up to a constant of the query."""
     if case is not None:
         ratio = (case.scale / head.scale).astype(np.float32)
-        shift = np.einsum("d,mdh->mh", (case.centre - head.centre) / head.scale, head.hidden)
-        head = replace(
-            head,
-            centre=case.centre,
-            scale=case.scale,
-            linear=head.linear * ratio,
-            hidden=head.hidden * ratio[None, :, None],
-            hidden_bias=head.hidden_bias + shift.astype(np.float32),
-        )
+        head = replace(head, centre=case.centre, scale=case.scale, linear=head.linear * ratio)
     if query is not None:
         shift = head.query_linear @ ((query.centre - head.query_centre) / head.query_scale)
         head = replace(
@@ -268,12 +252,9 @@ def _batch(profiles: Sequence[Examples], begun: Sequence[Head], plan: Plan, seed
     members = len(begun[0].query_bias)
     drawn = [_bootstrap(examples, members, seed) for examples, seed in zip(profiles, seeds, strict=True)]
     inputs = [standardised(e.inputs, h.centre, h.scale) for e, h in zip(profiles, begun, strict=True)]
-    places = slice(None) if begun[0].output.size else slice(0)
     return _Batch(
-        inputs=padded([rows[:, places] for rows in inputs]),
         shared=padded([np.einsum("nk,nkd->nd", e.credit, rows) for e, rows in zip(profiles, inputs, strict=True)]),
         prior=padded([(e.credit * e.prior).sum(axis=1) for e in profiles]),
-        credit=padded([e.credit for e in profiles]),
         query=padded(
             [standardised(e.query, h.query_centre, h.query_scale) for e, h in zip(profiles, begun, strict=True)]
         ),
@@ -300,10 +281,6 @@ def _data_loss(moved: dict[str, Tensor], batch: _Batch) -> Tensor:
     """Returns the mean weighted cross-entropy of each profile and member, (P, M)."""
     hardness = torch.einsum("png,pmg->pmn", batch.query, moved["query_linear"]) + moved["query_bias"][:, :, None]
     slates = batch.prior[:, None] + torch.einsum("pnd,pmd->pmn", batch.shared, moved["linear"])
-    if moved["output"].numel():
-        before = torch.einsum("pnkd,pmdh->pmnkh", batch.inputs, moved["hidden"])
-        hidden = torch.tanh(before + moved["hidden_bias"][:, :, None, None, :])
-        slates = slates + torch.einsum("pmnkh,pmh,pnk->pmn", hidden, moved["output"], batch.credit)
     shown = moved["log_sharpness"].exp()[:, :, None] * slates
     odds = hardness + torch.where(batch.empty[:, None] > 0, moved["null"][:, :, None], shown)
     entropy = binary_cross_entropy_with_logits(odds, batch.reward[:, None].expand_as(odds), reduction="none")
@@ -316,8 +293,12 @@ def _penalty(moved: dict[str, Tensor], fixed: dict[str, Tensor], size: Tensor, p
     ridge = torch.tensor(plan.ridges, device=size.device)[:, None]
     ridge = torch.where(ridge.isinf(), 0, ridge)  # what stays is put back anyway
     shown = ridge * moved["log_sharpness"].exp().square()  # what counts is how far the outcomes' log odds move
-    strengths: dict[str, Tensor | float] = {"linear": shown, "output": shown, "hidden": ridge, "hidden_bias": ridge}
-    strengths |= {"query_linear": plan.query_ridge, "log_sharpness": SHARPNESS_RIDGE, "null": NULL_RIDGE}
+    strengths: dict[str, Tensor | float] = {
+        "linear": shown,
+        "query_linear": plan.query_ridge,
+        "log_sharpness": SHARPNESS_RIDGE,
+        "null": NULL_RIDGE,
+    }
     for name, strength in strengths.items():
         gap = (moved[name] - fixed[name]).square().reshape(*total.shape, -1).sum(dim=2)
         total = total + strength * gap / (2 * size[:, None])

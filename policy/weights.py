@@ -25,6 +25,10 @@ class WrongFeatureVersion(WeightsError):
     """The weights were trained on other features."""
 
 
+class WrongNetwork(WeightsError):
+    """The weights are of a network with other parts, such as hidden units."""
+
+
 def pack(head: Head, feature_version: int) -> tuple[bytes, bytes]:
     """Returns the weights as bytes, the same for the same weights, and their sha256."""
     arrays = {name: np.ascontiguousarray(array) for name, array in head.arrays().items()}
@@ -38,6 +42,7 @@ def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
     Raises:
         WeightsCorrupt: the bytes are not those that were packed.
         WrongFeatureVersion: they were trained on another version of the features.
+        WrongNetwork: the network has other parts than this version's.
     """
     if hashlib.sha256(blob).digest() != checksum:
         raise WeightsCorrupt("the checksum does not match")
@@ -46,6 +51,9 @@ def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
         trained_on = int(arrays.pop("feature_version")[0])
         if trained_on != feature_version:
             raise WrongFeatureVersion(f"trained on features {trained_on}, serving {feature_version}")
-        return Head(**{field.name: arrays[field.name] for field in fields(Head)})
+        names = [field.name for field in fields(Head)]
+        if others := sorted(arrays.keys() - set(names)):
+            raise WrongNetwork(f"unknown parts: {', '.join(others)}")
+        return Head(**{name: arrays[name] for name in names})
     except (SafetensorError, KeyError, IndexError, TypeError) as error:
         raise WeightsCorrupt(f"no weights: {type(error).__name__}") from error

@@ -121,9 +121,6 @@ class Settings(BaseSettings):
     """7,200 seconds without a step after which a run under way counts as aborted; it may still go on."""
     train_every_s: float = Field(default=86_400.0, ge=0)
     """86,400 seconds from one training of the policies to the next; 0: by ``casebank train`` and the API alone."""
-    hidden_units: int = Field(default=0, ge=0, le=64)
-    """0 hidden units: logistic regression, which ranked equally well on the data it was measured on; 8 or 16: a small
-    network."""
 
     limits: Annotated[Limits, NoDecode] = Limits()
     """``user_reads=6000,…``: limits of requests and of the queue; ``off``: none."""

@@ -26,7 +26,7 @@ from policy.network import Head
 from policy.train import RIDGES, Plan, train
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
-from writer.training.fit import Demand, Fit
+from writer.training.fit import Fit
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
@@ -58,10 +58,8 @@ def engine(name: Engine, device: str) -> Fit:
 
 async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
     """Trains and judges, and returns the result for each profile."""
-    demand = Demand(hidden=settings.hidden_units)
     async with running(settings) as runtime:
-        night = learn(runtime.database, fit, only=only, demand=demand, seed=seed)
-        return [learnt async for learnt in night]
+        return [learnt async for learnt in learn(runtime.database, fit, only=only, seed=seed)]
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line

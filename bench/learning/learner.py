@@ -29,7 +29,7 @@ CANARY_PLAN = Plan(ridge=300.0)
 START, REFIT = 100, 250
 """Decisions before the first candidate, and between two."""
 
-UNTRAINED = Policy("factory", factory(1, 0), 1.0)
+UNTRAINED = Policy("factory", factory(1), 1.0)
 """The head at which training begins, fully blended in: its gain over the default is not learned from the log."""
 
 RewardOf = Callable[[int, Slate], float]
@@ -78,14 +78,13 @@ class Shown:
 class Recipe:
     """Settings of a training; without ``start`` it begins at the factory's head."""
 
-    hidden: int = 0
     members: int = MEMBERS
     plan: Plan = PLAN
     start: Head | None = None
 
     def fit(self, profiles: Sequence[Examples], seeds: Sequence[int]) -> list[Policy]:
         """Returns the policy that each profile's decisions teach; they are trained together."""
-        start = self.start or factory(self.members, self.hidden)
+        start = self.start or factory(self.members)
         heads = train(profiles, self.plan, seeds, start)
         return [Policy("learned", head, len(e) / (len(e) + HALF)) for head, e in zip(heads, profiles, strict=True)]
 

@@ -28,23 +28,19 @@ from bench.measure import Measurement
 from policy.decide import Policy
 from policy.logged import Floats
 from policy.slate import Slate
-from policy.train import Plan
 
 SEEDS, FRESH = (0, 1, 2, 3, 4), (10, 11, 12)
 """Seeds of worlds used while the policy was built, and of fresh worlds."""
 FEW, MANY = 250, 3_000
 AIMS: Mapping[int, float] = {FEW: 0.62, MANY: 0.75}
 NAME = "reuse"
-POLICY = "THE POLICY (hidden 0, factory's start)"
+POLICY = "THE POLICY (factory's start)"
 DEFAULT = "untrained default"
 FACTORY = "factory's start, nothing learned"
 PERMUTED, PERMUTED_START = "control: permuted rewards", "control: factory's start, permuted rewards"
 
-_FIXED = Plan(ridge=100.0)
 REFERENCES: Mapping[str, Recipe] = {
     "logistic regression from the default": replace(PLAIN, plan=PLAN),
-    "MLP, 8 hidden": Recipe(hidden=8, members=2, plan=_FIXED),
-    "MLP, 16 hidden": Recipe(hidden=16, members=2, plan=_FIXED),
 }
 
 Earned = dict[str, list[Floats]]

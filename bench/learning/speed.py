@@ -32,14 +32,14 @@ MEGABYTE = 1024 * 1024
 
 def run(profiles: int = PROFILES) -> list[Measurement]:
     """Returns times, ratios and the peak memory."""
-    return [*_scoring(), *_training(0, profiles), *_training(8, max(profiles // 20, 1)), _memory()]
+    return [*_scoring(), _training(profiles), _memory()]
 
 
 def _scoring() -> list[Measurement]:
     rng = np.random.default_rng(0)
     memory, scene = _service(rng)
     row = memory.features(scene)
-    policy = Policy("q-1", factory(MEMBERS, 8), 0.5)
+    policy = Policy("q-1", factory(MEMBERS), 0.5)
     inputs, head = inputs_of(row).case, policy.head
     nothing = evidence.Tools(np.zeros((TOOLS, 1)), np.zeros(1), np.zeros(TOOLS))
     parts: dict[str, Callable[[], object]] = {
@@ -49,7 +49,7 @@ def _scoring() -> list[Measurement]:
         "own record and experience": lambda: memory.features(scene),
     }
     times = {name: _median_ms(act) for name, act in parts.items()}
-    detail = f"median of {ROUNDS}, {CANDIDATES} candidates, {MEMBERS} heads of 8 hidden units, numpy"
+    detail = f"median of {ROUNDS}, {CANDIDATES} candidates, {MEMBERS} heads, numpy"
     rows = [
         Measurement(f"speed scoring: {name}", ms, "ms", detail, SCORING_MS if name == SCORE else None)
         for name, ms in times.items()
@@ -87,24 +87,19 @@ def _scene(number: int, effects: np.ndarray, rng: np.random.Generator) -> Scene:
     return Scene(number, vector / np.linalg.norm(vector), np.arange(CANDIDATES), own, cases, peers, alone, alone)
 
 
-def _training(hidden: int, count: int) -> list[Measurement]:
+def _training(count: int) -> Measurement:
     rng = np.random.default_rng(1)
     profiles = [_log(rng) for _ in range(count)]
-    seeds, start = list(range(count)), factory(1, hidden)
+    seeds, start = list(range(count)), factory(1)
     sample = min(SAMPLE, count)
     train(profiles[:1], Plan(steps=5), seeds[:1], start)  # torch warms up
     alone = _seconds(lambda: [train([profile], Plan(), [0], start) for profile in profiles[:sample]]) / sample
     together = _seconds(lambda: train(profiles, Plan(batch=BATCH), seeds, start))
     detail = (
-        f"{count:,} profiles x {DECISIONS} decisions, 1 head of {hidden} hidden units: {together:.1f} s in batches of"
+        f"{count:,} profiles x {DECISIONS} decisions, 1 head: {together:.1f} s in batches of"
         f" {BATCH}, {alone * count:.0f} s one by one (extrapolated from {sample}); torch's own number of threads"
     )
-    aim = TIMES if hidden == 0 else None
-    return [
-        Measurement(
-            f"speed training, hidden {hidden}: batched", alone * count / together, "x", detail, aim, at_least=True
-        )
-    ]
+    return Measurement("speed training: batched", alone * count / together, "x", detail, TIMES, at_least=True)
 
 
 def _log(rng: np.random.Generator) -> Examples:

@@ -119,16 +119,15 @@ class Toy:
         return np.stack([p + head.case_part(x).mean(axis=0) for x, p in zip(self.inputs, self.prior, strict=True)])
 
 
-def toy(rng: np.random.Generator, queries: int, candidates: int = 16, *, curved: bool = False) -> Toy:
-    """A toy bank; ``curved``: what helps is to be in the middle of the first input, which no line can say."""
+def toy(rng: np.random.Generator, queries: int, candidates: int = 16) -> Toy:
+    """A toy bank."""
     inputs = rng.normal(size=(queries, candidates, INPUTS)).astype(np.float32)
-    worth = 2.0 - 2.0 * inputs[..., 0].astype(float) ** 2 if curved else inputs @ TASTE
-    return Toy(inputs, inputs[..., 2] * 0.5, worth)
+    return Toy(inputs, inputs[..., 2] * 0.5, inputs @ TASTE)
 
 
-def logged(rng: np.random.Generator, size: int, *, candidates: int = 16, curved: bool = False) -> Examples:
+def logged(rng: np.random.Generator, size: int, *, candidates: int = 16) -> Examples:
     """Slates of a toy bank drawn at random, each with one Bernoulli outcome, as training sees them."""
-    bank = toy(rng, size, candidates, curved=curved)
+    bank = toy(rng, size, candidates)
     rows, slate = np.arange(size)[:, None], rng.random((size, candidates)).argsort(axis=1)[:, :PLACES]
     nothing = np.zeros((size, PLACES))
     credit = shared_credit(np.ones((size, PLACES), bool), nothing.astype(bool), np.zeros(size, bool), nothing)
@@ -146,6 +145,6 @@ def logged(rng: np.random.Generator, size: int, *, candidates: int = 16, curved:
     )
 
 
-def start(members: int = 2, hidden: int = 0) -> Head:
+def start(members: int = 2) -> Head:
     """The untrained head of a toy bank."""
-    return untrained(INPUTS, 1, members, hidden)
+    return untrained(INPUTS, 1, members)

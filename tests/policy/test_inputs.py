@@ -81,7 +81,6 @@ def test_a_candidates_inputs_do_not_depend_on_the_order_of_the_others():
     assert inputs.inputs_of(seen).query == pytest.approx(inputs.inputs_of(seen[shuffled]).query)
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_training_begins_at_the_default(hidden: int):
-    begun = inputs.factory(members=2, hidden=hidden)
+def test_training_begins_at_the_default():
+    begun = inputs.factory(members=2)
     assert not begun.case_part(inputs.inputs_of(pool(np.random.default_rng(4), 64)).case).any()

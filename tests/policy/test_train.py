@@ -17,19 +17,11 @@ def bytes_of(head: Head) -> bytes:
     return pack(head, 1)[0]
 
 
-@pytest.mark.parametrize(("hidden", "curved"), [(0, 0), (6, 0), (6, 1)], ids=["straight", "bent", "curved"])
-def test_a_toy_bank_is_learned_to_near_the_oracle_from_slate_outcomes(hidden: int, curved: int):
-    bank, rows = toy(rng(1), 300, curved=bool(curved)), logged(rng(2), 3_000, curved=bool(curved))
-    (head,) = train([rows], Plan(ridge=10.0, steps=150), [3], start(members=2, hidden=hidden))
+def test_a_toy_bank_is_learned_to_near_the_oracle_from_slate_outcomes():
+    bank, rows = toy(rng(1), 300), logged(rng(2), 3_000)
+    (head,) = train([rows], Plan(ridge=10.0, steps=150), [3], start(members=2))
     before, after, best = bank.value(bank.prior), bank.value(bank.learned(head)), bank.value(bank.worth)
-    assert after - before > (0.7 if curved else 0.9) * (best - before)
-
-
-def test_a_straight_head_cannot_learn_what_is_curved():
-    bank, rows = toy(rng(1), 300, curved=True), logged(rng(2), 3_000, curved=True)
-    (head,) = train([rows], Plan(ridge=10.0), [3], start(members=2))
-    before, after, best = bank.value(bank.prior), bank.value(bank.learned(head)), bank.value(bank.worth)
-    assert after - before < 0.3 * (best - before)
+    assert after - before > 0.9 * (best - before)
 
 
 def test_what_is_learned_is_what_each_input_is_worth():
@@ -51,9 +43,8 @@ def test_the_trained_head_expects_as_much_reward_as_there_was_and_more_on_easy_q
     assert expected[~easy].mean() == pytest.approx(rows.reward[~easy].mean(), abs=0.05)
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(hidden: int):
-    rows, begin = logged(rng(6), 120), start(hidden=hidden)
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others():
+    rows, begin = logged(rng(6), 120), start()
     first, again, other = (bytes_of(train([rows], QUICK, [seed], begin)[0]) for seed in (1, 1, 2))
     assert first == again
     assert first != other
@@ -71,10 +62,9 @@ def test_the_members_of_an_ensemble_differ():
     assert len({member.tobytes() for member in head.linear}) == 3
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_a_profiles_head_does_not_depend_on_who_else_is_in_the_batch(hidden: int):
+def test_a_profiles_head_does_not_depend_on_who_else_is_in_the_batch():
     profiles = [logged(rng(seed), size) for seed, size in enumerate((40, 0, 150, 77))]
-    begin, seeds = start(hidden=hidden), [5, 6, 7, 8]
+    begin, seeds = start(), [5, 6, 7, 8]
     together = train(profiles, QUICK, seeds, begin)
     for profile, seed, head in zip(profiles, seeds, together, strict=True):
         (alone,) = train([profile], QUICK, [seed], begin)
@@ -94,9 +84,8 @@ def test_profiles_come_back_in_their_order_however_they_are_batched():
         assert one.linear == pytest.approx(other.linear, abs=1e-5)
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_one_users_data_cannot_move_another_users_head(hidden: int):
-    mine, yours, begin = logged(rng(1), 60), logged(rng(2), 60), start(hidden=hidden)
+def test_one_users_data_cannot_move_another_users_head():
+    mine, yours, begin = logged(rng(1), 60), logged(rng(2), 60), start()
     for theirs in (flipped(yours), replace(yours, inputs=yours.inputs * 100), logged(rng(3), 60)):
         before, after = (train([mine, other], QUICK, [1, 2], begin) for other in (yours, theirs))
         assert bytes_of(before[0]) == bytes_of(after[0])
@@ -111,7 +100,7 @@ def test_an_input_that_never_varies_does_no_harm():
     rows = logged(rng(17), 200)
     constant = rows.inputs.copy()
     constant[..., 5] = 0.1
-    (head,) = train([replace(rows, inputs=constant)], Plan(), [1], start(hidden=3))
+    (head,) = train([replace(rows, inputs=constant)], Plan(), [1], start())
     assert all(np.isfinite(array).all() for array in head.arrays().values())
     assert np.abs(head.linear[:, 5]).max() < 1e-3
 
@@ -132,15 +121,13 @@ def test_a_decision_without_weight_teaches_nothing():
     assert bytes_of(one) == bytes_of(other)
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_every_place_counts_by_its_credit(hidden: int):
+def test_every_place_counts_by_its_credit():
     rows = logged(rng(21), 100)
     used = np.zeros_like(rows.credit)
     used[:, 1] = 1
     noise = rows.inputs.copy()
     noise[:, [0, 2, 3]] = 1e6
     one, other = (
-        train([replace(rows, credit=used, inputs=inputs)], QUICK, [1], start(hidden=hidden))[0]
-        for inputs in (rows.inputs, noise)
+        train([replace(rows, credit=used, inputs=inputs)], QUICK, [1], start())[0] for inputs in (rows.inputs, noise)
     )
     assert bytes_of(one) == bytes_of(other)

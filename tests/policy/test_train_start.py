@@ -11,15 +11,14 @@ from tests.policy.builders import QUICK, logged, start, toy
 from tests.policy.trained import PROBE, moved, residual, rng
 
 
-def begun(hidden: int) -> Head:
+def begun() -> Head:
     """A head that has something to say already."""
-    (head,) = train([logged(rng(9), 400)], QUICK, [1], start(hidden=hidden))
+    (head,) = train([logged(rng(9), 400)], QUICK, [1], start())
     return head
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_without_examples_a_profile_keeps_what_training_starts_from(hidden: int):
-    for begin in (start(hidden=hidden), begun(hidden)):
+def test_without_examples_a_profile_keeps_what_training_starts_from():
+    for begin in (start(), begun()):
         (head,) = train([logged(rng(), 0)], QUICK, [1], begin)
         assert np.array_equal(PROBE.learned(head), PROBE.learned(begin))
 
@@ -28,9 +27,8 @@ def test_nobody_to_train_is_nothing_to_do():
     assert train([], QUICK, [], start()) == []
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_training_begins_with_what_the_start_computes_whatever_the_units_of_the_profile(hidden: int):
-    rows, begin = logged(rng(10), 50), begun(hidden)
+def test_training_begins_with_what_the_start_computes_whatever_the_units_of_the_profile():
+    rows, begin = logged(rng(10), 50), begun()
     shifted = replace(rows, inputs=rows.inputs * 1.5 + 0.3, query=rows.query - 2)
     (head,) = train([shifted], replace(QUICK, steps=0), [1], begin)
     assert residual(head, PROBE) == pytest.approx(residual(begin, PROBE), abs=1e-4)
@@ -40,9 +38,8 @@ def test_training_begins_with_what_the_start_computes_whatever_the_units_of_the_
     assert not np.array_equal(head.query_scale, begin.query_scale)
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_the_harder_the_pull_the_less_training_moves(hidden: int):
-    rows, begin = logged(rng(11), 300), start(hidden=hidden)
+def test_the_harder_the_pull_the_less_training_moves():
+    rows, begin = logged(rng(11), 300), start()
     plans = [replace(QUICK, ridge=ridge, steps=200) for ridge in (1.0, 30.0, 1_000.0, 100_000.0)]
     distances = [moved(train([rows], plan, [1], begin)[0], begin, PROBE) for plan in plans]
     assert distances == sorted(distances, reverse=True)
@@ -57,34 +54,31 @@ def test_the_more_decisions_there_are_the_farther_training_moves():
     assert distances == sorted(distances)
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
 @pytest.mark.parametrize("reward", [0.0, 0.5, 1.0])
-def test_rewards_that_are_all_equal_leave_the_order_nearly_alone(hidden: int, reward: float):
+def test_rewards_that_are_all_equal_leave_the_order_nearly_alone(reward: float):
     rows = logged(rng(13), 400)
-    (head,) = train([replace(rows, reward=np.full(400, reward, np.float32))], Plan(), [1], start(hidden=hidden))
+    (head,) = train([replace(rows, reward=np.full(400, reward, np.float32))], Plan(), [1], start())
     assert all(np.isfinite(array).all() for array in head.arrays().values())
     # the default's own opinion is all there is to unlearn: its spread is a half
-    assert moved(head, start(hidden=hidden), PROBE) < 0.25
+    assert moved(head, start(), PROBE) < 0.25
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_rewards_of_chance_move_the_order_less_than_rewards_that_mean_something(hidden: int):
+def test_rewards_of_chance_move_the_order_less_than_rewards_that_mean_something():
     rows = logged(rng(14), 1_000)
     rows = replace(rows, prior=np.zeros_like(rows.prior))  # else chance would rightly unlearn the default's opinion
     shuffled = replace(rows, reward=rng(15).permutation(rows.reward))
-    real, chance = train([rows, shuffled], Plan(), [1, 1], start(hidden=hidden))
+    real, chance = train([rows, shuffled], Plan(), [1, 1], start())
     bank = toy(rng(16), 200)
-    assert moved(chance, start(hidden=hidden), bank) < 0.5 * moved(real, start(hidden=hidden), bank)
+    assert moved(chance, start(), bank) < 0.5 * moved(real, start(), bank)
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_a_head_leaves_where_it_began_only_when_its_later_decisions_clearly_say_so(hidden: int):
+def test_a_head_leaves_where_it_began_only_when_its_later_decisions_clearly_say_so():
     rows = logged(rng(14), 1_000)
     rows = replace(rows, prior=np.zeros_like(rows.prior))
     shuffled = replace(rows, reward=rng(15).permutation(rows.reward))
-    real, chance = train([rows, shuffled], Plan(ridges=RIDGES, steps=100), [1, 1], start(hidden=hidden))
-    assert moved(chance, start(hidden=hidden), PROBE) < 1e-5
-    assert moved(real, start(hidden=hidden), PROBE) > 0.1
+    real, chance = train([rows, shuffled], Plan(ridges=RIDGES, steps=100), [1, 1], start())
+    assert moved(chance, start(), PROBE) < 1e-5
+    assert moved(real, start(), PROBE) > 0.1
 
 
 @pytest.mark.parametrize(("without", "declines"), [(0.95, 1.0), (0.05, 0.0)])

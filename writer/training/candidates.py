@@ -55,7 +55,7 @@ class Recipe:
 async def train_candidates(database: Database, due: Sequence[Learner], recipe: Recipe) -> AsyncIterator[TrainingResult]:
     """Trains all who are due at once: first on the earlier decisions, to be measured on the later, then on all."""
     fit, demand = recipe.fit, recipe.demand
-    start = factory(demand.members, demand.hidden)
+    start = factory(demand.members)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
     earlier = [np.flatnonzero(~rows) for rows in late]

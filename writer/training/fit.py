@@ -24,11 +24,9 @@ class Demand:
         fresh: number of them since the last training.
         half: decisions at which the learned part has half of its weight: the n0 of n / (n + n0).
         members: heads of the ensemble.
-        hidden: units of the network; 0 is logistic regression.
     """
 
     decisions: int = 100
     fresh: int = 50
     half: float = 100.0
     members: int = 5
-    hidden: int = 0

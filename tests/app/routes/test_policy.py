@@ -17,7 +17,6 @@ from app.training.processes import Trainings
 from policy import default
 from policy.decide import CANDIDATE, DEFAULT, Budget
 from policy.gate import judge
-from policy.weights import unpack
 from retrieval.database.database import Database
 from retrieval.tables.policies import policies
 from tests.logs import TRUTH, draw, put
@@ -232,15 +231,6 @@ async def test_the_command_judges_one_profile_and_writes_down_what_became_of_it(
     assert "serving" in shown.stdout
     assert told["verdict"]["reasons"][0] in shown.stdout
     assert "looks at candidate - default" in shown.stdout
-
-
-async def test_the_network_that_is_trained_has_as_many_hidden_units_as_the_setting_says(alice: User):
-    await fill(alice)
-    around = reach(alice.service) | {"CASEBANK_HIDDEN_UNITS": "3"}
-    options = ("--user", alice.name, "--agent", AGENT)
-    await asyncio.to_thread(casebank, alice.service.settings.home, "train", *options, **around)
-    (row,) = await rows(alice)
-    assert unpack(row.weights, row.checksum, row.feature_version).hidden.shape[-1] == 3
 
 
 async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(alice: User):

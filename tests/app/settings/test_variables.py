@@ -103,7 +103,7 @@ def test_every_setting_of_the_table_in_the_documentation_exists():
             "jwt_secret": "j" * 32,
             "master_key": "ab" * 32,
         },
-        {"database_url": None, "explore": False, "upkeep_every_s": 0.5, "hidden_units": 8},
+        {"database_url": None, "explore": False, "upkeep_every_s": 0.5, "pruned_kept_days": 8},
         {},
     ],
 )

@@ -84,5 +84,5 @@ def test_a_ridge_is_one_of_the_plans_and_the_largest_where_nothing_can_be_held_o
     rows = replace(examples(stream.log, 1), reward=noise.astype(np.float32))
     plan = replace(PLAN, steps=40)
     none = rows.take(np.zeros(len(rows), dtype=bool))
-    assert chosen_ridges([none], plan, [0], factory(1, 0)) == [max(plan.ridges)]
-    assert chosen_ridges([rows, none], plan, [0, 0], factory(1, 0))[0] in plan.ridges
+    assert chosen_ridges([none], plan, [0], factory(1)) == [max(plan.ridges)]
+    assert chosen_ridges([rows, none], plan, [0, 0], factory(1))[0] in plan.ridges
