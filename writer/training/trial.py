@@ -8,7 +8,6 @@ import numpy as np
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.gate import Contest, judge
 from policy.verdict import GateOutcome, Verdict
-from policy.verdict import Settings as GateSettings
 from policy.watch import watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import name_of, policy_of
@@ -55,71 +54,41 @@ def transitions_of(
 
 
 def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult] | None:
-    """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on."""
-    if serving is None:
+    """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on.
+
+    The floor is the lower bound of the estimate that promoted it; a policy that no gate judged has none.
+    """
+    if serving is None or not serving.verdict:
         return None
     name = name_of(serving.version)
-    mine = [entry.reward for entry in log if entry.arm == SERVING and entry.version == name]
-    why = fallen(serving, mine)
-    if why is None:
+    mine = np.array([entry.reward for entry in log if entry.arm == SERVING and entry.version == name], np.float64)
+    floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
+    live = watch(mine, max(floor, 0.0))
+    if not live.roll_back:
         return None
-    events.warning("policy.rolled_back", version=serving.version, decisions=why["decisions"])
+    events.warning("policy.rolled_back", version=serving.version, decisions=live.decisions)
+    why = {"live_reward": live.mean, "floor": live.floor, "decisions": live.decisions, "evidence": live.evidence}
     transition = Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
     return transition, TrainingResult(
         serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
     )
 
 
-def fallen(serving: PolicyRow, rewards: Sequence[float]) -> dict[str, object] | None:
-    """Returns live reward, floor and count of a serving policy whose live reward has fallen below its floor.
-
-    The floor is the lower bound of the estimate that promoted the policy. Returns None if the reward holds, or if no
-    gate judged the policy.
-    """
-    if not serving.verdict:
-        return None
-    floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
-    live = watch(np.array(rewards, dtype=np.float64), max(floor, 0.0))
-    if not live.roll_back:
-        return None
-    return {
-        "live_reward": live.mean,
-        "floor": live.floor,
-        "decisions": live.decisions,
-        "evidence": live.evidence,
-    }
-
-
 def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult]:
     """Returns what the gate says of the trial, by the decisions since it began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
-    verdict = verdict_on(trial, policy_in(row), policy_in(sound.get(SERVING)))
+    default = target(trial, None)
+    candidate, serving = (
+        default if policy is None else target(trial, policy)
+        for policy in (policy_in(row), policy_in(sound.get(SERVING)))
+    )
+    verdict = judge(logged(trial), Contest(candidate, serving, default))
     status = ENDS.get(verdict.outcome)
     if verdict.decisions >= verdict.settings.spending.longest or len(trial) >= MOST_DECISIONS:
         status = status or "rejected"  # the log reaches no farther back: its looks could not be taken again
     result = TrainingResult(row.user_sub, row.agent_key, verdict.outcome, row.version, verdict.decisions, verdict)
     return Transition(row, status, {"verdict": verdict.as_json()}), result
-
-
-def verdict_on(
-    trial: Sequence[LoggedDecision],
-    candidate: Policy | None,
-    serving: Policy | None,
-    settings: GateSettings | None = None,
-) -> Verdict:
-    """Returns the gate's verdict on a candidate by the decisions of its trial."""
-    return judge(logged(trial), contest_of(trial, candidate, serving), settings)
-
-
-def contest_of(log: Sequence[LoggedDecision], candidate: Policy | None, serving: Policy | None) -> Contest:
-    """Returns the policies on the decisions; None serves as the default does."""
-    default = target(log, None)
-    return Contest(
-        default if candidate is None else target(log, candidate),
-        default if serving is None else target(log, serving),
-        default,
-    )
 
 
 def policy_in(row: PolicyRow | None) -> Policy | None:
