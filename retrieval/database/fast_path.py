@@ -7,12 +7,14 @@ SQLAlchemy builds and compiles them as it does all others; only its executor is 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Generic, Self, TypeVar
 
 import asyncpg
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.compiler import Compiled
 
 Answer = TypeVar("Answer")
 """Answer of a statement: the record of its rows, or the type of its one value."""
@@ -29,20 +31,38 @@ class Record(asyncpg.Record):  # type: ignore[misc]
         return self[name]
 
 
-@dataclass(frozen=True, slots=True)
 class FastStatement(Generic[Answer]):
-    """A statement in Postgres' own words, with the names of its parameters in their order."""
+    """A statement in Postgres' own words, with the names of its parameters in their order.
 
-    sql: str
-    names: tuple[str, ...]
-    constants: Mapping[str, object]
+    It is compiled when it is first used, for that takes milliseconds and most commands use few statements.
+    """
+
+    def __init__(self, statement: ClauseElement) -> None:
+        self._statement = statement
 
     @classmethod
     def of(cls, statement: ClauseElement) -> Self:
-        """Returns the statement, compiled; its parameters must need no conversion by SQLAlchemy."""
-        compiled = statement.compile(dialect=PGDialect_asyncpg())  # type: ignore[no-untyped-call]
-        names: list[str] = getattr(compiled, "positiontup", None) or []
-        return cls(str(compiled), tuple(names), compiled.params or {})
+        """Returns the statement; its parameters must need no conversion by SQLAlchemy."""
+        return cls(statement)
+
+    @cached_property
+    def _compiled(self) -> Compiled:
+        return self._statement.compile(dialect=PGDialect_asyncpg())  # type: ignore[no-untyped-call]
+
+    @cached_property
+    def sql(self) -> str:
+        """Returns the text, with the parameters by number."""
+        return str(self._compiled)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of the parameters in the order of their numbers."""
+        return tuple(getattr(self._compiled, "positiontup", None) or ())
+
+    @cached_property
+    def constants(self) -> Mapping[str, object]:
+        """Returns the values of the parameters that are bound already."""
+        return self._compiled.params or {}
 
     def arguments(self, parameters: Mapping[str, object]) -> list[object]:
         """Returns the parameters' values in the order of the statement."""

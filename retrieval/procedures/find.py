@@ -1,6 +1,7 @@
 """The fast statements that find procedures: by trigger and attributes, or by words without vectors."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 from uuid import UUID
 
@@ -141,7 +142,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
             triggers = np.array([row.embedding for row in usable], dtype=np.float32)  # (procedures, dimension)
             similarities = (triggers @ np.array(search.vector, dtype=np.float32)).tolist()
         parameters |= {"ids": [row.id for row in usable], "similarities": similarities}
-    rows = await connection.all(_STATEMENTS[nearness], parameters)
+    rows = await connection.all(_statement(nearness), parameters)
     return [
         Procedure(
             id=row.id,
@@ -246,6 +247,7 @@ def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
     return measured.c.similarity, measured
 
 
+@cache
 def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
     text = cast(bindparam("text", type_=Text), Text)
     lexemes = func.tsvector_to_array(func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text))
@@ -293,7 +295,6 @@ def profile_terms(agent_key: str) -> tuple[FastStatement[ProfileTerms], dict[str
     return _TERMS, {"agent_key": agent_key}
 
 
-_STATEMENTS = {nearness: _statement(nearness) for nearness in Nearness}
 _VECTORS: FastStatement[TriggerVector] = FastStatement.of(
     select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
     .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)

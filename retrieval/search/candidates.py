@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Protocol, TypeGuard
 from uuid import UUID
 
@@ -23,7 +24,6 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter
-from retrieval.database.rows import Rows
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, proven
 from retrieval.search.fusion import fused
 from retrieval.search.profile_settings import (
@@ -164,17 +164,28 @@ def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object
     scope = Scope.of(search.agent_key)
     if search.measured is not None:
         measured = {"case_ids": search.measured.case_ids, "distances": search.measured.distances}
-        return _STATEMENTS[scope, Nearness.MEASURED], parameters | measured
+        return _exact(scope, Nearness.MEASURED), parameters | measured
     if search.vector is not None:
         filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
         indexed = search.approximate and not filtered and len(search.vector) in INDEXED_DIMENSIONS
-        statement = _INDEXED if indexed else _STATEMENTS[scope, Nearness.IN_DATABASE]
+        statement = _indexed() if indexed else _exact(scope, Nearness.IN_DATABASE)
         return statement, parameters | {"vector": search.vector, "model": search.model}
-    return _STATEMENTS[scope, Nearness.UNKNOWN], parameters
+    return _exact(scope, Nearness.UNKNOWN), parameters
+
+
+@cache  # built once, when it is first used, for that takes longer than a run
+def _exact(scope: Scope, nearness: Nearness) -> FastStatement[BankRow]:
+    profile = profile_settings() if scope is Scope.ONE_AGENT else settings_of_none()
+    return _statement(profile, bank(nearness, profile, scope))
+
+
+@cache
+def _indexed() -> FastStatement[BankRow]:
+    profile = profile_settings()
+    return _statement(profile, bank_of_halves(profile, HALF))
 
 
 def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
-    """Returns the statement; it is built once, for that takes longer than a run."""
     best = fused(bank, profile, half=HALF, pool=POOL)
     settings = [profile.c[name] for name in (*SETTINGS, *STATE)]
     statement = (
@@ -193,12 +204,13 @@ def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
 
 def vectors(search: Search) -> tuple[FastStatement[CaseVector], dict[str, object]]:
     """Returns the statement for every vector of the profiles in the model's space, where that is the profile's own."""
-    return _VECTORS[Scope.of(search.agent_key)], {"agent_key": search.agent_key, "model": search.model}
+    return _vectors(Scope.of(search.agent_key)), {"agent_key": search.agent_key, "model": search.model}
 
 
-def _vectors(scope: Scope) -> Rows:
+@cache
+def _vectors(scope: Scope) -> FastStatement[CaseVector]:
     mine = (case_embeddings.c.user_sub == USER_SUB, in_scope(scope, case_embeddings.c.agent_key))
-    return (
+    return FastStatement.of(
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))
         .join(
             profiles,
@@ -246,14 +258,3 @@ def _contents() -> list[ColumnElement[object]]:
         "failed": case((failed(), 1.0), else_=0.0),
     }
     return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
-
-
-_PROFILE = profile_settings()
-_PROFILES = {scope: _PROFILE if scope is Scope.ONE_AGENT else settings_of_none() for scope in Scope}
-_STATEMENTS = {
-    (scope, nearness): _statement(profile, bank(nearness, profile, scope))
-    for scope, profile in _PROFILES.items()
-    for nearness in Nearness
-}
-_INDEXED = _statement(_PROFILE, bank_of_halves(_PROFILE, HALF))
-_VECTORS: dict[Scope, FastStatement[CaseVector]] = {scope: FastStatement.of(_vectors(scope)) for scope in Scope}

@@ -5,6 +5,7 @@ word with the query: a name or an error message that the model cannot place.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 from uuid import UUID
 
@@ -56,10 +57,11 @@ async def unrelated(
     far = [row for row in rows if is_candidate(row) and row.similarity is not None and row.similarity < floor]
     worded = [row.id for row in far if row.keyword_rank is not None]
     parameters = {"agent_key": search.agent_key, "query": search.query, "case_ids": worded}
-    sharing = await connection.all(_SHARING[Scope.of(search.agent_key)], parameters) if worded else []
+    sharing = await connection.all(_sharing(Scope.of(search.agent_key)), parameters) if worded else []
     return frozenset(row.id for row in far) - {each.id for each in sharing}
 
 
+@cache
 def _sharing(scope: Scope) -> FastStatement[Sharing]:
     """Returns the statement for those of the cases that share a rare word with the query."""
     words = select(each_word().label("word")).cte("words")
@@ -79,6 +81,3 @@ def _sharing(scope: Scope) -> FastStatement[Sharing]:
         .where(may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(these))
         .where(has_words(cases.c.search_vector, rare.c.words))
     )
-
-
-_SHARING = {scope: _sharing(scope) for scope in Scope}
