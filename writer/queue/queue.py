@@ -98,7 +98,7 @@ class Queue:
 
     async def _lease(self, connection: AsyncConnection, token: UUID, most: int) -> list[Lease]:
         claim = statements.claim(token, self.pace.lease, most, self._last_served, self.table)
-        rows = await connection.execute(claim)
+        rows = await connection.execute(*claim)
         leases = [Lease(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
         self._last_served = max((each.user_sub for each in leases), default=self._last_served)
         return leases

@@ -7,16 +7,21 @@ Every statement here runs as the database's worker role, which may read the queu
 
 import random
 from datetime import datetime, timedelta
+from functools import cache
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     Integer,
+    Interval,
     ScalarSelect,
     Select,
     Table,
+    Text,
     Update,
+    Uuid,
     and_,
+    bindparam,
     case,
     cast,
     func,
@@ -38,30 +43,46 @@ WORKERS_APART = 4
 """Factor of rows examined to rows leased, so that workers claiming at the same moment each find unlocked rows."""
 
 
-def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "", queue: Table = cases) -> Update:
-    """Returns a statement that leases up to ``batch`` waiting rows to a worker, their users taking turns.
+def claim(
+    lease_token: UUID, lease: timedelta, batch: int, after: str = "", queue: Table = cases
+) -> tuple[Update, dict[str, object]]:
+    """Returns the statement that leases up to ``batch`` waiting rows to a worker, and its parameters.
 
-    Users are taken by name, beginning after ``after``: first the longest waiting row of each, then each one's second,
-    and so on. No user thus waits behind all the rows of another.
+    Their users take turns, by name, from the next one after ``after``: each of them gives the case that waits longest,
+    then each the second, and so on. So nobody waits behind all that another has retained.
     """
-    turns = select(_next_user(queue, literal(after)).label("user_sub"), literal(1).label("turn")).cte(
-        "turns", recursive=True
-    )
+    parameters = {
+        "token": lease_token,
+        "lease": lease,
+        "batch": batch,
+        "looked_at": WORKERS_APART * batch,
+        "after": after,
+    }
+    return _claim(queue), parameters
+
+
+@cache  # an idle worker claims all the time, and to build the statement takes longer than to run it
+def _claim(queue: Table) -> Update:
+    token = bindparam("token", type_=Uuid)
+    batch = bindparam("batch", type_=Integer)
+    looked_at = bindparam("looked_at", type_=Integer)
+    after = bindparam("after", type_=Text)
+    turns = select(_next_user(queue, after).label("user_sub"), literal(1).label("turn")).cte("turns", recursive=True)
     following = select(_next_user(queue, turns.c.user_sub), turns.c.turn + 1)
     turns = turns.union_all(following.where(turns.c.user_sub.is_not(None), turns.c.turn < batch))
     longest = [queue.c.available_at, queue.c.id]
     theirs = (
         select(queue.c.id, func.row_number().over(order_by=longest).label("round"))
-        .where(*_due(queue), queue.c.user_sub == turns.c.user_sub, queue.c.lease_token.is_distinct_from(lease_token))
+        .where(*_due(queue), queue.c.user_sub == turns.c.user_sub, queue.c.lease_token.is_distinct_from(token))
         .order_by(*longest)
-        .limit(WORKERS_APART * batch)
+        .limit(looked_at)
         .lateral("theirs")
     )
     waiting = (
         select(turns.c.user_sub, turns.c.turn, theirs.c.id, theirs.c.round)
         .join_from(turns, theirs, true())
         .order_by(theirs.c.round, turns.c.turn)
-        .limit(WORKERS_APART * batch)
+        .limit(looked_at)
         .subquery("waiting")
     )
     leased = (
@@ -75,7 +96,11 @@ def claim(lease_token: UUID, lease: timedelta, batch: int, after: str = "", queu
     return (
         update(queue)
         .where(tuple_(queue.c.user_sub, queue.c.id).in_(leased))
-        .values(lease_token=lease_token, available_at=func.now() + lease, attempts=queue.c.attempts + 1)
+        .values(
+            lease_token=token,
+            available_at=func.now() + bindparam("lease", type_=Interval),
+            attempts=queue.c.attempts + 1,
+        )
         .returning(queue.c.user_sub, queue.c.id, queue.c.agent_key, queue.c.attempts, func.now().label("claimed_at"))
     )
 
@@ -89,6 +114,7 @@ def _next_user(queue: Table, after: ColumnElement[str]) -> ScalarSelect[str]:
     return select(func.min(queue.c.user_sub)).where(*_due(queue), queue.c.user_sub > after).scalar_subquery()
 
 
+@cache
 def give_up_on_expired(max_attempts: int, queue: Table = cases) -> Update:
     """Returns a statement that marks rows dead whose lease ran out in their last attempt."""
     return (

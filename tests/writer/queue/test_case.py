@@ -18,7 +18,7 @@ from writer.queue.lease import Lease
 async def claim(bank: Bank, lease: timedelta = timedelta(minutes=1)) -> list[Lease]:
     token = uuids.uuid7()
     async with bank.database.as_worker() as connection:
-        rows = (await connection.execute(statements.claim(token, lease, 16))).all()
+        rows = (await connection.execute(*statements.claim(token, lease, 16))).all()
     return [Lease(row.user_sub, row.id, row.agent_key, row.attempts, token, row.claimed_at) for row in rows]
 
 

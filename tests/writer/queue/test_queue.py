@@ -98,7 +98,7 @@ async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many(
     await keep(bank, user)
     for _ in range(PACE.max_attempts):  # a worker that claims and is never heard of again
         async with bank.database.as_worker() as connection:
-            claimed = await connection.execute(statements.claim(uuids.uuid7(), timedelta(0), 16))
+            claimed = await connection.execute(*statements.claim(uuids.uuid7(), timedelta(0), 16))
             assert len(claimed.all()) == 1
     assert await worker_on(server).run_once() == 0
     (row,) = await states(bank, user)
@@ -112,7 +112,7 @@ async def waiting(bank: Bank, user: str, cases_of_theirs: int) -> None:
 async def claimed(bank: Bank, batch: int, after: str = "") -> list[str]:
     """Whose cases a worker gets, one entry for each."""
     async with bank.database.as_worker() as connection:
-        rows = await connection.execute(statements.claim(uuids.uuid7(), timedelta(minutes=1), batch, after))
+        rows = await connection.execute(*statements.claim(uuids.uuid7(), timedelta(minutes=1), batch, after))
         return [row.user_sub for row in rows]
 
 
