@@ -14,7 +14,7 @@ import structlog
 from app.postgres import EmbeddedPostgres, release, start
 from app.postgres.migrate import migrate
 from retrieval.telemetry import log
-from tests.paths import ROOT
+from tests.paths import ROOT, memory
 
 pytest_plugins = ["tests.service"]
 
@@ -46,7 +46,7 @@ def logs_as_before() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
-    with tempfile.TemporaryDirectory(prefix="casebank-tests-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="casebank-tests-", dir=memory(), ignore_cleanup_errors=True) as folder:
         home = Path(folder) / "postgres"
         yield start(home)
         release(home)

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import IO, Any, Self, TypeVar
 
 import httpx
 import psutil
@@ -23,7 +23,8 @@ from app import postgres
 from app.auth.tokens import issue_token
 from app.processes.own_service import free_port
 from app.settings import Settings
-from tests.paths import ROOT
+from tests.forked import COLUMNS, Forked, is_possible
+from tests.paths import ROOT, memory
 
 CASEBANK = str(Path(sys.executable).parent / "casebank")
 PATIENCE = 2400
@@ -55,16 +56,38 @@ def get(url: str, **more: Any) -> httpx.Response:
 def surroundings(home: Path, **settings: str) -> dict[str, str]:
     """Returns the environment of a command with these settings and no others."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("CASEBANK_") and k != "DATABASE_URL"}
-    return inherited | {"CASEBANK_HOME": str(home), "COLUMNS": "500", "CASEBANK_EXPLORE": "false"} | settings
+    return inherited | {"CASEBANK_HOME": str(home), "COLUMNS": COLUMNS, "CASEBANK_EXPLORE": "false"} | settings
 
 
 def casebank(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end, which must be a good one."""
-    command = (CASEBANK, *words)
-    around = surroundings(home, **settings)
-    done = subprocess.run(command, env=around, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(home, *words, **settings)
     assert done.returncode == 0, done.stderr
     return done
+
+
+def ran(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end, whichever it is."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = started(words, surroundings(home, **settings), out, err)
+        try:
+            process.wait()
+        finally:
+            process.kill()
+        for each in (out, err):
+            each.seek(0)
+        return subprocess.CompletedProcess(process.args, process.returncode, out.read().decode(), err.read().decode())
+
+
+def started(
+    words: Sequence[str], environment: dict[str, str], out: IO[bytes], err: IO[bytes]
+) -> Forked | subprocess.Popen[bytes]:
+    """Starts a command, as a fork where that is the same."""
+    command = (CASEBANK, *words)
+    if not is_possible(environment):
+        return subprocess.Popen(command, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+    with Path(os.devnull).open("rb") as nothing:
+        return Forked(command, environment, (nothing, out, err))
 
 
 def alive(pid: int) -> bool:
@@ -96,7 +119,7 @@ def new_home() -> Iterator[Path]:
 
     Not below pytest's own folder: another pytest that starts meanwhile closes that one to Postgres's OS user.
     """
-    with tempfile.TemporaryDirectory(prefix="casebank-tests-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="casebank-tests-", dir=memory(), ignore_cleanup_errors=True) as folder:
         home = Path(folder).resolve() / "home"
         try:
             yield home
@@ -109,7 +132,7 @@ def new_home() -> Iterator[Path]:
 @cache
 def _migrated_data() -> Path:
     """Returns the data folder of a migrated, empty bank whose server is stopped; each test process makes it once."""
-    folder = Path(tempfile.mkdtemp(prefix="casebank-tests-")).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="casebank-tests-", dir=memory())).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     casebank(folder / "home", "migrate")
     return folder / "home" / "postgres"
@@ -135,7 +158,7 @@ class Service:
         self.home = home
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = home.parent / f"service-{self.port}.log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | subprocess.Popen[bytes] | None = None
         self._environment = surroundings(home, **settings)
 
     def __enter__(self) -> Self:
@@ -153,9 +176,11 @@ class Service:
 
     def start(self) -> None:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                (*self.program, str(self.port)), env=self._environment, cwd=ROOT, stdout=log, stderr=log
-            )
+            command = (*self.program, str(self.port))
+            if command[0] == CASEBANK:
+                self.process = started(command[1:], self._environment, log, log)
+            else:
+                self.process = subprocess.Popen(command, env=self._environment, cwd=ROOT, stdout=log, stderr=log)
 
     def ready(self) -> None:
         until(self._is_ready)

@@ -138,7 +138,7 @@ async def with_model(home: Path, database_url: str, model_url: str, **more: Any)
         database_url=database_url,
         jwt_secret="a secret of at least thirty-two bytes",
         master_key="5" * 64,
-        worker_pace={"poll_s": 0.02, "backoff_s": 0.01},
+        worker_pace={"poll_s": 0.1, "backoff_s": 0.01},
         explore=False,
         llm="openai",
         llm_base_url=model_url,
@@ -158,7 +158,7 @@ async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
         database_url=database_url,
         jwt_secret=os.urandom(32).hex(),
         master_key=os.urandom(32).hex(),
-        worker_pace={"poll_s": 0.02, "backoff_s": 0.01},
+        worker_pace={"poll_s": 0.1, "backoff_s": 0.01},
         timeouts_s={"turn": 60},  # a busy machine is not what is tested
         explore=False,  # a test asks for what it wants to see; tests of exploration ask for that
     )

@@ -1,6 +1,5 @@
 """A setting that cannot be is a line that names it, whatever the command; and nothing was started."""
 
-import subprocess
 import traceback
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from app.cli import cli
 from app.doctor.machine import tokens
 from app.settings import Limits, Settings
 from app.wrong_settings import WrongSettings
-from tests.paths import ROOT
-from tests.processes import CASEBANK, surroundings
+from tests.processes import ran
 
 LONG = "0123456789abcdef" * 4
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
@@ -91,8 +89,7 @@ def test_all_that_is_wrong_is_said_at_once_and_no_traceback_and_no_secret(tmp_pa
         "CASEBANK_JWT_SECRETS_OLD": "swordfish@2027-01-31T00:00:00Z",
         "CASEBANK_CONSOLE": "nonsense",
     }
-    around = surroundings(tmp_path, **wrong)
-    done = subprocess.run((CASEBANK, command), env=around, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(tmp_path, command, **wrong)
     assert (done.returncode, done.stdout) == (1, "")
     lines = done.stderr.splitlines()
     assert sorted(line.split(": ")[1] for line in lines) == sorted(wrong)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from app.postgres.pools import service_database
 from retrieval.tables.metadata import metadata
 from tests.pages import blocks, python, shell
 from tests.policies import stored
-from tests.processes import CASEBANK, ROOT, Service, casebank, new_home, retain, surroundings, worked
+from tests.processes import Service, casebank, new_home, ran, retain, worked
 from writer.rights.signature import read, verified
 from writer.training import lifecycle
 
@@ -30,10 +29,7 @@ FOLDER = "/backups/2026-11-22"
 
 def refused(home: Path, *words: str, **settings: str) -> str:
     """What the command says in refusing."""
-    command = (CASEBANK, *words)
-    done = subprocess.run(
-        command, env=surroundings(home, **settings), cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran(home, *words, **settings)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr

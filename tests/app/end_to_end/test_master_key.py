@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
 from tests.conftest import new_database
-from tests.processes import CASEBANK, ROOT, Service, casebank, new_home, surroundings
+from tests.processes import Service, casebank, new_home, ran
 from writer.privacy.master_keys import MasterKeys, agree
 
 OURS, THEIRS = os.urandom(32).hex(), os.urandom(32).hex()
@@ -41,9 +40,7 @@ def home() -> Iterator[Path]:
 
 def refused(home: Path, *words: str, **settings: str) -> str:
     """What the command says that does not run."""
-    done = subprocess.run(
-        (CASEBANK, *words), env=surroundings(home, **settings), cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran(home, *words, **settings)
     assert done.returncode != 0, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     return done.stderr

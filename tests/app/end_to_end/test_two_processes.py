@@ -1,6 +1,5 @@
 """Any number of processes may serve and work one home: they share its Postgres, its secrets and its queue."""
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.processes import (
-    CASEBANK,
     CERTIFICATES,
-    ROOT,
     Service,
     alive,
     bank,
@@ -25,6 +22,7 @@ from tests.processes import (
     postmaster_pid,
     retain,
     retrieve,
+    started,
     surroundings,
     until,
     worked,
@@ -62,7 +60,7 @@ def another_worker(home: Path) -> Iterator[None]:
     """Runs `casebank worker` beside what is inside; the home's Postgres must be up."""
     log = home.parent / "worker.log"
     with log.open("ab") as file:
-        process = subprocess.Popen((CASEBANK, "worker"), env=surroundings(home), cwd=ROOT, stdout=file, stderr=file)
+        process = started(("worker",), surroundings(home), file, file)
     try:
         yield
         assert process.poll() is None, log.read_text()

@@ -54,6 +54,7 @@ def test_each_metric_of_a_worker_is_on_the_page(service: Service, tmp_path: Path
         DATABASE_URL=str(settings.database_url),
         CASEBANK_MASTER_KEY=settings.master_key.get_secret_value(),
     )
+    # not a fork, which would have the metrics of the service as well
     command = (CASEBANK, "worker", "--metrics-port", str(port))
     with (tmp_path / "log").open("wb") as log:
         worker = subprocess.Popen(command, env=around, cwd=ROOT, stdout=log, stderr=log)

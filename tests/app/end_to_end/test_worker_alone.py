@@ -1,13 +1,14 @@
 """A worker that is a process of its own: its numbers can be read, its fate is in its log, and a second one may run."""
 
 import json
-import subprocess
+import os
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 
 from app.processes.own_service import free_port
-from tests.processes import CASEBANK, CERTIFICATES, ROOT, migrated_home, surroundings, until
+from tests.processes import CERTIFICATES, migrated_home, started, surroundings, until
 
 
 def test_a_worker_serves_its_metrics_and_tells_of_its_life_and_of_a_port_that_is_taken():
@@ -16,9 +17,9 @@ def test_a_worker_serves_its_metrics_and_tells_of_its_life_and_of_a_port_that_is
         logs = [home.parent / f"worker-{number}.log" for number in range(2)]
         workers = []
         for log in logs:
-            with log.open("wb") as file:
-                command = (CASEBANK, "worker", "--metrics-port", str(port))
-                workers.append(subprocess.Popen(command, env=surroundings(home), cwd=ROOT, stderr=file))
+            with Path(os.devnull).open("wb") as nothing, log.open("wb") as file:
+                words = ("worker", "--metrics-port", str(port))
+                workers.append(started(words, surroundings(home), nothing, file))
         page = until(lambda: numbers(port))
         until(lambda: all("worker.started" in log.read_text() for log in logs))
         for worker in workers:

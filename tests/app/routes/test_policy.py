@@ -22,7 +22,7 @@ from retrieval.tables.policies import policies
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.policy.worlds import two_arms
-from tests.processes import CASEBANK, ROOT, casebank, surroundings
+from tests.processes import ROOT, casebank, ran, surroundings
 from tests.service import AGENT, Service, User
 from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
@@ -237,13 +237,8 @@ async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(ali
     await alice.retain("water the garden")
     await give(alice, stored("serving"))
     home, around = alice.service.settings.home, reach(alice.service)
-    command = (CASEBANK, "policy", "rollback", "--user", alice.name, "--agent", AGENT)
-
-    def run() -> subprocess.CompletedProcess[str]:
-        environment = surroundings(home, **around)
-        return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-
-    first, second = [await asyncio.to_thread(run) for _ in range(2)]
+    words = ("policy", "rollback", "--user", alice.name, "--agent", AGENT)
+    first, second = [await asyncio.to_thread(ran, home, *words, **around) for _ in range(2)]
     assert (first.returncode, first.stdout) == (0, "q-1 serves no more\n")
     assert (second.returncode, second.stderr) == (1, "casebank: no policy of this profile serves\n")
     assert [row.status for row in await rows(alice)] == ["rolled_back"]
