@@ -46,10 +46,10 @@ WORKERS_APART = 4
 def claim(
     lease_token: UUID, lease: timedelta, batch: int, after: str = "", queue: Table = cases
 ) -> tuple[Update, dict[str, object]]:
-    """Returns the statement that leases up to ``batch`` waiting rows to a worker, and its parameters.
+    """Returns a statement that leases up to ``batch`` waiting rows to a worker, and its parameters.
 
-    Their users take turns, by name, from the next one after ``after``: each of them gives the case that waits longest,
-    then each the second, and so on. So nobody waits behind all that another has retained.
+    The rows' users take turns, by name, beginning after ``after``: first the longest waiting row of each, then each
+    one's second, and so on. No user thus waits behind all the rows of another.
     """
     parameters = {
         "token": lease_token,
