@@ -36,7 +36,7 @@ serve: .venv/train ## keep the service running (state in CASEBANK_HOME)
 
 # Every process of the tests shares one cache of bytecode, also where the environment forbids to write any.
 test: setup check ## run every check and every test
-	env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode $(BIN)/python -m pytest -n auto --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
 	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py

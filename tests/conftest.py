@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
+import hypothesis
 import pytest
 import structlog
 
@@ -17,6 +18,23 @@ from retrieval.telemetry import log
 from tests.paths import ROOT, memory
 
 pytest_plugins = ["tests.service"]
+
+# The same examples in every run: chance makes none red. `pytest --hypothesis-profile thorough` looks for more.
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
+hypothesis.settings.load_profile("steady")
+
+SLOW = (
+    "tests/deploy",
+    "tests/app/backup",
+    "tests/app/end_to_end",
+    "tests/examples",
+    "tests/app/erasure",
+    "tests/app/training",
+    "tests/app/routes/test_policy.py",
+    "tests/bench",
+)
+"""Folders and files whose tests come first: a slow file at the end would leave the other processors idle."""
 
 TEMPLATES: dict[tuple[EmbeddedPostgres, str], str] = {}
 """The migrated database that others are copied from, by server and setting of pgvector; nobody uses it itself."""
@@ -30,6 +48,14 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     # Each process that a test starts would compile all of casebank again, two seconds of it. What one compiled
     # is kept for the others, and not beside the sources, where it is not wanted.
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sorts the slow files to the front; the order within a file stays."""
+    names = [str(ROOT / name) for name in SLOW]
+    items.sort(
+        key=lambda item: next((n for n, name in enumerate(names) if str(item.path).startswith(name)), len(names))
+    )
 
 
 @pytest.fixture(autouse=True)
