@@ -15,7 +15,7 @@ from app.postgres.pools import service_database
 from retrieval.tables.metadata import metadata
 from tests.pages import blocks, python, shell
 from tests.policies import stored
-from tests.processes import Service, casebank, new_home, ran, retain, worked
+from tests.processes import Service, casebank, migrated_home, new_home, ran, retain, worked
 from writer.rights.signature import read, verified
 from writer.training import lifecycle
 
@@ -95,7 +95,7 @@ async def test_what_was_backed_up_as_the_page_has_it_comes_back_whole(tmp_path: 
 
 async def test_a_backup_from_before_a_rotation_comes_back_with_the_old_key_beside_the_new(tmp_path: Path):
     new = os.urandom(32).hex()
-    with new_home() as home:
+    with migrated_home() as home:
         lived_in(home)
         casebank(home, "backup", str(tmp_path / "one"))
         kept = json.loads((home / "secrets.json").read_text())
@@ -119,7 +119,7 @@ async def opened(home: Path, key: str) -> str:
 
 
 async def test_who_was_erased_after_the_backup_stays_erased(tmp_path: Path):
-    with new_home() as home:
+    with migrated_home() as home:
         tokens = lived_in(home)
         casebank(home, "backup", str(tmp_path / "one"))
         casebank(home, "purge", "--user", "alice", "--yes")
@@ -136,7 +136,7 @@ async def test_who_was_erased_after_the_backup_stays_erased(tmp_path: Path):
 
 
 async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(tmp_path: Path):
-    with new_home() as home:
+    with migrated_home() as home:
         tokens = {user: token.removeprefix("Bearer ") for user, token in lived_in(home).items()}
         tokens |= {user: casebank(home, "token", "--user", user).stdout.strip() for user in ("carol", "dave")}
         casebank(home, "token", "revoke", "--user", "carol")
@@ -165,7 +165,7 @@ async def what_is_revoked(home: Path) -> list[dict[str, Any]]:
 
 
 async def test_on_a_new_machine_receipts_say_who_was_erased(tmp_path: Path):
-    with new_home() as home, new_home() as other:
+    with migrated_home() as home, new_home() as other:
         tokens = lived_in(home)
         casebank(home, "backup", str(tmp_path / "one"))
         receipt = tmp_path / "receipt.json"
@@ -219,7 +219,7 @@ def test_where_there_is_no_bank_there_is_nothing_to_back_up(tmp_path: Path):
 
 def test_a_backup_is_its_owners_alone_and_holds_no_key(tmp_path: Path):
     folder = tmp_path / "one"
-    with new_home() as home:
+    with migrated_home() as home:
         lived_in(home)
         casebank(home, "backup", str(folder))
         secrets: dict[str, Any] = json.loads((home / "secrets.json").read_text())
