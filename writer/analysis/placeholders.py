@@ -47,7 +47,7 @@ _VALUES = (
     (re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
 )
 """Patterns of values within a text, applied one after the other, with their placeholders."""
-_PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
+PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
 """Capitalised words within a sentence."""
 _TYPES = (
     ("<email>", re.compile(r"[\w.%+-]+@[\w.-]+\.\w+")),
@@ -87,8 +87,8 @@ def abstract(text: str, known: Iterable[str] = ()) -> str:
         line = pattern.sub(placeholder, line)
     values = {word.casefold() for word in known}
     line = re.sub(r"(?<![<\w])\w+(?![\w>])", lambda at: "<identifier>" if at[0].casefold() in values else at[0], line)
-    named = _PROPER_NAMES.findall(line)
-    return line if len(named) > len(line.split()) / 5 else _PROPER_NAMES.sub("<name>", line)
+    named = PROPER_NAMES.findall(line)
+    return line if len(named) > len(line.split()) / 5 else PROPER_NAMES.sub("<name>", line)
 
 
 def values_of(arguments: object) -> set[str]:

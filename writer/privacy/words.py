@@ -6,8 +6,10 @@ equal steps, runs and queries of one user can be recognised, but words cannot be
 
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
@@ -36,6 +38,7 @@ TOKEN_BYTES = 12
 """Length of a token; two different steps of one user share a token once in about 10^14 pairs of plans."""
 _GROUP_BYTES = 7
 _NUMBER_BYTES = 8
+_SMALL_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,23 @@ class Words:
         """Returns a keyed hash of 64 bits; letter case counts."""
         keyed = hmac.digest(self.key.key, f"{purpose}\n{text}".encode("utf-8", "surrogatepass"), "sha256")
         return int.from_bytes(keyed[:_NUMBER_BYTES], "big", signed=True)
+
+    def numbers(self, kind: str, texts: Iterable[str]) -> list[int]:
+        """Returns a keyed hash of 32 bits for each text, signed; letter case counts.
+
+        Made for dozens of texts in every run: BLAKE2 with a key of its own for each kind takes a microsecond a text.
+
+        Args:
+            kind: purpose of the numbers; equal texts of two kinds have unlike numbers.
+            texts: the texts.
+        """
+        keyed = blake2b(digest_size=_SMALL_BYTES, key=hmac.digest(self.key.key, b"numbers" + kind.encode(), "sha256"))
+        digests = []
+        for text in texts:
+            of_text = keyed.copy()
+            of_text.update(text.encode("utf-8", "surrogatepass"))
+            digests.append(of_text.digest())
+        return list(struct.unpack(f">{len(digests)}i", b"".join(digests)))
 
     def seal_turn(self, session_id: UUID, number: int, message: Packed) -> bytes:
         """Returns a turn of a session, always encrypted, for its place in the session."""

@@ -62,6 +62,18 @@ async def rows(bank: Bank, user: str, table: Any) -> list[Any]:
     return await bank.read(user, select(table).where(table.c.user_sub == user).order_by(table.c.id))
 
 
+def test_numbers_of_texts_need_the_key_and_differ_by_kind():
+    words, other = words_of("alice"), words_of("bob")
+    numbers = words.numbers("move", ["tool:refund", "tool:ship", "tool:refund", "\ud800", ""])
+    assert numbers[0] == numbers[2]
+    assert len(set(numbers)) == 4
+    assert all(-(2**31) <= number < 2**31 for number in numbers)
+    assert Words("alice", words.key).numbers("move", ["tool:refund"]) == numbers[:1]
+    assert other.numbers("move", ["tool:refund"]) != numbers[:1]
+    assert words.numbers("word", ["tool:refund"]) != numbers[:1]
+    assert words.numbers("move", []) == []
+
+
 def test_words_open_for_their_own_user_and_row_alone():
     words, other, case_id = words_of("alice"), words_of("bob"), uuids.uuid7()
     sealed = words.seal_case(case_id, TASK, PLAN, [])

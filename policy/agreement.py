@@ -1,0 +1,88 @@
+"""Agreement of plans, the label of everything that is learned: how alike two runs' successful calls are.
+
+A plan is a multiset of *moves*: the tool of a successful call, and each part of its arguments that tells plans apart
+(``writer.analysis.moves``). The agreement of two plans is their F1 score over moves (van Rijsbergen 1979), in which a
+rare move counts more than one that every plan has.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Moves = NDArray[np.int32]
+"""The moves of one plan as numbers (hashes), with repeats, in any order."""
+Matrix = NDArray[np.float32]
+
+SAME = 0.99
+"""Least agreement of two plans that are called the same."""
+MOST_REPEATS = 8
+"""Largest count of one move in one plan; a loop of a hundred calls is not a hundred moves."""
+LEAST_RARITY = 0.1
+"""Weight of a move that all plans have; the weight of one in n plans is log(n) more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rarity:
+    """Weights of moves in a bank, by how few of its plans have them.
+
+    Attributes:
+        moves: (k,), distinct moves, sorted.
+        weights: (k,), above 0.
+        unknown: weight of any other move.
+    """
+
+    moves: Moves
+    weights: Matrix
+    unknown: float
+
+    def of(self, moves: Moves) -> Matrix:
+        """Returns the weight of each of these moves."""
+        return looked_up(self.moves, self.weights, self.unknown, moves)
+
+
+def looked_up(keys: Moves, values: Matrix, default: float, wanted: Moves) -> Matrix:
+    """Returns the value of each wanted key, or the default; ``keys`` are sorted and distinct."""
+    if not len(keys):
+        return np.full(len(wanted), default, dtype=np.float32)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], np.float32(default)).astype(np.float32)
+
+
+def rarity(plans: Sequence[Moves]) -> Rarity:
+    """Returns the weights of the plans' moves: LEAST_RARITY + log(plans / plans that have the move)."""
+    table, distinct = _counts(plans)
+    unknown = LEAST_RARITY + float(np.log(max(len(plans), 1)))
+    return Rarity(distinct, (unknown - np.log(np.maximum((table > 0).sum(axis=0), 1))).astype(np.float32), unknown)
+
+
+def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
+    """Returns the agreement of each two plans, (n, n), 0 to 1.
+
+    A plan without moves is not known: it agrees with itself alone.
+
+    Args:
+        plans: the moves of each plan.
+        weights: weights of moves; None: those of these plans.
+    """
+    table, distinct = _counts(plans)
+    weight = (weights or rarity(plans)).of(distinct)
+    shared = np.zeros((len(plans), len(plans)), dtype=np.float32)
+    for level in range(1, int(table.max(initial=0)) + 1):  # min(a, b) counts the levels that both reach
+        reached = (table >= level).astype(np.float32)
+        shared += (reached * weight) @ reached.T
+    mass = table @ weight
+    total = mass[:, None] + mass[None, :]
+    same: Matrix = (2 * shared / np.maximum(total, np.float32(1e-9))).astype(np.float32)
+    np.fill_diagonal(same, 1)
+    return same
+
+
+def _counts(plans: Sequence[Moves]) -> tuple[Matrix, Moves]:
+    """Returns how often each plan has each move, (n plans, k), at most MOST_REPEATS, and the distinct moves, sorted."""
+    owner = np.repeat(np.arange(len(plans)), [len(plan) for plan in plans])
+    distinct, column = np.unique(np.concatenate([*plans, np.zeros(0, np.int32)]), return_inverse=True)
+    table = np.zeros((len(plans), len(distinct)), dtype=np.float32)
+    np.add.at(table, (owner, column), 1)
+    return np.minimum(table, MOST_REPEATS), distinct.astype(np.int32)

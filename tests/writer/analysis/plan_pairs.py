@@ -1,0 +1,685 @@
+"""Runs of seven kinds of agents, and pairs of them judged by hand: the same way, partly the same, or another way."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from writer.analysis.calls import StoredRun
+
+Verdict = Literal["same", "partly", "different"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Runs by name, and for each verdict the pairs of names."""
+
+    runs: Mapping[str, StoredRun]
+    pairs: Mapping[Verdict, Sequence[tuple[str, str]]]
+
+
+def call(tool: str, /, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, "input": arguments, "output": "done", "status": "ok"}
+
+
+def failed(tool: str, /, **arguments: Any) -> dict[str, Any]:
+    """A call that failed, though the client called its status ok."""
+    return {**call(tool, **arguments), "output": "Error: not allowed"}
+
+
+def ran(*calls: dict[str, Any]) -> StoredRun:
+    return StoredRun("a task", "success", calls)
+
+
+def acted(*texts: str) -> StoredRun:
+    return ran(*(call("act", action=text) for text in texts))
+
+
+def queried(*texts: str) -> StoredRun:
+    return ran(call("list_tables"), *(call("run_sql", query=text) for text in texts))
+
+
+def typed(*lines: str) -> StoredRun:
+    return ran(*(call("bash", command=line) for line in lines))
+
+
+def planned(*steps: str) -> StoredRun:
+    return StoredRun("a task", "success", plan=steps)
+
+
+SUPPORT = Agent(
+    runs={
+        "credit": ran(
+            call("find_user", email="mia.li@example.com"),
+            call("get_order", order_id="W1001"),
+            call("refund_order", order_id="W1001", method="store_credit", amount=20),
+        ),
+        "credit after card failed": ran(
+            call("find_user", email="bob@example.com"),
+            call("get_order", order_id="W2002"),
+            failed("refund_order", order_id="W2002", method="original_payment", amount=799.5),
+            call("refund_order", order_id="W2002", method="store_credit", amount=799.5),
+        ),
+        "credit sent twice": ran(
+            call("find_user", email="eve@example.com"),
+            call("get_order", order_id="77120"),
+            call("refund_order", order_id="77120", method="store_credit", amount=5),
+            call("refund_order", order_id="77120", method="store_credit", amount=5),
+        ),
+        "card": ran(
+            call("find_user", email="zoe@example.com"),
+            call("get_order", order_id="W3003"),
+            call("refund_order", order_id="W3003", method="original_payment", amount=20),
+        ),
+        "credit and mail": ran(
+            call("get_order", order_id="W4004"),
+            call("refund_order", order_id="W4004", method="store_credit", amount=61),
+            call("send_email", to="ann@example.com", subject="Your refund", body="We have refunded your order."),
+        ),
+        "exchange": ran(
+            call("get_order", order_id="W5005"),
+            call("get_product", product_id="P12"),
+            call("exchange_items", order_id="W5005", item_ids=["1008"], new_item_ids=["2009"], payment_id="card_22"),
+        ),
+        "exchange of two": ran(
+            call("find_user", email="kim@example.com"),
+            call("get_order", order_id="W6006"),
+            call("get_product", product_id="P44"),
+            call("get_product", product_id="P45"),
+            call("exchange_items", order_id="W6006", item_ids=["31", "32"], new_item_ids=["41", "42"], payment_id="p9"),
+        ),
+        "cancel": ran(
+            call("get_order", order_id="W7007"),
+            call("cancel_order", order_id="W7007", reason="no longer needed"),
+        ),
+        "cancel again": ran(
+            call("find_user", email="jo@example.com"),
+            call("get_order", order_id="W7107"),
+            call("cancel_order", order_id="W7107", reason="No longer needed"),
+        ),
+        "cancel a mistake": ran(
+            call("get_order", order_id="W7207"),
+            call("cancel_order", order_id="W7207", reason="ordered by mistake"),
+        ),
+        "ship": ran(
+            call("get_order", order_id="W8008"),
+            call("ship_replacement", order_id="W8008", speed="express", items=[{"sku": "A-1", "quantity": 1}]),
+        ),
+        "ship again": ran(
+            call("get_order", order_id="W8108"),
+            call("ship_replacement", order_id="W8108", speed="express", items=[{"sku": "B-7", "quantity": 1}]),
+        ),
+        "ship slowly": ran(
+            call("get_order", order_id="W8208"),
+            call("ship_replacement", order_id="W8208", speed="standard", items=[{"sku": "C-3", "quantity": 1}]),
+        ),
+        "address": ran(
+            call("find_user", email="lee@example.com"),
+            call("update_address", user_id="lee_1", street="12 Main St", city="Bonn", zip="53111", country="DE"),
+        ),
+        "address again": ran(
+            call("find_user", email="ada@example.com"),
+            failed("update_address", user_id="ada_9", street="1 Rue X", city="Lyon", zip="?", country="France"),
+            call("update_address", user_id="ada_9", street="1 Rue X", city="Lyon", zip="69001", country="France"),
+        ),
+        "approve": ran(
+            call("get_return", return_id="R1"),
+            call("decide_return", return_id="R1", approved=True, days=30),
+        ),
+        "approve again": ran(
+            call("get_return", return_id="R2"),
+            call("decide_return", return_id="R2", approved=True, days="30", comment=None),
+        ),
+        "approve for two weeks": ran(
+            call("get_return", return_id="R3"),
+            call("decide_return", return_id="R3", approved=True, days=14),
+        ),
+        "refuse": ran(
+            call("get_return", return_id="R4"),
+            call("decide_return", return_id="R4", approved=False, days=0),
+        ),
+        "only failed": ran(
+            call("get_order", order_id="W9"), failed("refund_order", order_id="W9", method="store_credit", amount=1)
+        ),
+    },
+    pairs={
+        "same": [
+            ("credit", "credit after card failed"),
+            ("credit", "credit sent twice"),
+            ("exchange", "exchange of two"),
+            ("cancel", "cancel again"),
+            ("ship", "ship again"),
+            ("address", "address again"),
+            ("approve", "approve again"),
+        ],
+        "partly": [
+            ("credit", "card"),
+            ("credit after card failed", "card"),
+            ("credit", "credit and mail"),
+            ("cancel", "cancel a mistake"),
+            ("ship", "ship slowly"),
+            ("approve", "approve for two weeks"),
+            ("approve", "refuse"),
+        ],
+        "different": [
+            ("credit", "exchange"),
+            ("credit", "ship"),
+            ("card", "ship"),
+            ("credit", "only failed"),
+            ("cancel", "address"),
+            ("approve", "cancel"),
+            ("exchange", "ship again"),
+            ("refuse", "card"),
+        ],
+    },
+)
+"""A shop's support agent: one tool for each action."""
+
+HOUSEHOLD = Agent(
+    runs={
+        "hot mug": acted(
+            "go to countertop 1",
+            "take mug 1 from countertop 1",
+            "go to microwave 1",
+            "heat mug 1 with microwave 1",
+            "go to coffeemachine 1",
+            "put mug 1 in/on coffeemachine 1",
+        ),
+        "hot mug, looked for": acted(
+            "look",
+            "go to countertop 3",
+            "examine countertop 3",
+            "go to countertop 2",
+            "take mug 4 from countertop 2",
+            "go to microwave 1",
+            "heat mug 4 with microwave 1",
+            "go to coffeemachine 1",
+            "put mug 4 in/on coffeemachine 1",
+        ),
+        "hot mug, tried too early": ran(
+            call("act", action="go to countertop 2"),
+            failed("act", action="cool mug 2 with fridge 1"),
+            call("act", action="take mug 2 from countertop 2"),
+            call("act", action="go to microwave 1"),
+            call("act", action="heat mug 2 with microwave 1"),
+            call("act", action="go to coffeemachine 1"),
+            call("act", action="put mug 2 in/on coffeemachine 1"),
+        ),
+        "cold mug": acted(
+            "go to countertop 1",
+            "take mug 1 from countertop 1",
+            "go to fridge 1",
+            "cool mug 1 with fridge 1",
+            "go to coffeemachine 1",
+            "put mug 1 in/on coffeemachine 1",
+        ),
+        "hot apple": acted(
+            "go to diningtable 1",
+            "take apple 1 from diningtable 1",
+            "go to microwave 1",
+            "heat apple 1 with microwave 1",
+            "go to garbagecan 1",
+            "put apple 1 in/on garbagecan 1",
+        ),
+        "clean knife": acted(
+            "go to drawer 1",
+            "open drawer 1",
+            "take knife 1 from drawer 1",
+            "go to sinkbasin 1",
+            "clean knife 1 with sinkbasin 1",
+            "go to drawer 2",
+            "put knife 1 in/on drawer 2",
+        ),
+        "clean knife, far drawer": acted(
+            "go to drawer 1",
+            "open drawer 1",
+            "go to drawer 2",
+            "open drawer 2",
+            "go to drawer 3",
+            "open drawer 3",
+            "take knife 2 from drawer 3",
+            "go to sinkbasin 1",
+            "clean knife 2 with sinkbasin 1",
+            "go to drawer 1",
+            "put knife 2 in/on drawer 1",
+        ),
+        "clean fork": acted(
+            "go to drawer 4",
+            "open drawer 4",
+            "take fork 1 from drawer 4",
+            "go to sinkbasin 1",
+            "clean fork 1 with sinkbasin 1",
+            "go to drawer 2",
+            "put fork 1 in/on drawer 2",
+        ),
+        "lit book": acted("go to shelf 1", "take book 1 from shelf 1", "go to desk 1", "use desklamp 1"),
+        "lit book again": acted(
+            "go to shelf 4", "inventory", "take book 3 from shelf 4", "go to desk 2", "use desklamp 2"
+        ),
+        "lit pen": acted("go to shelf 2", "take pen 1 from shelf 2", "go to desk 1", "use desklamp 1"),
+        "two soaps": acted(
+            "go to bathtub 1",
+            "take soapbar 1 from bathtub 1",
+            "go to cabinet 1",
+            "put soapbar 1 in/on cabinet 1",
+            "go to toilet 1",
+            "take soapbar 2 from toilet 1",
+            "go to cabinet 1",
+            "put soapbar 2 in/on cabinet 1",
+        ),
+        "one soap": acted(
+            "go to bathtub 1", "take soapbar 1 from bathtub 1", "go to cabinet 2", "put soapbar 1 in/on cabinet 2"
+        ),
+    },
+    pairs={
+        "same": [
+            ("hot mug", "hot mug, looked for"),
+            ("hot mug", "hot mug, tried too early"),
+            ("clean knife", "clean knife, far drawer"),
+            ("lit book", "lit book again"),
+        ],
+        "partly": [
+            ("hot mug", "cold mug"),
+            ("hot mug", "hot apple"),
+            ("clean knife", "clean fork"),
+            ("lit book", "lit pen"),
+            ("two soaps", "one soap"),
+        ],
+        "different": [
+            ("hot mug", "clean knife"),
+            ("cold mug", "lit book"),
+            ("hot apple", "two soaps"),
+            ("lit pen", "one soap"),
+            ("clean fork", "hot apple"),
+        ],
+    },
+)
+"""A household robot: one tool for everything, which takes an action in words."""
+
+ANALYST = Agent(
+    runs={
+        "revenue": queried(
+            "SELECT region, SUM(total) FROM orders JOIN customers ON customers.id = orders.customer_id "
+            "WHERE created_at >= '2024-01-01' GROUP BY region"
+        ),
+        "revenue, other words": ran(
+            call("list_tables"),
+            failed("run_sql", query="select regio, sum(total) from orders group by regio"),
+            call(
+                "run_sql",
+                query="select c.region, sum(o.total) as revenue from orders o join customers c on c.id = o.customer_id "
+                "where o.created_at >= '2023-07-01' group by c.region -- by region",
+            ),
+        ),
+        "refunds": queried("SELECT COUNT(*) FROM orders WHERE status = 'refunded' AND created_at > '2024-03-01'"),
+        "refunds again": queried("select count(*) from orders where status='refunded' and created_at > '2022-12-24'"),
+        "cancelled": queried("SELECT COUNT(*) FROM orders WHERE status = 'cancelled' AND created_at > '2024-03-01'"),
+        "mean order": queried("SELECT customer_id, AVG(total) FROM orders GROUP BY customer_id"),
+        "change mail": queried("UPDATE customers SET email = 'a@b.com' WHERE id = 17"),
+        "change mail again": queried("UPDATE customers SET email='kim@example.org' WHERE id=40412;"),
+        "change phone": queried("UPDATE customers SET phone = '+49 30 1234' WHERE id = 17"),
+        "index": queried("CREATE INDEX idx_orders_created ON orders (created_at)"),
+        "delete carts": queried("DELETE FROM carts WHERE updated_at < '2024-01-01'"),
+        "delete carts again": queried("select 1", "delete from carts where updated_at < '2021-05-05'"),
+        "delete sessions": queried("DELETE FROM sessions WHERE updated_at < '2024-01-01'"),
+        "stock": queried("SELECT sku, quantity FROM inventory WHERE warehouse = 'north' ORDER BY quantity LIMIT 10"),
+        "stock again": queried(
+            "SELECT sku, quantity FROM inventory WHERE warehouse='north' ORDER BY quantity LIMIT 50"
+        ),
+        "stock in the south": queried(
+            "SELECT sku, quantity FROM inventory WHERE warehouse = 'south' ORDER BY quantity LIMIT 10"
+        ),
+    },
+    pairs={
+        "same": [
+            ("revenue", "revenue, other words"),
+            ("refunds", "refunds again"),
+            ("change mail", "change mail again"),
+            ("delete carts", "delete carts again"),
+            ("stock", "stock again"),
+        ],
+        "partly": [
+            ("refunds", "cancelled"),
+            ("change mail", "change phone"),
+            ("delete carts", "delete sessions"),
+            ("stock", "stock in the south"),
+            ("revenue", "mean order"),
+        ],
+        "different": [
+            ("revenue", "change mail"),
+            ("refunds", "stock"),
+            ("index", "change phone"),
+            ("delete carts", "revenue"),
+            ("mean order", "stock in the south"),
+            ("index", "delete sessions"),
+        ],
+    },
+)
+"""An analyst: one tool that runs SQL."""
+
+OPERATOR = Agent(
+    runs={
+        "restart nginx": typed("systemctl status nginx", "nginx -t", "sudo systemctl restart nginx"),
+        "restart nginx again": typed(
+            "cat /var/log/nginx/error.log | tail -20", "sudo nginx -t && sudo systemctl restart nginx"
+        ),
+        "restart postgres": typed("systemctl status postgresql", "sudo systemctl restart postgresql"),
+        "deploy": typed("cd /srv/shop && git pull", "docker compose build", "docker compose up -d"),
+        "deploy again": ran(
+            call("bash", command="git -C /srv/blog status"),
+            failed("bash", command="docker-compose restart"),
+            call("bash", command="cd /srv/blog && git pull && docker compose build && docker compose up -d --wait"),
+        ),
+        "deploy without a build": typed("cd /srv/shop && git pull", "docker compose up -d"),
+        "free disk": typed(
+            "df -h", "du -sh /var/log/* | sort -h", "journalctl --vacuum-size=200M", "docker system prune -f"
+        ),
+        "free disk again": typed("df -h /", "journalctl --vacuum-time=7d && docker system prune --all -f"),
+        "back up": typed(
+            "pg_dump shop > /backup/shop.sql", "gzip /backup/shop.sql", "aws s3 cp /backup/shop.sql.gz s3://b1/"
+        ),
+        "back up again": typed(
+            "ls /backup",
+            "pg_dump blog > /backup/blog-2024.sql && gzip /backup/blog-2024.sql",
+            "aws s3 cp /backup/x.gz s3://b2/",
+        ),
+        "back up by copy": typed("pg_dump shop > /backup/shop.sql", "scp /backup/shop.sql root@10.0.0.7:/backup"),
+        "test": typed("pip install -r requirements.txt", "pytest -q tests/test_orders.py"),
+        "test again": typed("ls", "pip install -r requirements-dev.txt && python -m pytest -x tests/test_users.py"),
+        "publish": typed("git tag v1.4.2", "git push origin v1.4.2", "python -m build", "twine upload dist/*"),
+        "publish again": typed(
+            "git tag v2.0.0 && git push origin v2.0.0", "python -m build && twine upload dist/shop-2.0.0.whl"
+        ),
+        "restart pods": typed("kubectl get pods", "kubectl rollout restart deployment/web"),
+        "restart pods again": typed("kubectl get pods -n prod", "kubectl rollout restart deployment/api-7 -n prod"),
+        "undo rollout": typed("kubectl get pods", "kubectl rollout undo deployment/web"),
+    },
+    pairs={
+        "same": [
+            ("restart nginx", "restart nginx again"),
+            ("deploy", "deploy again"),
+            ("free disk", "free disk again"),
+            ("back up", "back up again"),
+            ("test", "test again"),
+            ("publish", "publish again"),
+            ("restart pods", "restart pods again"),
+        ],
+        "partly": [
+            ("restart nginx", "restart postgres"),
+            ("deploy", "deploy without a build"),
+            ("back up", "back up by copy"),
+            ("restart pods", "undo rollout"),
+        ],
+        "different": [
+            ("restart nginx", "deploy"),
+            ("free disk", "back up"),
+            ("publish", "test"),
+            ("restart postgres", "restart pods"),
+            ("back up by copy", "deploy again"),
+            ("undo rollout", "publish"),
+        ],
+    },
+)
+"""An operator of servers: one tool that runs command lines."""
+
+PLANNER = Agent(
+    runs={
+        "refund": planned("Look up the order W1001", "Check the return window", "Refund the order to store credit"),
+        "refund again": planned(
+            "Look up order 77120 of Mia Li", "Check the return window", "Refund this order to a store credit"
+        ),
+        "refund to card": planned(
+            "Look up the order W5", "Check the return window", "Refund the order to the credit card"
+        ),
+        "trip": planned(
+            "Compare flights from Bonn to Lyon", "Book the cheapest flight", "Reserve a hotel near the station"
+        ),
+        "trip again": planned(
+            "Compare the flights from Oslo to Rome on 2024-05-01",
+            "Book a cheapest flight",
+            "Reserve the hotel near a station",
+        ),
+        "trip by train": planned(
+            "Compare trains from Bonn to Lyon", "Book the cheapest train", "Reserve a hotel near the station"
+        ),
+        "article": planned(
+            "Collect sources about the topic", "Write an outline", "Draft the article", "Ask for a review"
+        ),
+        "article again": planned(
+            "Collecting sources about the topic", "Writing an outline", "Drafting the article", "Asking for a review"
+        ),
+        "article without review": planned("Collect sources about the topic", "Draft the article", "Publish it"),
+        "calls": planned("refund_order(order_id='W1', method=gift_card)", "send_email(to='a@b.com')"),
+        "calls again": planned("refund_order(order_id='W29', method=gift_card)", "send_email(to='kim@example.org')"),
+        "kündigen": planned("Vertrag des Kunden suchen", "Kündigungsfrist prüfen", "Vertrag kündigen und bestätigen"),
+        "kündigen, noch einmal": planned(
+            "Den Vertrag des Kunden suchen", "Die Kündigungsfrist prüfen", "Vertrag kündigen, bestätigen"
+        ),
+        "退款": planned("查询订单", "退款到信用卡", "发送确认邮件"),
+        "退款又一次": planned("查询订单 88812", "退款到信用卡", "发送确认邮件"),
+        "换货": planned("查询订单", "更换商品并寄出", "发送确认邮件"),
+    },
+    pairs={
+        "same": [
+            ("refund", "refund again"),
+            ("trip", "trip again"),
+            ("article", "article again"),
+            ("calls", "calls again"),
+            ("kündigen", "kündigen, noch einmal"),
+            ("退款", "退款又一次"),
+        ],
+        "partly": [
+            ("refund", "refund to card"),
+            ("trip", "trip by train"),
+            ("article", "article without review"),
+            ("退款", "换货"),
+        ],
+        "different": [
+            ("refund", "trip"),
+            ("article", "trip by train"),
+            ("kündigen", "refund"),
+            ("退款", "article"),
+            ("calls", "trip again"),
+            ("换货", "kündigen"),
+        ],
+    },
+)
+"""A planner without tool calls: plans in prose, in three languages."""
+
+ASSISTANT = Agent(
+    runs={
+        "meeting": ran(
+            call("search_contacts", query="Kim"),
+            call("find_free_slots", attendees=["kim@example.com"], duration_minutes=30),
+            call(
+                "create_event",
+                title="Budget",
+                start="2024-05-02T10:00:00Z",
+                attendees=["kim@example.com"],
+                recurrence="none",
+            ),
+        ),
+        "meeting again": ran(
+            call("find_free_slots", attendees=["lee@example.org", "ann@example.org"], duration_minutes=45),
+            call(
+                "create_event",
+                title="lunch with lee",
+                start="tomorrow at noon",
+                attendees=["lee@example.org", "ann@example.org"],
+                recurrence="none",
+            ),
+        ),
+        "weekly meeting": ran(
+            call("find_free_slots", attendees=["kim@example.com"], duration_minutes=30),
+            call(
+                "create_event",
+                title="Stand-up",
+                start="2024-05-06T09:00:00Z",
+                attendees=["kim@example.com"],
+                recurrence="weekly",
+            ),
+        ),
+        "move": ran(
+            call("list_events", date="2024-05-02"),
+            call("update_event", event_id="ev_81", start="2024-05-03T10:00:00Z", notify=True),
+        ),
+        "move again": ran(
+            call("list_events", date="today"),
+            failed("delete_event", event_id="ev_12"),
+            call("update_event", event_id="ev_12", start="2024-07-07 08:30", notify=True),
+        ),
+        "move silently": ran(
+            call("list_events", date="2024-05-02"),
+            call("update_event", event_id="ev_9", start="2024-05-03T10:00:00Z", notify=False),
+        ),
+        "decline": ran(
+            call("list_events", date="2024-06-01"),
+            call("respond_to_event", event_id="ev_3", response="declined", comment="I am travelling."),
+        ),
+        "answer": ran(
+            call("search_mail", query="invoice"),
+            call("read_mail", message_id="m-18"),
+            call("reply", message_id="m-18", body="Thank you, we have paid it."),
+        ),
+        "answer again": ran(
+            call("search_mail", query="offer from Oslo"),
+            call("search_mail", query="offer"),
+            call("read_mail", message_id="m-4711"),
+            call("reply", message_id="m-4711", body="We accept your offer, and look forward to working with you."),
+        ),
+        "answer and archive": ran(
+            call("read_mail", message_id="m-77"),
+            call("reply", message_id="m-77", body="Done."),
+            call("archive_mail", message_id="m-77"),
+        ),
+        "file": ran(
+            call("search_mail", query="receipts 2023"),
+            call("archive_mail", message_id="m-2"),
+            call("archive_mail", message_id="m-3"),
+        ),
+        "file again": ran(
+            call("search_mail", query="newsletters"),
+            call("archive_mail", message_id="m-200"),
+            call("archive_mail", message_id="m-300"),
+            call("archive_mail", message_id="m-400"),
+        ),
+        "remind": ran(call("set_reminder", text="Call Ann", at="2024-05-05T08:00", priority="high")),
+        "remind again": ran(call("set_reminder", text="pay the rent", at="friday", priority="High")),
+        "remind gently": ran(call("set_reminder", text="water the plants", at="2024-08-01", priority="low")),
+    },
+    pairs={
+        "same": [
+            ("meeting", "meeting again"),
+            ("move", "move again"),
+            ("answer", "answer again"),
+            ("file", "file again"),
+            ("remind", "remind again"),
+        ],
+        "partly": [
+            ("meeting", "weekly meeting"),
+            ("move", "move silently"),
+            ("answer", "answer and archive"),
+            ("file", "answer and archive"),
+            ("remind", "remind gently"),
+        ],
+        "different": [
+            ("meeting", "move"),
+            ("decline", "answer"),
+            ("decline", "move"),
+            ("file", "meeting"),
+            ("remind", "answer"),
+            ("weekly meeting", "remind gently"),
+        ],
+    },
+)
+"""An office assistant: calendar and mail."""
+
+CODER = Agent(
+    runs={
+        "fix": ran(
+            call("grep", pattern="def total", path="src"),
+            call("read_file", path="src/orders.py"),
+            call("edit_file", path="src/orders.py", old_string="a - b", new_string="a + b"),
+            call("bash", command="pytest -q tests/test_orders.py"),
+        ),
+        "fix again": ran(
+            call("read_file", path="/repo/app/users/models.py", offset=40, limit=100),
+            failed("edit_file", path="/repo/app/users/models.py", old_string="x", new_string="y"),
+            call("read_file", path="/repo/app/users/models.py"),
+            call("edit_file", path="/repo/app/users/models.py", old_string="if x:", new_string="if not x:\n    y"),
+            call("bash", command="cd /repo && python -m pytest tests/users -x 2>&1 | tail -5"),
+        ),
+        "fix untested": ran(
+            call("read_file", path="src/a.py"),
+            call("edit_file", path="src/a.py", old_string="1", new_string="2"),
+        ),
+        "new module": ran(
+            call("list_directory", path="src"),
+            call("write_file", path="src/mail.py", content="import smtplib\n"),
+            call("write_file", path="tests/test_mail.py", content="def test(): ..."),
+            call("bash", command="pytest -q tests/test_mail.py"),
+        ),
+        "new module again": ran(
+            call("write_file", path="lib/tax.py", content="RATE = 0.19\n"),
+            call("write_file", path="tests/tax.py", content="def test_rate(): ..."),
+            call("bash", command="python3 -m pytest tests/tax.py"),
+        ),
+        "upgrade": ran(
+            call("bash", command="pip install --upgrade pydantic"),
+            call("bash", command="pip freeze > requirements.txt"),
+            call("bash", command="git commit -am 'Upgrade pydantic'"),
+        ),
+        "upgrade another": ran(
+            call("bash", command="pip install -U httpx==0.27"),
+            call("bash", command="pip freeze > requirements.txt && git commit -am 'Upgrade httpx'"),
+        ),
+        "rename": ran(
+            call("grep", pattern="OldName", path="."),
+            call("bash", command="sed -i s/OldName/NewName/g src/*.py"),
+            call("bash", command="ruff check --fix src && mypy src"),
+            call("bash", command="git commit -am 'Rename OldName'"),
+        ),
+        "rename again": ran(
+            call("bash", command="grep -rn get_user src | head"),
+            call("bash", command="sed -i 's/get_user/find_user/g' src/app/*.py tests/*.py"),
+            call("bash", command="ruff check --fix src tests; mypy"),
+            call("bash", command="git add -A && git commit -m 'Rename get_user to find_user'"),
+        ),
+        "pull request": ran(
+            call("bash", command="git checkout -b feature/tax"),
+            call("bash", command="git push -u origin feature/tax"),
+            call("create_pull_request", title="Add tax", body="Adds it.", base="main", draft=False),
+        ),
+        "draft": ran(
+            call("bash", command="git checkout -b wip-3"),
+            call("bash", command="git push --set-upstream origin wip-3"),
+            call("create_pull_request", title="Try caching", body="Not ready.", base="main", draft=True),
+        ),
+    },
+    pairs={
+        "same": [("fix", "fix again"), ("new module", "new module again"), ("rename", "rename again")],
+        "partly": [
+            ("fix", "fix untested"),
+            ("upgrade", "upgrade another"),
+            ("pull request", "draft"),
+        ],
+        "different": [
+            ("fix", "upgrade"),
+            ("fix untested", "pull request"),
+            ("new module", "rename"),
+            ("fix", "new module"),
+            ("upgrade another", "draft"),
+            ("rename again", "fix again"),
+        ],
+    },
+)
+"""A coding agent: tools for files beside one for command lines."""
+
+AGENTS = {
+    "coder": CODER,
+    "support": SUPPORT,
+    "household": HOUSEHOLD,
+    "analyst": ANALYST,
+    "operator": OPERATOR,
+    "planner": PLANNER,
+    "assistant": ASSISTANT,
+}

@@ -1,0 +1,254 @@
+"""Moves of plans: what counts as the same way of doing a task, and what does not."""
+
+import hashlib
+import json
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policy.agreement import SAME, agreement
+from tests.paths import DATA
+from tests.writer.analysis.plan_pairs import AGENTS, Agent, Verdict, acted, call, failed, planned, queried, ran, typed
+from writer.analysis.calls import StoredRun
+from writer.analysis.moves import MOST_MOVES, moves_of
+
+BOUNDS: dict[Verdict, tuple[float, float]] = {"same": (0.9, 1.0), "partly": (0.2, 0.9), "different": (0.0, 0.35)}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.binary(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def numbers(moves: list[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    digests = (hashlib.sha256(move.encode("utf-8", "surrogatepass")).digest()[:4] for move in moves)
+    return np.array([int.from_bytes(digest, "big", signed=True) for digest in digests], dtype=np.int32)
+
+
+def of_pairs(agent: Agent) -> dict[tuple[str, str], float]:
+    """Returns the agreement of each two runs of an agent, in a bank of all its runs."""
+    names = list(agent.runs)
+    table = agreement([numbers(moves_of(run)) for run in agent.runs.values()])
+    return {(a, b): float(table[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)}
+
+
+@pytest.mark.parametrize("verdict", BOUNDS)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_agreement_is_near_what_a_person_says_of_each_pair(agent: str, verdict: Verdict):
+    measured = of_pairs(AGENTS[agent])
+    least, most = BOUNDS[verdict]
+    outside = {
+        pair: measured[pair] for pair in AGENTS[agent].pairs[verdict] if not least <= measured[pair] <= most + 1e-6
+    }
+    assert outside == {}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_pairs_stand_in_the_order_of_their_verdicts(agent: str):
+    measured, pairs = of_pairs(AGENTS[agent]), AGENTS[agent].pairs
+    same, partly, different = ([measured[pair] for pair in pairs[verdict]] for verdict in BOUNDS)
+    assert min(same) > max(partly)
+    assert min(partly) > max(different)
+
+
+def test_there_are_enough_pairs_of_enough_agents():
+    assert sum(len(pairs) for agent in AGENTS.values() for pairs in agent.pairs.values()) >= 100
+    assert all(len(agent.pairs[verdict]) >= 3 for agent in AGENTS.values() for verdict in BOUNDS)
+
+
+def test_two_refunds_stay_apart_when_another_run_of_the_bank_shipped_something():
+    credit, again, card = (
+        ran(call("refund_order", order_id=number, method=method))
+        for number, method in (("W1", "store_credit"), ("W2", "store_credit"), ("W3", "original_payment"))
+    )
+    shipped = ran(call("ship_order", order_id="W4", speed="express"))
+    for bank in ([credit, again, card], [credit, again, card, shipped]):
+        table = agreement([numbers(moves_of(run)) for run in bank])
+        assert table[0, 1] >= SAME
+        assert table[0, 2] < SAME
+
+
+def test_a_failed_call_is_no_move_whatever_the_client_called_its_status():
+    good = call("refund_order", order_id="W1", method="store_credit")
+    assert moves_of(ran(failed("refund_order", order_id="W1", method="card"), good)) == moves_of(ran(good))
+    assert moves_of(ran({**good, "status": "error"})) == []
+
+
+def test_a_run_whose_calls_all_failed_has_no_plan_even_if_it_wrote_one():
+    run = StoredRun("a task", "success", [failed("refund_order", order_id="W1")], plan=["Refund the order"])
+    assert moves_of(run) == []
+
+
+def test_a_call_that_is_sent_again_is_one_call():
+    good = call("refund_order", order_id="W1", method="store_credit")
+    assert moves_of(ran(good, good, good)) == moves_of(ran(good))
+
+
+def test_what_changes_something_weighs_more_than_what_looks_something_up():
+    moves = moves_of(ran(call("get_order", order_id="W1"), call("cancel_order", order_id="W1")))
+    assert (moves.count("tool:get_order"), moves.count("tool:cancel_order")) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "move"),
+    [
+        ({"method": "store_credit"}, "method=store_credit"),
+        ({"approved": True}, "approved=true"),
+        ({"days": 30}, "days=30"),
+        ({"days": "30"}, "days=30"),
+        ({"days": 30.0}, "days=30"),
+        ({"priority": "High"}, "priority=high"),
+        ({"reason": "No longer needed"}, "reason=no_longer_needed"),
+        ({"status": "退款"}, "status=退款"),
+        ({"discount": 0.25}, "discount=0.25"),
+        ({"object": "mug 2"}, "object=mug"),
+        ({"new": {"color": "red"}}, "new.color=red"),
+        ({"items": [{"new": {"size": "XL"}}]}, "items.new.size=xl"),
+        ({"tags": ["urgent"]}, "tags=urgent"),
+        ({"tags": []}, "tags=<empty>"),
+        ({"order_id": "W1001"}, "order_id=<id>"),
+        ({"order_id": 1001}, "order_id=<id>"),
+        ({"amount": 20}, "amount=<number>"),
+        ({"score": 123456}, "score=<number>"),
+        ({"score": math.nan}, "score=<number>"),
+        ({"score": 10**400}, "score=<number>"),
+        ({"first_name": "mia"}, "first_name=<name>"),
+        ({"userName": "mia"}, "userName=<name>"),
+        ({"greeting": "Mia"}, "greeting=<text>"),
+        ({"to": "mia@example.com"}, "to=<email>"),
+        ({"link": "https://example.com/x"}, "link=<url>"),
+        ({"path": "src/a.py"}, "path=<path>"),
+        ({"start": "2024-05-01T10:00"}, "start=<date>"),
+        ({"start": "tomorrow"}, "start=<date>"),
+        ({"city": "Bonn"}, "city=<place>"),
+        ({"body": "thanks"}, "body=<text>"),
+        ({"remark": "the customer was angry today"}, "remark=<text>"),
+        ({"W1001": 2}, "<key>=<id>"),
+        ({"a": {"b": {"c": {"d": 1}}}}, "a.b.c=<object>"),
+        ('{"days": 14}', "days=14"),
+    ],
+)
+def test_a_value_is_shown_if_it_tells_plans_apart_and_its_type_otherwise(arguments: object, move: str):
+    run = ran({**call("change"), "input": arguments})
+    assert set(moves_of(run)) == {"tool:change", f"change.{move}"}
+
+
+@pytest.mark.parametrize("left_out", [None, {}, "", "  ", {"comment": None}, {"comment": ""}])
+def test_an_argument_that_was_not_passed_is_no_move(left_out: object):
+    assert set(moves_of(ran({**call("change"), "input": left_out}))) == {"tool:change"}
+
+
+@pytest.mark.parametrize(
+    ("run", "move"),
+    [
+        (acted("heat mug 1 with microwave 1"), "act:heat microwave"),
+        (acted("put mug 1 in/on shelf 2"), "act:put shelf"),
+        (acted("go to drawer 1"), "act:go drawer"),
+        (acted("drop the red ball"), "act:drop ball"),
+        (acted("click[Buy Now]"), "act:click buy"),
+        (ran({**call("step"), "input": "pick_up(mug_1)"}), "act:pick mug"),
+        (ran(call("robot", command="cut tomato 1 with knife 2")), "act:cut tomato"),
+        (queried("update orders set status = 'paid' where id = 7"), "sql:update orders"),
+        (queried("update orders set status = 'paid' where id = 7"), "sql.status=paid"),
+        (queried("with a as (select 1) delete from carts using a"), "sql:delete carts"),
+        (queried("CREATE UNIQUE INDEX i ON orders (total)"), "sql:create index"),
+        (typed("sudo systemctl restart nginx && sleep 1"), "shell:systemctl restart=nginx"),
+        (typed("git -C /srv/x pull"), "shell:git pull"),
+        (typed("bash -c 'npm run build'"), "shell:npm run=build"),
+        (typed("pip install 'httpx==0.27'"), "shell:pip install=httpx"),
+        (typed("./scripts/deploy.sh prod"), "shell:run=deploy"),
+        (typed("""psql shop -c "delete from carts where id = 3" """), "sql:delete carts"),
+        (ran(call("run", command=["git", "push", "origin"])), "shell:git push"),
+        (ran(call("run", command="make test")), "shell:make=test"),
+        (ran(call("python", code="import pandas as pd\npd.read_csv('a.csv').mean()")), "code:read_csv"),
+        (ran(call("http", method="POST", url="https://a.com/v1/orders/7/refunds?x=1")), "http:/orders/refunds"),
+        (ran(call("click", selector="#add-to-cart")), "click.selector=add_to_cart"),
+        (planned("Refunding order W1"), "word:refund"),
+        (planned("退款"), "word:退款"),
+    ],
+)
+def test_a_statement_shows_what_it_does(run: StoredRun, move: str):
+    assert move in moves_of(run)
+
+
+@pytest.mark.parametrize(
+    "text", ["update my address, please", "drop us a line", "select a gift for Ann", "go to the shop"]
+)
+def test_a_text_that_begins_like_a_statement_is_none(text: str):
+    assert set(moves_of(ran(call("send", body=text)))) == {"tool:send", "send.body=<text>"}
+
+
+def test_a_plan_shows_no_ids_names_or_numbers():
+    words = moves_of(planned("Ask Mia Li (mia@example.com) for order W1001", "Pay 250 euros to `acme` by 2024-05-01"))
+    assert words == ["word:ask", "word:order", "word:pay", "word:euro"]
+
+
+def test_moves_of_a_run_are_few_and_the_same_each_time():
+    long = ran(*(call(f"tool_{'ab'[n % 2]}{'x' * n}", place_of=f"kind {'y' * (n % 20)}") for n in range(400)))
+    assert len(moves_of(long)) == MOST_MOVES
+    assert moves_of(long) == moves_of(long)
+
+
+@settings(max_examples=80, deadline=2_000)
+@given(
+    st.lists(st.tuples(st.sampled_from(["act", "bash", "run_sql", "change", "get_it"]) | st.text(), JSON), max_size=6)
+)
+def test_any_input_has_moves(calls: list[tuple[str, Any]]):
+    run = ran(*({"tool": tool, "input": value, "output": "done", "status": "ok"} for tool, value in calls))
+    moves = moves_of(run)
+    assert moves == moves_of(run)
+    assert all(isinstance(move, str) and move for move in moves)
+    assert len(moves) <= MOST_MOVES
+
+
+@settings(max_examples=60, deadline=2_000)
+@given(st.lists(st.text(max_size=500), max_size=10))
+def test_any_plan_has_words(plan: list[str]):
+    assert all(move.startswith("word:") for move in moves_of(planned(*plan)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * 2_000_000,
+        "select " * 300_000,
+        "go to drawer 1 " * 100_000,
+        "git pull && " * 100_000,
+        "退款" * 500_000,
+        " " * 2_000_000,
+        "{" * 1_000_000,
+        [[["a"] * 1_000] * 100] * 100,
+        {f"key{'x' * (n % 30)}{n}": {"a": [{"b": None}] * 50} for n in range(20_000)},
+    ],
+    ids=["word", "sql", "act", "shell", "chinese", "blanks", "braces", "lists", "objects"],
+)
+@pytest.mark.parametrize("tool", ["act", "bash", "run_sql", "change"])
+def test_a_megabyte_is_read_in_no_time(tool: str, value: object):
+    run = ran({**call(tool), "input": {"command": value}}, {**call(tool), "input": value})
+    assert len(run.calls) == 2
+    started = time.perf_counter()
+    moves_of(run)
+    assert time.perf_counter() - started < 0.5
+
+
+@pytest.mark.parametrize(("domain", "least"), [("retail", 0.95), ("airline", 0.8), ("telecom", 0.88)])
+def test_runs_of_one_task_agree_more_than_runs_of_two(domain: str, least: float):
+    file = DATA / "tau" / domain / "runs.jsonl"
+    if not file.exists():
+        pytest.skip(f"{file} is not here")
+    with file.open() as lines:
+        solved = [run for run in map(json.loads, lines) if run["reward"] == 1][:300]
+    plans = [ran(*({**step, "status": "error" if step["error"] else "ok"} for step in run["steps"])) for run in solved]
+    table = agreement([numbers(moves_of(plan)) for plan in plans])
+    task = np.array([run["task_id"] for run in solved])
+    one, other = np.triu_indices(len(solved), 1)
+    same = task[one] == task[other]
+    pairs = table[one, other]
+    above = (pairs[same][:, None] > pairs[~same][None, :]).mean()
+    ties = (pairs[same][:, None] == pairs[~same][None, :]).mean()
+    assert above + ties / 2 >= least

@@ -1,0 +1,172 @@
+"""Values of arguments as moves show them: the value where it tells plans apart, else a placeholder of its type.
+
+``method=store_credit`` and ``days=30`` tell plans apart; ids, names, paths, dates and texts differ in every run. The
+name of the argument decides first, because "open" may be a state and "bob" a person; then the form of the value.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+
+from writer.analysis.placeholders import kind_of, path_name
+
+DEEPEST = 3
+"""Levels of nested objects whose fields are read."""
+MOST_FIELDS = 40
+"""Fields of an object that are read."""
+MOST_ITEMS = 20
+"""Items of a list that are read."""
+LARGEST = 100
+"""Largest whole number that tells plans apart, beside the days of a year."""
+YEAR = 365
+VALUE_CHARS = 32
+"""Longest text that may tell plans apart."""
+MOST_WORDS = 3
+"""Words of a text that may tell plans apart."""
+TEXT_CHARS = 400
+
+_CHOICES = frozenset(
+    """
+    action aggregation cabin category channel choice class color colour condition currency direction event format
+    frequency kind level method mode op operation operator option period policy priority reason recurrence resolution
+    role scope severity size sort speed status strategy tier tone type unit visibility
+    """.split()
+)
+"""Last words in the names of arguments with a few values: capitals count as in "High" or "POST"."""
+_FREE = {
+    word: placeholder
+    for placeholder, words in {
+        "<id>": """branch code cursor guid hash id key no nr number password pid secret serial sha sku token uid
+            uuid""",
+        "<name>": """approver assignee attendee author bcc cc contact customer guest host hostname member name owner
+            participant passenger patient people person recipient reviewer sender user username""",
+        "<email>": "email mail",
+        "<number>": """amount balance cost count fee k lat latitude length limit line lon longitude max min offset page
+            pages percentage phone port price results sum timeout total width x y""",
+        "<date>": """at birthday date datetime day deadline due end month since start time timestamp until week when
+            year""",
+        "<path>": "cwd dir directory file filename folder path paths uri url workdir",
+        "<place>": """address airport city country destination location origin place postcode region street town zip
+            zipcode""",
+        "<text>": """agenda answer body comment content description details diff document explanation expression goal
+            instruction instructions keyword keywords message new note notes old patch pattern prompt q query question
+            reasoning regex replacement response search source string subject summary task term text thought title
+            topic""",
+    }.items()
+    for word in words.split()
+}
+"""Last words in the names of arguments whose texts and numbers differ in every run, with their placeholder."""
+LITTLE = frozenset(
+    """
+    a an the and then or to in into inside on onto at from of off out up down with without for by as is are be it its
+    this that these those them they there his her your our my we you i he she
+    der die das den dem des ein eine einen einem und oder mit von zu zum zur im auf aus für ist
+    """.split()
+)
+"""Words without content of their own, in English and German."""
+_ALIKE = {"<word>": "<text>", "<number as text>": "<number>", "<redacted>": "<text>"}
+_NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_FIELD = re.compile(r"\D+\d?")
+"""A name of a field; "W1234567" is an id."""
+_HOST = re.compile(r"\w{1,20}://[^/]*")
+_ROUTE_PART = re.compile(r"[A-Za-z][A-Za-z_-]{1,31}")
+_INTEGER = re.compile(r"[+-]?\d{1,4}")
+_NUMBERED = re.compile(r"(?P<kind>[^\W\d_]+(?:[ _-][^\W\d_]+){0,2})[ _]\d{1,3}")
+"""An object with its number, as in "mug 1"."""
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
+
+
+def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    """Yields the plain values in the arguments of a call, each with its dotted name; lists repeat their name.
+
+    None is left out: many clients write it for each argument that was not passed.
+    """
+    if isinstance(arguments, Mapping) and depth < DEEPEST:
+        for key, value in islice(arguments.items(), MOST_FIELDS):
+            part = path_name(key)
+            if not _FIELD.fullmatch(part):
+                part = "<key>"
+            yield from fields_of(value, f"{name}.{part}" if name else part, depth + 1)
+    elif isinstance(arguments, list | tuple) and arguments and depth < DEEPEST:
+        for item in arguments[:MOST_ITEMS]:
+            yield from fields_of(item, name, depth + isinstance(item, list | tuple))
+    elif arguments is not None:
+        yield name, arguments
+
+
+def value_of(name: str, value: object) -> str:
+    """Returns a value where it tells plans apart, else the placeholder of its type; empty for a blank text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(name, value)
+    if isinstance(value, int | float):
+        return _number(name, value)
+    return "<empty>" if isinstance(value, list | tuple) and not value else "<object>"
+
+
+def route_of(url: str) -> str:
+    """Returns the words in the path of an address without ids, as in "/orders/refunds"; empty without one."""
+    path = _HOST.sub("", url[:TEXT_CHARS]).partition("?")[0]
+    return "".join(f"/{normal(part)}" for part in path.split("/") if _ROUTE_PART.fullmatch(part))
+
+
+def normal(text: str) -> str:
+    """Returns the text in folded case and in one form of its characters (NFKC)."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+@lru_cache(maxsize=4096)  # the same few arguments come in every run
+def _last_word(name: str) -> str:
+    words = _NAME_WORD.findall(name.rsplit(".", 1)[-1])
+    return words[-1].casefold() if words else ""
+
+
+@lru_cache(maxsize=4096)
+def _placeholder(name: str) -> str | None:
+    word = _last_word(name)
+    singular = _FREE.get(word.removesuffix("s"))
+    return _FREE.get(word) or (None if singular == "<date>" else singular)  # "days" is a number, and "day" a date
+
+
+def _number(name: str, value: float) -> str:
+    if (placeholder := _placeholder(name)) is not None:
+        return placeholder
+    if isinstance(value, float):
+        if 0 < value < 1 and round(value, 2) == value:
+            return repr(value)
+        if not math.isfinite(value) or not value.is_integer():
+            return "<number>"
+    return str(int(value)) if abs(value) <= LARGEST or value == YEAR else "<number>"
+
+
+def _text(name: str, value: str) -> str:
+    text = value[: TEXT_CHARS + 1].strip()
+    if not text:
+        return "" if len(value) <= TEXT_CHARS else "<text>"
+    if len(text) <= VALUE_CHARS:
+        if numbered := _NUMBERED.fullmatch(text):
+            if text == text.lower() and _placeholder(name) not in {"<id>", "<name>", "<text>"}:
+                return "_".join(_BETWEEN_WORDS.split(normal(numbered["kind"])))
+        elif _INTEGER.fullmatch(text):
+            return _number(name, int(text))
+        elif _tells(name, text):
+            return "_".join(_BETWEEN_WORDS.split(normal(text).lstrip("#.")))
+    if (placeholder := _placeholder(name)) is not None:
+        return placeholder
+    kind = kind_of(text)
+    return _ALIKE.get(kind, kind)
+
+
+def _tells(name: str, text: str) -> bool:
+    """Returns whether a short text is one of a few values: some words, in lower case unless the name asks for one.
+
+    A sign of a selector or a channel may stand before them, as in "#checkout".
+    """
+    words = _BETWEEN_WORDS.split(text.lstrip("#."))
+    if len(words) > MOST_WORDS or not all(word.isalpha() for word in words):
+        return False
+    return _last_word(name) in _CHOICES or (text == text.lower() and _placeholder(name) is None)

@@ -1,0 +1,124 @@
+"""Moves of a run's plan: its successful calls in the parts that tell plans apart.
+
+Each move is a short text: ``tool:refund_order``, ``refund_order.method=store_credit``,
+``refund_order.amount=<number>``, ``sql:update orders``, ``shell:git commit``, ``act:heat mug``. Plans that did the same
+to other objects have the same moves. ``policy.agreement`` compares plans by them; a move's weight is its rarity.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+
+import orjson
+import snowballstemmer
+
+from writer.analysis.calls import Call, StoredRun
+from writer.analysis.move_values import LITTLE, fields_of, normal, route_of, value_of
+from writer.analysis.placeholders import PROPER_NAMES, abstract, without_placeholders
+from writer.analysis.state_changes import changes_state
+from writer.analysis.statement_moves import language_in, statement_moves
+
+MOST_MOVES = 256
+CHANGE = 4
+"""Repeats of a move that changes something; a move that looks something up stands once."""
+LOOKED_AT = 300
+"""Successful calls of a run that are read."""
+MOST_FIELDS = 100
+"""Values of one call that are read."""
+TOOL_CHARS = 80
+PARSED_CHARS = 20_000
+"""Longest text that is parsed where a client writes its arguments as JSON in a text."""
+MOST_STEPS = 60
+"""Steps of a plan in prose that are read."""
+STEP_CHARS = 400
+WORD_CHARS = 40
+CAPITALS = 0.2
+"""Share of capitalised words within sentences at which a capital is no sign of a name, as in German."""
+
+_GOES = frozenset(("examine", "go", "goto", "inventory", "look", "navigate", "scroll", "wait", "walk"))
+"""Tools by which an agent only looks around."""
+_ADDRESSES = frozenset(("endpoint", "path", "route", "uri", "url"))
+"""Arguments of a request over HTTP that say what it is for."""
+_WORD = re.compile(r"[^\W\d_]+")
+_WITHOUT_SPACES = re.compile(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]")
+"""Characters of scripts without spaces between words."""
+_IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z]+)+\b")
+_STEMMER = snowballstemmer.stemmer("english")
+
+
+def moves_of(run: StoredRun) -> list[str]:
+    """Returns the moves of a run's plan, at most MOST_MOVES, in the order of its calls; a run without calls has words.
+
+    Failed calls count for nothing, and a call that repeats the one before it is a retry. A move stands once where it
+    looks something up, however often, because how an agent searched varies much between runs that did the same. It
+    stands CHANGE times where it changes something, and once more when it comes the second, fourth and eighth time.
+    """
+    if not any(call.tool for call in run.calls):
+        return _prose(run.plan)
+    times: Counter[str] = Counter()
+    moves: list[str] = []
+    before: Call | None = None
+    for call in islice((call for call in run.calls if call.tool and not call.failed), LOOKED_AT):
+        if before is not None and (before.tool, before.arguments) == (call.tool, call.arguments):
+            continue
+        before = call
+        for move, changes in dict(_moves_of_call(call)).items():
+            times[move] += 1
+            if times[move] == 1:
+                moves += [move] * (CHANGE if changes else 1)
+            elif changes and times[move] in {2, 4, 8}:
+                moves.append(move)
+        if len(moves) >= MOST_MOVES:
+            break
+    return moves[:MOST_MOVES]
+
+
+def _moves_of_call(call: Call) -> Iterator[tuple[str, bool]]:
+    """Yields the moves of a call, each with whether it changes something.
+
+    Placeholders of a lookup are left out: by which id an agent looks something up says little, and varies much.
+    """
+    tool = normal(call.tool[:TOOL_CHARS])
+    changes = changes_state(call.tool) and tool not in _GOES
+    arguments = call.arguments
+    if isinstance(arguments, str) and arguments[:1] == "{" and len(arguments) <= PARSED_CHARS:
+        with suppress(orjson.JSONDecodeError, UnicodeError):  # a text may begin with a brace
+            arguments = orjson.loads(arguments)
+    fields = list(islice(fields_of(arguments), MOST_FIELDS))
+    languages = [
+        language_in(call.tool, name, value, only=len(fields) == 1) if isinstance(value, str) else None
+        for name, value in fields
+    ]
+    yield f"tool:{tool}", changes and not any(languages)
+    is_request = any(normal(name) == "method" for name, _ in fields)
+    for (name, value), language in zip(fields, languages, strict=True):
+        if language is not None and isinstance(value, str):
+            yield from statement_moves(language, value)
+            continue
+        if is_request and isinstance(value, str) and normal(name) in _ADDRESSES and (route := route_of(value)):
+            yield f"{tool}:{route}", changes
+            continue
+        shown = value_of(name, value)
+        if shown and (changes or not shown.startswith("<")):
+            yield f"{tool}.{name}={shown}" if name else f"{tool}={shown}", changes
+
+
+def _prose(plan: Sequence[str]) -> list[str]:
+    """Returns the content words of a plan in prose, each once and without its ending; data and names are left out.
+
+    A script without spaces between words has each two neighbouring characters.
+    """
+    steps = [step[:STEP_CHARS] for step in plan[:MOST_STEPS]]
+    spelt = [_IDENTIFIER.sub(lambda name: name[0].replace("_", " ").casefold(), step) for step in steps]
+    text = "\n".join(without_placeholders(abstract(step)) for step in spelt)
+    if len(PROPER_NAMES.findall(text)) <= CAPITALS * len(text.split()):
+        text = PROPER_NAMES.sub(" ", text)
+    words: dict[str, None] = {}
+    for word in _WORD.findall(normal(text)):
+        if _WITHOUT_SPACES.search(word):
+            words.update(dict.fromkeys(word[at : at + 2] for at in range(max(1, len(word) - 1))))
+        elif word not in LITTLE and len(word) > 1:
+            words[_STEMMER.stemWord(word[:WORD_CHARS])] = None
+    return [f"word:{word}" for word in islice(words, MOST_MOVES)]

@@ -1,0 +1,197 @@
+"""Moves of calls that pass a statement: SQL, a command line, a program, or an action in words ("heat mug 1").
+
+One tool does everything there, so the statement tells plans apart: its kind and tables, its program and subcommand, the
+functions that it calls, its verb and the kinds of its objects. Each move comes with whether it changes something.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from writer.analysis.command_goals import mains
+from writer.analysis.command_names import DATABASES, PROGRAMS, READERS, SUBCOMMANDS
+from writer.analysis.commands import Command, is_command_key
+from writer.analysis.move_values import LITTLE, normal, value_of
+from writer.analysis.state_changes import changes_state
+from writer.analysis.statements import language_of, tokens
+
+Language = Literal["sql", "shell", "act", "code"]
+
+ACT_CHARS = 200
+"""Longest action in words, and longest operand of a command that is read."""
+ACT_WORDS = 16
+"""Most words of an action; a longer one is prose."""
+MOST_OBJECTS = 8
+"""Objects of an action, and operands of a command, that are read."""
+MOST_OPERANDS = 2
+"""Operands of a command that become moves; the values of flags mostly stand behind them."""
+WORD_CHARS = 40
+
+_TAKES_ACTIONS = frozenset(
+    """
+    act action behave command do env environment execute game instruction interact move perform play robot step world
+    """.split()
+)
+"""Words in the name of a tool, or of its argument, that takes an action in words."""
+_TAKES_LINES = re.compile(r"(?i)bash|shell|terminal|console|cmd|ssh|(?:^|[_.])sh$|^(?:run|exec|execute)(?:_command)?$")
+"""Names of tools that run command lines."""
+_LINE = re.compile(r"(?<!\S)[-~./]\S|[|&$]|\S\.\S")
+"""Signs of a command line: a flag, a path, a pipe, a variable, a file's name."""
+
+_SQL = re.compile(
+    r"select (?:.* )?from |select [^a-z]|select [\w.]+ \(|with [\w\"]+ (?:as|\()|insert (?:or \w+ )?into |update \S+ "
+    r"(?:as \w+ |\w+ )?set |delete from |truncate |merge into |grant |revoke |explain |analyze "
+    r"|(?:alter|create|drop) (?:(?:or|replace|temp|temporary|unique|global|materialized) )*(?:column|database|extension"
+    r"|function|index|policy|role|schema|sequence|table|trigger|type|user|view) ",
+)
+"""Beginnings of statements; "drop mug 1" and "update my address" are none."""
+_BEFORE_TABLE = frozenset("from join into update table truncate view exists only".split())
+_CLAUSES = frozenset(
+    """
+    avg case cast conflict count cross distinct except exists extract filter group having intersect join lateral left
+    max min not over partition returning set sum union using where
+    """.split()
+)
+"""Words of a statement that show how it computes its result."""
+_COMPARES = frozenset(("=", "in", "like", "ilike", "("))
+
+_OPERAND = re.compile(r"([a-z]{2,24}(?:-[a-z]{2,24}){0,3})(?:[=<>~!@].*)?")
+"""A lower-case word, without the version behind it; names with digits or dots are data."""
+_SCRIPT = re.compile(r"(?:.*/)?([A-Za-z][A-Za-z_-]{0,30})(?:\.\w{1,4})?")
+_SHOWS = frozenset("diff help history info log logs ps status version".split())
+"""Subcommands that show state."""
+_PREPARES = frozenset(("chmod", "git add", "git fetch", "mkdir", "touch"))
+"""Commands that prepare others, and are no moves."""
+_FOLDERS = frozenset("app lib src tests".split())
+"""Operands that stand for a whole project in any command."""
+_ON_DATA = frozenset(
+    """
+    chown cp createdb createuser dropdb echo git-branch git-checkout git-clone git-commit git-merge git-switch git-tag
+    gpg kill ln mv mysqldump pg_dump pg_restore pkill rm rmdir rsync scp sftp ssh useradd usermod write
+    """.split()
+)
+"""Commands whose operands are names and texts that differ in every run."""
+
+_TAKES_CODE = re.compile(r"(?i)python|jupyter|notebook|javascript|(?:^|_)repl$|interpreter")
+"""Names of tools that run programs."""
+_CODE_NAMES = frozenset(("code", "script", "source", "snippet", "program"))
+"""Names of arguments that hold a program."""
+_CODE = re.compile(r"\b(?:import|from|require)\b\s*\(?['\"]?([A-Za-z_]\w{0,40})|\b([A-Za-z_]\w{1,40})\s{0,4}\(")
+"""A module that is imported, or a function that is called."""
+CODE_CHARS = 8_000
+MOST_FUNCTIONS = 30
+
+_ACT_WORD = re.compile(r"[぀-ヿ㐀-鿿]+|(?<!\w)(?:[^\W\d_]{3,}(?=\d{0,3}(?!\w))|[^\W\d_]+(?!\w))")
+"""A word, without the number of an object; "W1001" is an id and no word."""
+_LOOKS_AROUND = frozenset("close examine go goto inventory look move navigate open turn wait walk".split())
+"""Verbs by which an agent looks for something."""
+_SPEAKS = frozenset("answer ask finish reply say tell type write".split())
+"""Verbs whose object is a text."""
+
+
+def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | None:
+    """Returns the language of a text among the arguments of a call; None for an ordinary value.
+
+    Args:
+        tool: name of the tool.
+        name: name of the argument; empty where the input is the text.
+        text: the text.
+        only: whether the call has no other argument.
+    """
+    if (_TAKES_CODE.search(tool) or normal(name) in _CODE_NAMES) and _CODE.search(text[:CODE_CHARS]):
+        return "code"
+    language = language_of(text, name)
+    if language == "sql" and _SQL.match(" ".join(token.text.casefold() for token in tokens(text, "sql")) + " "):
+        return "sql"
+    takes_lines = _TAKES_LINES.search(tool) is not None or is_command_key(name, text)
+    takes_actions = not _TAKES_ACTIONS.isdisjoint(re.findall(r"[a-z]+", f"{tool} {name}".casefold()))
+    words = _act_words(text)
+    if only and takes_actions and 0 < len(words) <= ACT_WORDS and not _TAKES_LINES.search(tool):
+        # "make test" is a command line, "go to drawer 1" an action, though "go" is a program
+        plain = LITTLE.isdisjoint(words) and not re.search(r" \d{1,3}\b", text)
+        if language != "shell" or not (_LINE.search(text) or (takes_lines and words[0] in PROGRAMS and plain)):
+            return "act"
+    return "shell" if language == "shell" and (takes_lines or takes_actions) else None
+
+
+def statement_moves(language: Language, text: str) -> Iterator[tuple[str, bool]]:
+    """Yields the moves of a statement, each with whether it changes something."""
+    if language == "sql":
+        yield from _sql(text)
+    elif language == "shell":
+        for command in mains(text):
+            yield from _command(command)
+    elif language == "code":
+        names = dict.fromkeys(module or function for module, function in _CODE.findall(text[:CODE_CHARS]))
+        for name in list(names)[:MOST_FUNCTIONS]:
+            yield f"code:{normal(name)}", True
+    else:
+        verb, *rest = [normal(word)[:WORD_CHARS] for word in _act_words(text)]
+        changes = changes_state(verb) and verb not in _LOOKS_AROUND
+        yield f"act:{verb}", changes
+        if verb not in _SPEAKS and changes_state(verb):
+            for word in [word for word in rest if word not in LITTLE][:MOST_OBJECTS]:
+                yield f"act:{verb} {word}", changes
+
+
+def _act_words(text: str) -> Sequence[str]:
+    """Returns the words of an action without numbers; empty for a text that is too long or is code."""
+    if len(text) > ACT_CHARS or re.search(r"[\n=;{}]", text):
+        return ()
+    return _ACT_WORD.findall(text.replace("_", " "))
+
+
+def _sql(text: str) -> Iterator[tuple[str, bool]]:
+    """Yields kind and tables of a statement, its columns and clauses, and the values that it compares columns with."""
+    statement = tokens(text, "sql")
+    words = [token.text.casefold() for token in statement]
+    verb = words[0]
+    if verb == "with":
+        verb = next((word for word in words if word in {"insert", "update", "delete", "merge"}), "select")
+    if verb in {"alter", "create", "drop"}:
+        verb = next((f"{verb} {word}" for word in words[1:5] if word in {"index", "table", "view"}), verb)
+    changes = verb not in {"select", "explain"}
+    yield f"sql:{verb}", changes
+    before = column = ""
+    for at, (token, word) in enumerate(zip(statement, words, strict=True)):
+        if word in _CLAUSES:
+            yield f"sql:{word}", changes
+        elif token.shown == "<identifier>":
+            name = word.rsplit(".", 1)[-1].strip('"`')[:WORD_CHARS]
+            if before in _BEFORE_TABLE:
+                yield f"sql:{verb} {name}", changes
+            elif len(name) > 1 and before != "as" and statement[at - 1].shown != "<identifier>":  # an alias otherwise
+                column = name
+                yield f"sql.{column}", changes
+        elif token.shown == "<string>" and column and before in _COMPARES:
+            yield f"sql.{column}={value_of(column, token.text.strip(chr(39)))}", changes
+        before = word
+
+
+def _command(command: Command) -> Iterator[tuple[str, bool]]:
+    """Yields program and subcommand of a command, and its operands that are plain words; SQL of a database client."""
+    statement = next((text for text in command.operands if " " in text and language_of(text) == "sql"), None)
+    if command.program in DATABASES and statement is not None:
+        yield f"shell:{command.program}", False
+        yield from _sql(statement)
+        return
+    operands = [word for word in command.operands[:MOST_OBJECTS] if len(word) <= ACT_CHARS]
+    if command.program == "kubectl":
+        operands = [word.split("/", 1)[0] for word in operands]
+    plain = [operand[1] for operand in map(_OPERAND.fullmatch, operands) if operand]
+    sub = command.sub
+    if not sub and command.program in SUBCOMMANDS:  # a flag with a value stands before it, as in "git -C folder pull"
+        sub = next(iter(plain), "")
+    label = normal(f"{command.program[:WORD_CHARS]} {sub}".strip())
+    if label in _PREPARES:
+        return
+    if command.program in READERS or sub in _SHOWS or (sub and not changes_state(sub)):
+        yield f"shell:{label}", False
+        return
+    yield f"shell:{label}", True
+    if command.program == "run":
+        plain = [normal(script[1]) for script in map(_SCRIPT.fullmatch, operands[:1]) if script]
+    elif label.replace(" ", "-") in _ON_DATA or command.program in DATABASES:
+        plain = []
+    for word in [word for word in plain if word != sub and word not in _FOLDERS][:MOST_OPERANDS]:
+        yield f"shell:{label}={word}", True
