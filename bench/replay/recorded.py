@@ -1,0 +1,60 @@
+"""Streams of recorded texts and runs, read from the folder of data: banking77, and the runs of tau-bench."""
+
+import csv
+import random
+from pathlib import Path
+from typing import TypedDict
+
+import orjson
+
+from bench.replay.runs import Call, Run, Stream
+from writer.retain.backfill import BenchmarkStep, step_failed
+
+TEXTS = 500
+"""Number of bank customers' texts."""
+TAU = ("retail", "airline", "telecom")
+A_DAY = 20
+"""Number of runs a day."""
+
+
+class TauRun(TypedDict):
+    """The used fields of a line of ``runs.jsonl``."""
+
+    user: str
+    task_id: str
+    task_text: str
+    reward: float
+    steps: list[BenchmarkStep]
+
+
+def banking77(seed: int, data: Path) -> Stream:
+    """Returns texts of bank customers drawn by seed; the plan is one call of the tool named like the intent."""
+    file = data / "banking77" / "train.csv"
+    if not file.is_file():
+        return Stream("banking77", (), f"its data is not on this machine: {file}")
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = [(row["text"], row["category"]) for row in csv.DictReader(lines)]
+    drawn = random.Random(f"{seed}:banking77").sample(rows, TEXTS)
+    return Stream(
+        "banking77",
+        tuple(
+            Run(text, (Call(intent, {}, "done", ok=True),), succeeded=True, day=place // A_DAY, kind=intent)
+            for place, (text, intent) in enumerate(drawn)
+        ),
+    )
+
+
+def tau(domain: str, seed: int, data: Path) -> Stream:
+    """Returns the recorded runs of a domain in an order drawn by seed."""
+    name, file = f"tau_{domain}", data / "tau" / domain / "runs.jsonl"
+    if not file.is_file():
+        return Stream(name, (), f"its data is not on this machine: {file}")
+    rows = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
+    random.Random(f"{seed}:{name}").shuffle(rows)
+    return Stream(name, tuple(run_of(row, place // A_DAY) for place, row in enumerate(rows)))
+
+
+def run_of(row: TauRun, day: int = 0) -> Run:
+    """Returns a recorded run of tau-bench; its kind is the id of its task."""
+    calls = tuple(Call(step["tool"], step["input"], step["output"], ok=not step_failed(step)) for step in row["steps"])
+    return Run(row["task_text"], calls, row["reward"] == 1, day, row["task_id"])

@@ -1,0 +1,1 @@
+"""Three shops whose support agents get look-alike requests."""
