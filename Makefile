@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo demo-learning serve test test-mcp test-clients test-frameworks client-types check bench bench-cost bench-learning clean
+.PHONY: help setup demo demo-learning serve test test-mcp test-clients test-frameworks client-types check bench bench-cost bench-replay clean
 help:           ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -72,8 +72,8 @@ bench: setup    ## measure speed and memory, as ratios within one run
 bench-cost: setup ## compare what a case costs with the last release
 	$(BIN)/python -m bench cost
 
-bench-learning: setup ## measure what the policy learns (six minutes; data: see CASEBANK_DATA)
-	$(BIN)/python -m bench learning
+bench-replay: setup ## measure which order tells a plan that works first (minutes; data: see CASEBANK_DATA)
+	$(BIN)/python -m bench replay
 
 clean:          ## remove the environment and the caches
 	rm -rf .venv .venv-frameworks clients/typescript/node_modules clients/typescript/dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,7 +1,6 @@
-"""``python -m bench NAME``: measures speed, memory, losses and learning."""
+"""``python -m bench NAME``: measures speed, memory, losses and choices."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -15,15 +14,16 @@ from app import logs
 from app.terminal.run_to_end import run_to_end as run
 from bench import cost
 from bench.faults.victims import VICTIMS
-from bench.learning.parts import Part
+from bench.gate.main import gate as measure_gate
 from bench.main import (
     BENCHMARKS,
     COST,
     FAULTS,
+    GATE,
     IMPACT,
-    LEARNING,
     LESSONS,
     RECALL,
+    REPLAY,
     as_table,
     fails,
     names_of_all,
@@ -31,6 +31,7 @@ from bench.main import (
     run_faults,
 )
 from bench.measure import Measurement
+from bench.replay.main import measure as measure_replay
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 """Folder of data beside the repository."""
@@ -128,20 +129,22 @@ def faults(
     _show(FAULTS, run(run_faults(kills, seed, only or [])), json_file)
 
 
-@program.command(LEARNING)
-def learning(
+@program.command(REPLAY)
+def replay(
     json_file: JsonFile = None,
     data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with banking77 and tau")] = DATA,
-    part: Annotated[list[Part] | None, typer.Option(help="measure only this part; repeatable")] = None,
-    processes: Annotated[int, typer.Option(min=1, help="parts measured at once")] = os.cpu_count() or 1,
 ) -> None:
-    """The learned policy, its gate, and forged cases (minutes).
+    """Finds the order that tells a plan that works first (minutes).
 
-    Parts whose data is missing are skipped.
+    On streams of runs, in closed loops, and on cells of tau-bench. What lacks its data or package is skipped.
     """
-    from bench.learning.main import measure_parts  # noqa: PLC0415 - imports torch, which is an extra
+    _show(REPLAY, measure_replay(data), json_file)
 
-    measure_parts(part or list(Part), data, processes, json_file)
+
+@program.command(GATE)
+def gate(json_file: JsonFile = None) -> None:
+    """Policies that the gate promotes where truth is known (minutes)."""
+    _show(GATE, measure_gate(), json_file)
 
 
 def _show(

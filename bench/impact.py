@@ -32,6 +32,8 @@ CANDIDATES, PLACES = 6, 4
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 HARD_EASE, EASY_EASE = 0.3, 0.65
 """Expected rewards of hard and easy queries without memory."""
+HARD_BUDGET = 20
+"""Exploration budget of hard queries, in budgets of the others; at most 1."""
 SPREAD = 0.03
 """Standard deviation of a query's own ease."""
 MOST_ASKED = 10
@@ -46,8 +48,8 @@ class World:
         uplift: gain in expected reward by a shown slate, in the mean over shown slates.
         queries: number of returning queries, the first ones the most frequent (Zipf); 0: each decision has its own.
         drift: fall of rewards from the first decision to the last, whatever was served.
-        hard: share of queries whose slates are in doubt, and so empty more often, and which earn less in any case.
-        turning: the share of hard queries grows from 0 to twice ``hard``, so that time, doubt and reward go together.
+        hard: share of hard queries, which earn less in any case, and for which the operator explores more.
+        turning: the share of hard queries grows from 0 to twice ``hard``, so that time, chance and reward go together.
         mixed: difference in gain between easy and hard queries.
         budget: exploration budget.
         unequal: the budget falls to a fourth half-way.
@@ -77,11 +79,11 @@ def worlds(uplift: float) -> list[World]:
     ]
 
 
-def chances(rng: np.random.Generator, budget: float, *, doubted: bool) -> float:
-    """Returns the product's chance of an empty slate for such a query."""
+def chances(rng: np.random.Generator, budget: float) -> float:
+    """Returns the product's chance of an empty slate under this budget."""
     matrix = features.unpacked(features.packed(rng.random((CANDIDATES, len(features.NAMES))).astype(np.float32)))
-    for name, value in {"failed": float(doubted), "reward": float(not doubted), "near_count": 0.0}.items():
-        matrix[:, features.COLUMN[name]] = value
+    for name in ("failed", "proven"):
+        matrix[:, features.COLUMN[name]] = 0
     number = np.arange(CANDIDATES, dtype=np.int16)
     decided = decide(
         matrix, field_of(matrix, number, number, None), PLACES, Trial({DEFAULT: None}, Budget(explore=budget), 0)
@@ -143,10 +145,10 @@ def _queries(different: int, decisions: int, rng: np.random.Generator) -> Ints:
 
 def _empty_chances(hard: NDArray[np.bool_], budgets: Floats) -> Floats:
     """Returns the chance of an empty slate of each decision, by the product's own lots."""
-    rng, chance = np.random.default_rng(0), np.zeros(len(hard))
-    for budget in np.unique(budgets):
-        for doubted in (False, True):
-            chance[(budgets == budget) & (hard == doubted)] = chances(rng, float(budget), doubted=doubted)
+    rng, spent = np.random.default_rng(0), np.where(hard, np.minimum(HARD_BUDGET * budgets, 1), budgets)
+    chance = np.zeros(len(hard))
+    for budget in np.unique(spent):
+        chance[spent == budget] = chances(rng, float(budget))
     return chance
 
 

@@ -31,7 +31,8 @@ from bench.recall import recall
 from bench.secrets.main import secrets
 from bench.write import retain
 
-COST, FAULTS, IMPACT, RECALL, LESSONS, LEARNING = "cost", "faults", "impact", "recall", "lessons", "learning"
+COST, FAULTS, IMPACT, RECALL, LESSONS = "cost", "faults", "impact", "recall", "lessons"
+REPLAY, GATE = "replay", "gate"
 
 Measure = Callable[[Path], Awaitable[list[Measurement]]]
 """Measures on a bank of its own in an empty folder."""

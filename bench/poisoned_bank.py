@@ -1,61 +1,92 @@
-"""Cases for a poisoned bank, stored as the worker would leave them."""
+"""A poisoned bank: runs that the service itself retained, made cases of, rewarded and replayed."""
 
-import hashlib
-import random
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from uuid import UUID
 
-import asyncpg
-
-from retrieval.ports import Embedder
+from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.database.database import Database
+from retrieval.ranking.question import Question
+from retrieval.ranking.retrieved import Retrieved
+from retrieval.retrieve import Reader
+from retrieval.search.candidates import Search
+from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.privacy.words import WordSeals
+from writer.profiles import Profile
+from writer.queue.worker import Worker
+from writer.replays.profile_replay import replay_if_due
+from writer.retain.retain import retain
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.run import FinishedRun
 
 AGENT = "bench"
+PLACES = 4
+PART = 40
+"""Runs that are retained before those of them that are proven are rewarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A ready case, as far as it matters here; its reward, 1 or 0, came with the run."""
+    """A run, as far as it matters here.
+
+    Attributes:
+        plan: its steps in words.
+        reward: reward that came with the run, so a claim of its own; None: it claims none.
+        source: name of its writer.
+        proven: true if a judge rewards the run later.
+    """
 
     task: str
     plan: tuple[str, ...]
     outcome: str = "success"
+    reward: float | None = None
     source: str = "service"
     tags: tuple[str, ...] = ()
     proven: bool = False
 
 
-async def put(url: str, user: str, bank: Sequence[Case], embedder: Embedder) -> list[UUID]:
-    """Adds a profile with these cases behind the owner's URL, and returns their ids: the same for the same user."""
-    ids = [UUID(int=random.Random(f"{user} {number}").getrandbits(128)) for number in range(len(bank))]
-    vectors = [vector.tolist() for vector in await embedder.embed([case.task for case in bank])]
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
-    try:
-        await connection.execute(_KEY, user, ids[0])
-        await connection.execute(_PROFILE, user, AGENT, embedder.model)
-        rows = [_row(user, ids[0], case_id, case) for case_id, case in zip(ids, bank, strict=True)]
-        await connection.executemany(_CASE, rows)
-        embeddings = [(user, AGENT, embedder.model, *pair) for pair in zip(ids, vectors, strict=True)]
-        await connection.executemany(_VECTOR, embeddings)
-    finally:
-        await connection.close()
-    return ids
+@dataclass(frozen=True, slots=True)
+class PoisonedBank:
+    """A service's bank with plants in it; each user has one profile."""
 
+    database: Database
+    keyring: Keyring = field(default_factory=lambda: Keyring(os.urandom(32)))
+    embedder: WordLlamaEmbedder = field(default_factory=WordLlamaEmbedder)
 
-def _row(user: str, key_id: UUID, case_id: UUID, case: Case) -> tuple[object, ...]:
-    words = "\n".join([case.task, *case.plan, *case.tags])
-    reward = float(case.outcome == "success")
-    digest = hashlib.sha256(case_id.bytes).digest()
-    columns = (user, case_id, AGENT, case.task, list(case.plan), list(case.tags), case.outcome, reward, words, digest)
-    return (*columns, key_id, case.source, case.proven)
+    async def put(self, user: str, bank: Sequence[Case]) -> list[UUID]:
+        """Retains the runs in their order, rewards the proven ones, replays the bank, and returns the cases' ids."""
+        ids: list[UUID] = []
+        worker = Worker(self.database, self.embedder, self.keyring)
+        for start in range(0, len(bank), PART):
+            part = bank[start : start + PART]
+            ids += [await self._retained(user, case) for case in part]
+            while await worker.run_once():
+                pass
+            async with self.database.as_user(user, datetime.now(UTC)) as connection:
+                for case_id, case in zip(ids[start:], part, strict=True):
+                    if case.proven:
+                        await give_feedback(connection, user, "judge", Feedback(1.0, "judge", case_id=case_id))
+        await replay_if_due(self.database, Profile(user, AGENT, datetime.now(UTC)), fresh=0)
+        return ids
 
+    async def ask(self, user: str, query: str, *, explore: bool = False) -> Retrieved:
+        """Returns the service's answer to the query."""
+        reader = Reader(self.database, self.embedder, explore=explore, seals=WordSeals(self.keyring))
+        return await reader.retrieve(user, datetime.now(UTC), Question(Search(AGENT, query), PLACES))
 
-_KEY = "INSERT INTO user_keys (user_sub, key_id, wrapped_key) VALUES ($1, $2, '\\x00')"
-_PROFILE = "INSERT INTO profiles (user_sub, agent_key, embedding_model) VALUES ($1, $2, $3)"
-_CASE = """INSERT INTO cases (user_sub, id, agent_key, kind, status, task, plan, tools, tags, outcome, reward,
-                             reward_source, step_count, error_count, search_text, message_hash, request_hash, key_id,
-                             payload, source, proven)
-           VALUES ($1, $2, $3, 'task', 'ready', $4, $5, '{}', $6, $7, $8,
-                   'heuristic', 2, 0, $9, $10, $10, $11, '\\x00', $12, $13)"""
-_VECTOR = """INSERT INTO case_embeddings (user_sub, agent_key, model, case_id, dimension, embedding)
-             VALUES ($1, $2, $3, $4, cardinality($5::real[]), $5::real[]::vector)"""
+    async def _retained(self, user: str, case: Case) -> UUID:
+        run = FinishedRun.model_validate(
+            {
+                "agent": AGENT,
+                "task": case.task,
+                "plan": case.plan,
+                "outcome": case.outcome,
+                "reward": case.reward,
+                "tags": case.tags,
+            }
+        )
+        author = Author(user, case.source, datetime.now(UTC), is_service=True)
+        return (await retain(self.database, self.keyring, run, author)).case_id

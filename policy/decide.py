@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.doubt import in_doubt
-from policy.explore import Lottery, doubted, explored, mixture, unless_empty
+from policy.explore import Lottery, explored, mixture, unless_empty
 from policy.features import Features
-from policy.inputs import Inputs, inputs_of
+from policy.inputs import Inputs
 from policy.network import Head
 from policy.slate import Field, Slate, choose, order
 
 DEFAULT, SERVING, CANDIDATE = "default", "serving", "candidate"
+REPLAYED = "replay-1"
+"""Version of the policy without a network: the order that replay chose serves."""
 EVEN = 0.5
 """Share of decisions that tells two policies apart soonest."""
 LARGEST_LOG_ODDS = 30.0
@@ -108,7 +109,7 @@ class Decision:
 
 def score(policy: Policy | None, features: Features) -> Scores:
     """Returns the scores of a policy; None is the untrained default."""
-    return score_inputs(policy, inputs_of(features))
+    return score_inputs(policy, Inputs(features))
 
 
 def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
@@ -148,9 +149,9 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
     The arm is drawn by its share, the slate from the arm's own lottery, and the chances are those of both together.
     """
-    seen = inputs_of(features)
+    seen = Inputs(features)
     wishes = {arm: _wish(field, score_inputs(policy, seen), k) for arm, policy in trial.arms.items()}
-    lotteries = [_lottery(features, field, wish, trial.budget.explore) for wish in wishes.values()]
+    lotteries = [_lottery(field, wish, trial.budget.explore) for wish in wishes.values()]
     shared = shares(trial.arms, trial.budget)
     rng = np.random.default_rng(trial.seed)
     drawn = rng.choice(len(shared), p=list(shared.values()))
@@ -181,13 +182,11 @@ def _wish(field: Field, scores: Scores, k: int) -> _Wish:
     return _Wish(scores, ordered, full, preferred(scores, full))
 
 
-def _lottery(features: Features, field: Field, wish: _Wish, budget: float) -> Lottery:
+def _lottery(field: Field, wish: _Wish, budget: float) -> Lottery:
     """Returns an arm's slates and their chances, with the explored part."""
     if not wish.slate:
         return unless_empty(wish.full, budget)
-    lottery = explored(field, wish.scores.total, wish.ordered, wish.slate, budget)
-    is_open = _gained(wish.scores, wish.slate) <= 0
-    return doubted(lottery, budget) if is_open and in_doubt(features, wish.slate) else lottery
+    return explored(field, wish.scores.total, wish.ordered, wish.slate, budget)
 
 
 def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float]:

@@ -3,7 +3,7 @@
 Three lots are drawn. One asks whether another order would do better: it tries the contenders for the last place. One
 lets unproven cases that wait in quarantine become known: else a young honest one among proven ones would never be
 used, and never proven. Their share of all places is fixed, however many of them wait. And some slates are left empty,
-to see what is done without memory: few where memory is trusted, more where it is in doubt.
+to see what is done without memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,6 @@ from policy.slate import Field, Slate, contenders, waiting
 NULL_SHARE = 0.1
 """Share of the exploration budget that measures memory itself: it returns an empty slate where a policy would serve
 cases, and the cases where the policy would serve an empty slate."""
-DOUBTED_SHARE = 4.0
-"""Share of slates in doubt that are left empty besides, in exploration budgets: 20 % if that is 5 %. With half as
-many the gate has too few empty slates by 1,000 decisions to promote a policy that serves none of a harmful bank."""
-MOST_DOUBTED = 0.5
-"""The largest share of them, whatever the budget."""
 TEMPERATURE = 0.5
 """Temperature of the softmax over the contenders' scores (log odds): a higher one tries them more evenly."""
 WAITING_PLACES = 0.5
@@ -70,15 +65,6 @@ def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slat
         parts.append((min(share, 1 - budget), _last_drawn(slate, scores, young)))
     rest = 1 - sum(share for share, _ in parts)
     return mixture([rest, *(share for share, _ in parts)], [certain(slate), *(lottery for _, lottery in parts)])
-
-
-def doubted(lottery: Lottery, budget: float) -> Lottery:
-    """Returns the lottery of a slate in doubt: it is left empty more often, so that the worth of telling is seen soon.
-
-    Where telling plainly helps, few empty slates are enough to know what memory is worth, and each costs something.
-    """
-    share = min(DOUBTED_SHARE * budget, MOST_DOUBTED)
-    return mixture([1 - share, share], [lottery, certain(())])
 
 
 def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) -> Lottery:

@@ -1,65 +1,160 @@
 """The features of a candidate: their names, their order and their version, for serving and training alike.
 
-Three parts stand side by side: the candidate's OWN record, the evidence of similar runs (``policy.evidence``), and the
-outcomes of similar decisions (``policy.experience``). They are kept, and scored, at half precision, so that the logged
-features are those that were served, to the bit.
+They are the candidate's nearness to the query by each channel, the scores of the orders that combine channels, and its
+own record. All are content-free numbers. They are kept, and scored, at half precision, so that the logged features are
+those that were served, to the bit.
 """
 
 from collections.abc import Sequence
-from operator import itemgetter
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from policy import evidence, experience
+from policy.agreement import SAME, Moves, agreement
+from policy.channels import Matrix, Terms, cosine, incidence
+from policy.fit import Fit, fit_of
+from policy.history import UNPROVEN_TRUST, History
+from policy.orders import ORDERS, Field, mixture, softmax
 
-VERSION = 6
+VERSION = 7
 
-OWN = (
-    "semantic_rank",  # 1-based; NaN: not in the vector half
-    "keyword_rank",  # 1-based; NaN: not in the keyword half
-    "similarity",  # cosine, -1 to 1; NaN: no vector
-    "rrf",  # above 0, by the formula of the request
+NAMES = (
+    "order",  # 0 for the first case by the order that serves, -1 for the second, and so on; failed runs come last
+    "words",  # 0 to 1: words in common, each weighing the same
+    "rare",  # 0 to 1: words in common, weighed by idf
+    "telling",  # 0 to 1: words in common, weighed by how well they tell plans apart
+    "similarity",  # cosine of the embeddings, -1 to 1; NaN: no vector
+    "recent",  # at most 0: -log(1 + runs since)
+    "fused",  # above 0: reciprocal rank fusion
+    "mixture",  # weighted sum of the channels
+    "vote",  # 0 to 1: expected agreement of its plan with the one that is needed
     "reward",  # the case's own, 0 to 1; NaN: unknown
-    "reuse_count",  # rewarded retrievals that used the case, shared ones in part
-    "occurrences",  # runs merged into the case, itself included
-    "age_days",
-    "idle_days",  # since it was last on a rewarded slate, or retained
+    "record",  # 0 to 1: expected reward where it was followed, shrunk to USUAL_REWARD
+    "repeats",  # 0 or more: weight of the other neighbours of the same plan, in runs
     "step_count",
     "error_count",
-    "plan_steps",
-    "tag_count",
-    "whole_task",  # 1: the case is a whole run, 0: a subtask or a tool's
-    "failed",  # 1: the outcome is failure or aborted
-    "usual_reward",  # 0 to 1: mean of the profile's latest decisions, same for all candidates; NaN: none was rewarded
     "proven",  # 1: it is a success, and others than the run itself said so later
+    "failed",  # 1: the run failed
 )
-NAMES = (*OWN, *evidence.NAMES, *experience.NAMES)
 COLUMN = {name: index for index, name in enumerate(NAMES)}
 
 Features = NDArray[np.float32]
 """Matrix (candidates, len(NAMES)), in the order of NAMES."""
 
+USUAL_REWARD = 0.7
+"""Expected reward of a case that was never followed."""
+FEW_USES = 2.0
+"""Number of uses that weigh as much as USUAL_REWARD."""
 _LARGEST = float(np.finfo(np.float16).max)
-_own = itemgetter(*OWN)
 
 
-class OwnRecord(Protocol):
-    """The own record of one candidate: a mapping, or a row of the database, which is read without conversion."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The numbers of n candidates that are known before the agent acts.
 
-    def __getitem__(self, name: str, /) -> float | None:
-        """Returns the number of this name, of those in OWN; None is missing."""
+    Attributes:
+        times: (n,), seconds since 1970 at which each was retained.
+        terms: the terms of each task.
+        moves: the moves of each plan.
+        similarity: (n,), cosine to the query; NaN: no vector.
+        reward: (n,), the case's own, 0 to 1; NaN: unknown.
+        record: (n,), expected reward where it was followed, 0 to 1, see ``record``.
+        steps: (n,), calls of the run.
+        errors: (n,), those of them that failed.
+        proven: (n,), true for a success that others than the run confirm.
+        failed: (n,), true if the run failed.
+    """
+
+    times: NDArray[np.float64]
+    terms: Sequence[Terms]
+    moves: Sequence[Moves]
+    similarity: Matrix
+    reward: Matrix
+    record: Matrix
+    steps: Matrix
+    errors: Matrix
+    proven: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+
+    def history(self) -> History:
+        """Returns the candidates as a bank of their own, oldest first, for a bank that was never replayed."""
+        old = np.argsort(self.times, kind="stable")
+        count = len(old)
+        return History(
+            self.times[old],
+            [self.terms[row] for row in old],
+            np.zeros((count, 0), np.float32),
+            [self.moves[row] for row in old],
+            ~self.failed[old],
+            np.ones(count, np.float32),
+            np.ones(count, np.float32),
+        )
 
 
-def own(candidates: Sequence[OwnRecord]) -> NDArray[np.float32]:
-    """Returns the candidates' own record, (n, len(OWN)); a missing number is NaN."""
-    return np.array([_own(row) for row in candidates], dtype=np.float32).reshape(len(candidates), len(OWN))
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """The candidates' features, (n, len(NAMES)), the agreement of their plans, (n, n), and the fit that ranked them."""
+
+    features: Features
+    agreement: Matrix
+    fit: Fit
 
 
-def matrix(*parts: NDArray[np.float32]) -> Features:
-    """Returns the parts side by side, in the order of NAMES, as they come back from the log."""
-    return unpacked(packed(np.concatenate(parts, axis=1)))
+def features(query: Terms, candidates: Candidates, fit: Fit | None) -> Ranked:
+    """Returns the candidates' features for a query, as they come back from the log.
+
+    Args:
+        query: the terms of the query.
+        candidates: the candidates.
+        fit: numbers of their bank; None: the bank was never replayed, and the candidates stand for it.
+    """
+    fit = fit or fit_of(candidates.history())
+    has, distinct = incidence([query, *candidates.terms])
+    asked, bank = has[:1], has[1:]
+    near = {
+        "words": cosine(asked, bank, np.ones((1, len(distinct)), np.float32)),
+        "rare": cosine(asked, bank, fit.rare(distinct)),
+        "telling": cosine(asked, bank, fit.telling(distinct)),
+        "meaning": np.nan_to_num(candidates.similarity)[None],  # 0 where it is not known, as in replay
+        "recent": -np.log1p(fit.runs_since(candidates.times))[None],
+    }
+    alike = agreement(candidates.moves, fit.moves)
+    trust = np.where(candidates.proven, 1, UNPROVEN_TRUST) * candidates.record
+    field = Field(near, ~candidates.failed[None], trust.astype(np.float32), alike)
+    mixed = mixture(field, fit.weights)
+    scores = {name: order(field, mixed)[0] for name, order in ORDERS.items()}
+    places = np.empty(len(alike), dtype=np.float32)
+    places[np.lexsort((-scores[fit.order], candidates.failed))] = -np.arange(len(alike))
+    share = softmax(mixed + np.log(trust), field.good)[0]
+    columns = {
+        "order": places,
+        **scores,
+        "similarity": candidates.similarity,
+        "recent": near["recent"][0],
+        "reward": candidates.reward,
+        "record": candidates.record,
+        "repeats": (alike >= SAME) @ (share * len(alike)) - share * len(alike),
+        "step_count": candidates.steps,
+        "error_count": candidates.errors,
+        "proven": candidates.proven,
+        "failed": candidates.failed,
+    }
+    matrix = np.array([columns[name] for name in NAMES], dtype=np.float32).T
+    return Ranked(unpacked(packed(matrix.reshape(-1, len(NAMES)))), alike, fit)
+
+
+def record(count: NDArray[np.floating[Any]], reward: NDArray[np.floating[Any]]) -> Matrix:
+    """Returns the reward that is expected where a case is followed, (n,), above 0 to 1.
+
+    A few uses move it little from USUAL_REWARD (shrinkage: James & Stein 1961).
+
+    Args:
+        count: (n,), rewarded decisions in which the case was followed, shared ones in part.
+        reward: (n,), sum of its shares of their rewards.
+    """
+    return ((FEW_USES * USUAL_REWARD + reward) / (FEW_USES + count)).astype(np.float32)
 
 
 def packed(features: Features) -> bytes:
@@ -72,6 +167,6 @@ def unpacked(logged: bytes) -> Features:
     return np.frombuffer(logged, dtype="<f2").astype(np.float32).reshape(-1, len(NAMES))
 
 
-def column(features: Features, name: str) -> NDArray[np.float32]:
+def column(features: Features, name: str) -> Matrix:
     """Returns one feature of every candidate, (n,)."""
     return features[:, COLUMN[name]]

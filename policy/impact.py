@@ -100,7 +100,8 @@ def difference(log: Logged, other: Target, least_chance: float) -> RewardDiffere
     if measured.effective < LEAST_EFFECTIVE:
         # decisions until there are enough of the other's slates, at the rate of the log or by design
         rate = measured.effective / measured.decisions if measured.effective >= 1 else least_chance
-        return replace(measured, more=max(1, int(np.ceil(LEAST_EFFECTIVE / rate)) - measured.decisions))
+        more = max(1, int(np.ceil(LEAST_EFFECTIVE / rate)) - measured.decisions)
+        return replace(measured, more=more if more < MOST_MORE else None)
     bettor = _Bettor.of(surprise(log), weight, log, 1 / least_chance)
     low, high = bettor.bound(-1), bettor.bound(1)
     measured = replace(measured, estimate=bettor.estimate, low=low, high=high)

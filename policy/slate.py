@@ -3,9 +3,10 @@
 1. **Exclusion.** Cases that the request keeps out, repeats of cases on the slate, and every failure after the first.
    Only this leaves a place empty: an empty place is worth more than one that misleads.
 2. **Quarantine.** Proven cases take their places first, and unproven ones what is left. Beyond that an unproven case
-   takes the place of a proven one only if it is much nearer to the query (and, where it failed, ranks before it as
-   well), and only so many do: what looks like the rest but has nothing behind it waits, however highly it ranks and
-   however many there are.
+   takes the place of a proven one only if it is much nearer to the query than every proven case on the slate (and,
+   where it failed, ranks before the one that gives way), and only so many do: what looks like the rest but has nothing
+   behind it waits, however highly it ranks and however many there are. A text padded with the words of many queries is
+   nearer to each of them than a case of another task, but hardly ever nearer than all that fit.
 3. **Sources.** Among cases of one class no source takes more than half of the places as long as others near the top
    are there to take the rest. Where all come from one source there is nothing to limit.
 4. **Order.** The chosen cases are shown by score.
@@ -29,8 +30,8 @@ DEPTH = 8
 """Depth in the order that exploration and the rule of sources reach, among cases of one class."""
 UNPROVEN_PART = 4
 """Places for each one that may be an unproven case's while proven ones are there; one is allowed in any slate."""
-MUCH_NEARER = 0.15
-"""Similarity by which an unproven case must surpass a proven one to take its place."""
+MUCH_NEARER = 0.1
+"""Similarity by which an unproven case must surpass all proven ones on a slate to take the place of one."""
 
 Slate = tuple[int, ...]
 """Indices of candidates, by place; empty: no case is expected to help."""
@@ -127,27 +128,30 @@ def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
 
 
 def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:
-    """Returns the slate with the candidate in the place of the last proven case that it is much nearer than, if any.
+    """Returns the slate with the candidate in the place of the last proven case, if it is much nearer than all of them.
 
     A failure takes the place only of what ranks behind it: nearness alone makes a failure no better than a success.
     """
+    proven = [other for other in slate if field.is_proven(other)]
+    if not all(_much_nearer(field, index, other) for other in proven):
+        return slate
     place = {each: number for number, each in enumerate(ordered)}
-    for other in reversed(_by_score(slate, ordered)):
+    for other in reversed(_by_score(proven, ordered)):
         rest = tuple(each for each in slate if each != other)
         behind = not field.failed[index] or place[other] > place[index]
-        if behind and _much_nearer(field, index, other) and fits(field, rest, index):
+        if behind and field.group[index] != field.group[other] and fits(field, rest, index):
             return (*rest, index)
     return slate
 
 
 def _much_nearer(field: Field, unproven: int, proven: int) -> bool:
     """Returns whether the one is so much nearer to the query that the other does not stand for the same."""
-    if field.similarity is None or not field.is_proven(proven) or field.group[unproven] == field.group[proven]:
+    if field.similarity is None:
         return False
     return bool(field.similarity[unproven] - field.similarity[proven] > MUCH_NEARER)  # False where one is NaN
 
 
-def _by_score(slate: Slate, ordered: Sequence[int]) -> Slate:
+def _by_score(slate: Sequence[int], ordered: Sequence[int]) -> Slate:
     place = {index: number for number, index in enumerate(ordered)}
     return tuple(sorted(slate, key=lambda index: place[index]))
 

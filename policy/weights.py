@@ -4,13 +4,19 @@ Format: https://huggingface.co/docs/safetensors.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from policy.agreement import Rarity
+from policy.fit import Fit
 from policy.network import Head
+from policy.orders import ORDERS
 
 
 class WeightsError(ValueError):
@@ -31,8 +37,7 @@ class WrongNetwork(WeightsError):
 
 def pack(head: Head, feature_version: int) -> tuple[bytes, bytes]:
     """Returns the weights as bytes, the same for the same weights, and their sha256."""
-    arrays = {name: np.ascontiguousarray(array) for name, array in head.arrays().items()}
-    blob: bytes = save(arrays | {"feature_version": np.array([feature_version], np.int64)})
+    blob = _packed(head.arrays() | {"feature_version": np.array([feature_version], np.int64)})
     return blob, hashlib.sha256(blob).digest()
 
 
@@ -57,3 +62,46 @@ def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
         return Head(**{name: arrays[name] for name in names})
     except (SafetensorError, KeyError, IndexError, TypeError) as error:
         raise WeightsCorrupt(f"no weights: {type(error).__name__}") from error
+
+
+def pack_fit(fit: Fit) -> bytes:
+    """Returns the fit as bytes, the same for the same fit."""
+    return _packed(
+        {
+            "order": np.array([list(ORDERS).index(fit.order)], np.int64),
+            "weights": fit.weights,
+            "terms": fit.terms,
+            "having": fit.having,
+            "gains": fit.gains,
+            "moves": fit.moves.moves,
+            "rarities": fit.moves.weights,
+            "unknown": np.array([fit.moves.unknown], np.float64),
+            "times": fit.times,
+        }
+    )
+
+
+def unpack_fit(blob: bytes) -> Fit:
+    """Returns the fit.
+
+    Raises:
+        WeightsCorrupt: the bytes are no fit of this version.
+    """
+    try:
+        has = load(blob)
+        return Fit(
+            order=list(ORDERS)[int(has["order"][0])],
+            weights=has["weights"],
+            runs=len(has["times"]),
+            terms=has["terms"],
+            having=has["having"],
+            gains=has["gains"],
+            moves=Rarity(has["moves"], has["rarities"], float(has["unknown"][0])),
+            times=has["times"],
+        )
+    except (SafetensorError, KeyError, IndexError) as error:
+        raise WeightsCorrupt(f"no fit: {type(error).__name__}") from error
+
+
+def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})

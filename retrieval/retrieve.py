@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-
-import numpy as np
+from uuid import UUID
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
@@ -12,18 +11,18 @@ from retrieval.embedding import QueryEmbedding
 from retrieval.pages.listing import Measures
 from retrieval.ports import Embedder
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
-from retrieval.procedures.lessons import lessons
+from retrieval.procedures.lessons import Lesson, lessons
 from retrieval.procedures.procedure import Procedure, ProcedureMatches, as_alternatives
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.answer import compose, entry_of, rank
 from retrieval.ranking.decisions import log
+from retrieval.ranking.fits import Fits
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
-from retrieval.ranking.pool import Pool, Query, pool_of
+from retrieval.ranking.pool import Pool, pool_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.ranking.search_result import SearchResult
-from retrieval.ranking.tool_counts import tool_counts
 from retrieval.recall.memory import Large, Recalled, RecallQuestion
 from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import BankSizes, Meaning, recall
@@ -31,7 +30,6 @@ from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals
 from retrieval.search.candidates import BankRow, Filters, Search
 from retrieval.search.read import CandidateReader
-from retrieval.search.reuse_history import Reuse, reuse_history
 from retrieval.search.unrelated import unrelated
 from retrieval.sections.context import Section, count_tokens
 from retrieval.sections.tools import lines, troubles
@@ -85,6 +83,7 @@ class Reader:
     """Sizes above which a recall is an approximation."""
     policies: Policies = field(default_factory=Policies)
     """Learned policies that serve."""
+    _fits: Fits = field(default_factory=Fits)
     _candidates: CandidateReader = field(default_factory=CandidateReader)
     _embedding: QueryEmbedding = field(default_factory=QueryEmbedding)
     _sizes: BankSizes = field(default_factory=BankSizes)
@@ -99,11 +98,10 @@ class Reader:
         retrieve sends up to ten, each of the following where it applies:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
-        * the user's key and the weights of live policies, if they are new to this process;
+        * the user's key, the fit of the latest replay, and the weights of live policies, if new to this process;
         * rare words in common, if a candidate is unlike the query and shares a word with it;
         * procedures, if the profile has any; lessons in their place, if the question asks for them;
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
-        * the reuse history, if a decision of the profile was rewarded;
         * the tools of the slate's cases that fail often, if the question asks for them;
         * vectors of cases and of procedures, if the database has no pgvector.
 
@@ -127,11 +125,14 @@ class Reader:
                     arms = await self.policies.arms(connection, search.agent_key, result.settings)
                 with stage("reuse"):
                     ranked = rank(question, result, pool, arms, explore=self.explore)
-                    learned = await lessons(connection, ranked.case_ids) if question.lessons else {}
+                    learned: dict[UUID, Lesson] = {}
+                    if question.lessons:
+                        learned = await lessons(connection, ranked.case_ids, quarantine=ranked.quarantine)
                     tools: Iterable[str] = ()
                     if question.tool_memory and ranked.cases:
                         with stage("retrieve.tools"):
-                            tools = lines(await connection.all(*troubles(search.agent_key, ranked.case_ids)))
+                            shown = troubles(search.agent_key, ranked.case_ids, quarantine=ranked.quarantine)
+                            tools = lines(await connection.all(*shown))
                     answered = compose(question, result, ranked, learned, tools)
                 if not question.logged:
                     return answered
@@ -226,10 +227,10 @@ class Reader:
             return SearchResult(rows, degraded, wanted=False)
         search, enabled = question.search, bool(rows and rows[0].enabled)
         procedures = ProcedureMatches()
+        threshold = self._embedding.calibrations.threshold(
+            self.embedder.model, rows[0].procedure_similarity if rows else None, question.min_similarity
+        )
         if enabled and not question.lessons and rows[0].has_procedures and rows[0].procedures:
-            threshold = self._embedding.calibrations.threshold(
-                self.embedder.model, rows[0].procedure_similarity, question.min_similarity
-            )
             wanted = ProcedureSearch(
                 agent_key=search.agent_key,
                 text=search.query,
@@ -260,7 +261,7 @@ class Reader:
                 seal_of=self._opener.of_key,
             )
             quotes = await reader.sections()
-        return SearchResult(rows, degraded, procedures, far, quotes=quotes, recalled=recalled)
+        return SearchResult(rows, degraded, procedures, threshold, far, quotes=quotes, recalled=recalled)
 
     async def _recall(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
         """Returns the memories that the query means, by keywords alone where its vector cannot be compared."""
@@ -273,12 +274,7 @@ class Reader:
         return recalled
 
     async def _pool(self, connection: FastConnection, search: Search, result: SearchResult) -> Pool:
-        """Returns the candidates' features, with the outcomes of similar decisions if the profile has rewarded ones."""
+        """Returns the candidates with their features."""
         rows = result.cases
-        uses: Sequence[Reuse] = []
-        if rows and rows[0].usual_reward is not None and search.vector is not None and self.pgvector:
-            uses = await self._opener.rows(connection, await connection.all(*reuse_history(search)))
-        counts = tool_counts([*rows, *uses])
-        self._embedding.tools.want(counts)
-        query = Query(search.query, None if search.vector is None else np.array(search.vector, dtype=np.float32))
-        return pool_of(rows, uses, counts, query, self._embedding.tools)
+        terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
+        return pool_of(rows, terms, await self._fits.of(connection, search.agent_key, result.settings))

@@ -11,8 +11,12 @@ from functools import cached_property
 from typing import Any, Protocol, TypeGuard, TypeVar, cast
 from uuid import UUID
 
+from policy.channels import words
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
+
+TERMS, MOVES = "term", "move"
+"""Purposes of keyed hashes: words of tasks, and moves of plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,9 @@ class UserSeal(Protocol):
 
     def seal_told(self, decision_id: UUID, text: str) -> bytes:
         """Returns the text that a decision served, sealed."""
+
+    def numbers(self, purpose: str, texts: Sequence[str]) -> list[int]:
+        """Returns a keyed hash of 32 bits, signed, of each text."""
 
     def group_of(self, query: str) -> int:
         """Returns a number that equal queries share, regardless of case and white space, and that reveals no word."""
@@ -99,6 +106,12 @@ class Opener:
             return rows
         seal = await self.of_key(connection, keys.pop())
         return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
+
+    async def terms(self, connection: FastConnection, key_id: UUID, text: str) -> list[int]:
+        """Returns the terms of a text, by the user's key; none without seals."""
+        if self.seals is None:
+            return []
+        return (await self.of_key(connection, key_id)).numbers(TERMS, words(text))
 
 
 def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) -> list[str]:

@@ -10,9 +10,9 @@ import uuid_utils.compat as uuids
 from sqlalchemy import insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from policy import default, features
-from policy.decide import Budget, Decision, Policy, Trial, decide
-from policy.inputs import inputs_of
+from policy import features
+from policy.decide import REPLAYED, Budget, Decision, Policy, Trial, decide
+from policy.inputs import Inputs
 from policy.slate import field_of
 from retrieval.database.database import Database
 from retrieval.tables.decisions import decision_slots, decisions
@@ -22,9 +22,13 @@ from tests.policy.builders import pool
 
 CANDIDATES, PLACES = 12, 4
 
-_plain = head(log_agreement=2.5)
-TRUTH = Policy("q-1", replace(_plain, query_bias=_plain.query_bias + 2), 1.0)
-"""Who promises exactly what comes of a slate: agreement of plans helps."""
+_plain = head(vote=10)
+TRUTH = Policy("q-1", replace(_plain, query_bias=_plain.query_bias - 5), 1.0)
+"""Promises exactly what comes of a slate: plans that the neighbours voted for help."""
+
+
+TRIES = {"explore": 0.05, "canary": 0.25}
+"""Settings of a profile that tries slates and policies out, which none does unless it is told to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,12 +59,13 @@ def _draw(rng: np.random.Generator, query: str, trial: Trial, sign: int) -> Draw
     seen = pool(rng, CANDIDATES)
     group, source = np.arange(CANDIDATES, dtype=np.int16), np.zeros(CANDIDATES, np.int16)
     decision = decide(seen, field_of(seen, group, source, None), PLACES, trial)
-    odds = TRUTH.head.query_part(inputs_of(seen).query).mean()
+    inputs = Inputs(seen)
+    odds = TRUTH.head.query_part(inputs.query).mean()
     if chosen := list(decision.slate):
-        odds += (inputs_of(seen).prior + TRUTH.head.case_part(inputs_of(seen).case).mean(axis=0))[chosen].mean()
+        odds += (inputs.prior + TRUTH.head.case_part(inputs.case).mean(axis=0))[chosen].mean()
     chance = 1 / (1 + np.exp(-sign * odds))
     policy = trial.arms[decision.arm]
-    version = default.VERSION if policy is None else policy.version
+    version = REPLAYED if policy is None else policy.version
     return Drawn(seen, decision, version, float(rng.random() < chance), query)
 
 
@@ -72,7 +77,7 @@ async def put(database: Database, user: str, agent: str, drawn: Sequence[Drawn])
         entries.append(entry)
         slots += places
     async with database.as_user(user, datetime.now(UTC)) as connection:
-        profile = upsert(profiles).values(user_sub=user, agent_key=agent).on_conflict_do_nothing()
+        profile = upsert(profiles).values(user_sub=user, agent_key=agent, **TRIES).on_conflict_do_nothing()
         await connection.execute(profile)
         if entries:
             await connection.execute(insert(decisions), entries)

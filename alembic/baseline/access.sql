@@ -24,7 +24,7 @@ BEGIN
     FOREACH name IN ARRAY string_to_array(
         'audit audit_heads audit_links case_embeddings case_tools cases decision_slots decisions '
         'erasure_heads erasure_links erasures facts findings installation_keys jobs knowledge llm_usage master_keys '
-        'memories policies procedure_reviews procedures profiles rate_limits readmissions rewards run_steps runs '
+        'memories policies procedure_reviews procedures profiles rate_limits readmissions replays rewards run_steps runs '
         'session_summaries sessions shared_knowledge shared_memories token_revocations turns user_keys',
         ' '
     ) LOOP
@@ -40,7 +40,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY string_to_array(
         'audit case_embeddings case_tools cases decision_slots decisions facts findings knowledge '
-        'llm_usage memories policies procedure_reviews procedures profiles rate_limits rewards run_steps runs '
+        'llm_usage memories policies procedure_reviews procedures profiles rate_limits replays rewards run_steps runs '
         'session_summaries sessions turns user_keys',
         ' '
     ) LOOP
@@ -54,7 +54,8 @@ BEGIN
 END $$;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     case_embeddings, case_tools, cases, decision_slots, decisions, facts, findings, knowledge,
-    llm_usage, memories, policies, procedure_reviews, procedures, profiles, rate_limits, rewards, run_steps, runs,
+    llm_usage, memories, policies, procedure_reviews, procedures, profiles, rate_limits, replays, rewards,
+    run_steps, runs,
     sessions, turns, user_keys
     TO casebank_service;
 GRANT SELECT, INSERT, DELETE ON audit, session_summaries TO casebank_service;

@@ -43,6 +43,8 @@ CREATE TABLE cases (
     proven boolean NOT NULL DEFAULT false,  -- others than the run itself said, later, that it went as it claims
     words bytea,  -- sealed: task, plan; null: they stand in their columns
     session_id uuid,  -- the session that it was a part of; null: none, or one that is gone
+    terms integer[] NOT NULL DEFAULT '{}',  -- keyed hashes of the task's distinct words
+    moves integer[] NOT NULL DEFAULT '{}',  -- keyed hashes of the plan's moves, with repeats
     PRIMARY KEY (user_sub, id),
     UNIQUE (user_sub, idempotency_key),
     FOREIGN KEY (user_sub, agent_key) REFERENCES profiles,

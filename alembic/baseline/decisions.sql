@@ -68,6 +68,20 @@ CREATE TABLE policies (
 CREATE UNIQUE INDEX policies_live_idx ON policies (user_sub, agent_key, status)
 WHERE status IN ('candidate', 'serving');
 
+CREATE TABLE replays (  -- what a profile's own runs say about the order that ranks them
+    user_sub text NOT NULL,
+    agent_key text NOT NULL,
+    runs integer NOT NULL,  -- newest cases that were replayed
+    questions integer NOT NULL,  -- runs that went well and that an earlier one answers
+    serves text NOT NULL,  -- the order that ranks from now on
+    tallies jsonb NOT NULL,  -- by order: first place right, nDCG@4, faded charges
+    fit bytea NOT NULL,  -- safetensors: weights of terms, channels and moves
+    newest timestamptz NOT NULL,  -- creation of the newest case that was replayed
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_sub, agent_key),
+    FOREIGN KEY (user_sub, agent_key) REFERENCES profiles
+);
+
 -- An operator counts the policies of all users by status and verdict and sees no more of them: the worker's role calls
 -- this function, which runs as the owner.
 CREATE FUNCTION casebank_count_policies()

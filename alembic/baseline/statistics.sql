@@ -12,10 +12,11 @@ BEGIN
         ('profiles', '{tool_kinds}'),
         ('decisions', '{query, features, scores, query_vector, rewritten, words, query_group, told}'),
         ('policies', '{weights, checksum, metrics, verdict}'),
+        ('replays', '{tallies, fit}'),
         ('turns', '{payload}'),
         ('session_summaries', '{payload}'),
         ('cases', '{task, plan, tools, tags, search_text, search_vector, message_hash, idempotency_key, '
-            'request_hash, payload, last_error, effects, source, words}'),
+            'request_hash, payload, last_error, effects, source, words, terms, moves}'),
         ('case_embeddings', '{embedding}'),
         ('case_tools', '{tool, forms, failures}'),
         ('procedures', '{record, task_type, trigger, domain, search_text, search_vector, embedding}'),
@@ -52,7 +53,7 @@ BEGIN
         audit, case_embeddings, case_tools, cases, decision_slots, decisions, erasures, llm_usage, policies,
         procedures, profiles, rate_limits, rewards, user_keys, audit_links, audit_heads, procedure_reviews,
         runs, run_steps, findings, sessions, turns, facts, memories, knowledge, shared_knowledge,
-        shared_memories, session_summaries;
+        shared_memories, session_summaries, replays;
 END $$;
 REVOKE ALL ON FUNCTION casebank_gather_statistics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION casebank_gather_statistics() TO casebank_service;

@@ -22,8 +22,8 @@ CREATE TABLE profiles (
     created_at timestamptz NOT NULL DEFAULT now(),
     approximate boolean NOT NULL DEFAULT false,  -- every vector of the profile is in the HNSW index
     learning boolean NOT NULL DEFAULT true,  -- whether a policy is trained
-    explore real NOT NULL DEFAULT 0.05 CHECK (explore >= 0 AND explore <= 1),  -- share of slates with a drawn place
-    canary real NOT NULL DEFAULT 0.25 CHECK (canary >= 0 AND canary <= 0.9),  -- share of a policy on trial
+    explore real NOT NULL DEFAULT 0 CHECK (explore >= 0 AND explore <= 1),  -- share of slates with a drawn place
+    canary real NOT NULL DEFAULT 0 CHECK (canary >= 0 AND canary <= 0.9),  -- share of a policy on trial
     rewrite text NOT NULL DEFAULT 'off' CHECK (rewrite IN ('off', 'rules', 'llm')),  -- who turns a query into a search
     analyst text NOT NULL DEFAULT 'rules' CHECK (analyst IN ('rules', 'llm')),  -- who explains failures
     abstraction text NOT NULL DEFAULT 'hybrid' CHECK (abstraction IN ('off', 'concrete', 'abstract', 'hybrid')),

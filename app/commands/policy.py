@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from sqlalchemy import RowMapping
 
@@ -12,6 +12,7 @@ from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
+from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
 from writer.training.decision_log import rewarded
 from writer.training.fit import Demand
 from writer.training.lifecycle import roll_back, versions
@@ -30,7 +31,7 @@ LOOKS_SHOWN = 3
 
 @commands.command()
 def rollback(user: User, agent: Agent) -> None:
-    """Take the serving policy out of service; the untrained default serves instead."""
+    """Take the serving policy out of service; the order that replay chose serves instead."""
 
     async def work() -> int:
         async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
@@ -41,16 +42,18 @@ def rollback(user: User, agent: Agent) -> None:
 
 @commands.command()
 def show(user: User, agent: Agent) -> None:
-    """List the versions of a profile's policy, with the gate's reasons."""
+    """Show what a replay of the profile's runs says of each order, and the versions of its learned policy."""
 
-    async def work() -> tuple[Sequence[RowMapping], int]:
+    async def work() -> tuple[StoredReplay | None, Sequence[RowMapping], int]:
         async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
             if (await connection.execute(one_profile(user, agent))).one_or_none() is None:
                 raise NotFound("no such profile")
             found = (await connection.execute(versions(user, agent))).mappings().all()
-            return found, (await connection.execute(rewarded(user, agent))).scalar_one()
+            decisions = (await connection.execute(rewarded(user, agent))).scalar_one()
+            return await stored_replay(connection, user, agent), found, decisions
 
-    found, decisions = run(work())
+    replayed, found, decisions = run(work())
+    out.print(_replayed(replayed))
     if not found:
         out.print(f"no policy yet: {decisions} of {Demand().decisions} rewarded decisions")
         return
@@ -66,3 +69,15 @@ def show(user: User, agent: Agent) -> None:
         numbers = str(row["decisions"]), f"{row['blend']:.2f}", f"{row['created_at']:%F %R}"
         table.add_row(f"q-{row['version']}", row["status"], *numbers, "\n".join(why))
     out.print(table)
+
+
+def _replayed(found: StoredReplay | None) -> RenderableType:
+    """Returns the replay for the terminal."""
+    if found is None:
+        return "no replay yet: it needs a finished case"
+    if not found.questions:
+        return found.sentence()
+    table = Table("order", "worked first", "nDCG@4", "")
+    for name, tally in found.tallies.items():
+        table.add_row(SPOKEN[name], f"{tally.first:.0%}", f"{tally.ndcg:.2f}", "serves" if name == found.serves else "")
+    return Group(found.sentence(), table)

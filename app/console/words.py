@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from policy.reasons import Reason
 from retrieval.tables.kinds import Abstraction, AnalystChoice, Rewrite, SummaryChoice
+from writer.replays.profile_replay import SPOKEN
 
 REASONS: dict[Reason, str] = {
     "chosen": "Chosen by the policy and the rules.",
@@ -24,7 +25,7 @@ LABELS: dict[str, str] = {
     "keyword": "by keywords alone",
     "off": "without memory",
     "empty": "in an empty bank",
-    "default": "the untrained order",
+    "default": "the order that replay chose",
     "serving": "in service",
     "candidate": "on trial",
     "retired": "retired",
@@ -58,18 +59,15 @@ LABELS: dict[str, str] = {
 FINDING_KINDS = {"read": "a file", "search": "a search", "answer": "an answer", "write": "a change", "other": "a call"}
 STANDINGS = {"holds": "holds", "changed": "a later step may have changed it", "found_again": "found again later"}
 
+ORDERS = {name: spoken.capitalize() for name, spoken in SPOKEN.items()}
+"""Orders of replay, as a table names them."""
+
 TERMS = {
-    "found": "Search",
-    "record": "Record",
-    "plan": "Plan",
-    "returned": "Return",
+    "order": "Order",
     "learned": "Learned",
 }
 """Terms of a score, in the order of the columns."""
-TERMS_SAY = (
-    "rank in the search, earlier rewards of the case, agreement of its plan with the plan that the query needs,"
-    " similarity of a repeated task, and the learned policy"
-)
+TERMS_SAY = "place by the order that serves this agent, and the learned policy"
 
 CHECKS: dict[str, str] = {
     "decisions": "Decisions with a reward",
@@ -77,28 +75,28 @@ CHECKS: dict[str, str] = {
     "missing rewards": "Both policies miss rewards equally often",
     "effective sample of candidate": "Decisions that inform about the policy on trial",
     "effective sample of serving": "Decisions that inform about the policy in service",
-    "effective sample of default": "Decisions that inform about the untrained order",
+    "effective sample of default": "Decisions that inform about the order that replay chose",
     "effective groups of candidate": "Different queries that inform about the policy on trial",
     "effective groups of serving": "Different queries that inform about the policy in service",
-    "effective groups of default": "Different queries that inform about the untrained order",
+    "effective groups of default": "Different queries that inform about the order that replay chose",
     "support of candidate": "The log covers the slates of the policy on trial",
     "support of serving": "The log covers the slates of the policy in service",
-    "support of default": "The log covers the slates of the untrained order",
-    "better than default": "Better than the untrained order, with confidence",
+    "support of default": "The log covers the slates of the order that replay chose",
+    "better than default": "Better than the order that replay chose, with confidence",
     "better than serving": "Better than the policy in service, with confidence",
     "calibration": "Predicted rewards match actual rewards",
     "no segment worse": "Not worse for any kind of query",
-    "serving is not worse": "The policy in service is not worse than the untrained order",
+    "serving is not worse": "The policy in service is not worse than the order that replay chose",
 }
 
 ESTIMATED: dict[str, str] = {
-    "default": "the untrained order",
+    "default": "the order that replay chose",
     "serving": "the policy in service",
     "candidate": "the policy on trial",
-    "candidate - default": "the policy on trial minus the untrained order",
+    "candidate - default": "the policy on trial minus the order that replay chose",
     "candidate - serving": "the policy on trial minus the policy in service",
-    "default - serving": "the untrained order minus the policy in service",
-    "serving - default": "the policy in service minus the untrained order",
+    "default - serving": "the order that replay chose minus the policy in service",
+    "serving - default": "the policy in service minus the order that replay chose",
 }
 """Policies and differences whose reward the gate estimates."""
 
@@ -176,7 +174,7 @@ SETTINGS: dict[str, list[Setting]] = {
         ),
     ],
     "Learning": [
-        Setting("learning", "Learn which cases help", "Off: the untrained order always serves.", "switch"),
+        Setting("learning", "Learn which cases help", "Off: the order that replay chose always serves.", "switch"),
         Setting(
             "explore", "Share of slates with a random case", "0 to 0.5. Random cases show what helps. 0: never.", "part"
         ),

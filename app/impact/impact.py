@@ -25,8 +25,7 @@ from app.schemas.impact import (
     RunsOut,
 )
 from app.schemas.responses import response_of
-from policy import default
-from policy.decide import Policy
+from policy.decide import REPLAYED, Policy
 from policy.impact import RewardDifference, difference
 from policy.logged import Logged, Target
 from policy.weights import WeightsError
@@ -167,7 +166,7 @@ def _impact(asked: Asked, read: _Read) -> ImpactOut:
     to_default = _less(log, training_data.target(read.decisions, None))
     differences = [
         _compared(read.seen.less_empty(), "an empty slate"),
-        _compared(to_default, "the default", default.VERSION),
+        _compared(to_default, "the default", REPLAYED),
     ]
     if (policy := read.last_policy) is not None:
         to_last = _less(log, training_data.target(read.decisions, policy))

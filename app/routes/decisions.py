@@ -21,8 +21,7 @@ from app.schemas.decisions import (
     WouldServe,
 )
 from app.schemas.responses import next_cursor, response_of
-from policy import default
-from policy.decide import Policy
+from policy.decide import REPLAYED, Policy
 from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
@@ -90,7 +89,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
     found = review(row, known)
     now = {case["id"]: words.opened(case) for case in left}
     shown = _shown(row._mapping, words)  # noqa: SLF001 - the public name of the row as a mapping
-    live = [default.VERSION, *(name_of(each.version) for each in policies if each.status in LIVE)]
+    live = [REPLAYED, *(name_of(each.version) for each in policies if each.status in LIVE)]
     return WholeDecisionOut.model_validate(
         {
             **shown,
@@ -122,7 +121,7 @@ def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
 
 def _known(rows: Sequence[AnyRow]) -> dict[str, Policy | None]:
     """Returns the policies by version, including the default; one that cannot be loaded is left out."""
-    known: dict[str, Policy | None] = {default.VERSION: None}
+    known: dict[str, Policy | None] = {REPLAYED: None}
     for row in rows:
         try:
             policy = policy_of(row)

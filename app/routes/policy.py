@@ -4,26 +4,33 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.runtime import Runtime
 from app.schemas.policy import (
     AgentIn,
     LookOut,
+    OrderOut,
     PoliciesOut,
     PolicyOut,
+    ReplayOut,
     RollbackOut,
     TrainingOut,
     TrialOut,
 )
 from app.schemas.responses import response_of
 from app.training.processes import Trainings
-from policy import default
+from policy.decide import REPLAYED
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.ranking.policies import name_of
+from writer.privacy.words import Words
+from writer.replays.profile_replay import stored_replay
+from writer.replays.telling_words import telling_words
 from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
 from writer.training.progress import trial_of
@@ -38,13 +45,25 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
         profile = (await connection.execute(listing.one_profile(caller.user_sub, agent))).one_or_none()
+        replayed = await _replay(connection, parts, caller.user_sub, agent)
     learns = profile is not None and profile.learning
-    serving = next((name_of(row.version) for row in rows if row.status == "serving"), default.VERSION)
+    serving = next((name_of(row.version) for row in rows if row.status == "serving"), REPLAYED)
     return PoliciesOut(
-        serving=serving if learns else default.VERSION,
+        serving=serving if learns else REPLAYED,
+        replay=replayed,
         rewarded_decisions=rewarded,
         policies=[_shown(row) for row in rows],
     )
+
+
+async def _replay(connection: AsyncConnection, parts: Runtime, user_sub: str, agent: str) -> ReplayOut | None:
+    found = await stored_replay(connection, user_sub, agent)
+    key = None if found is None else await parts.keyring.find(connection, user_sub)
+    if found is None or key is None:
+        return None
+    orders = [OrderOut(order=name, first=tally.first, ndcg=tally.ndcg) for name, tally in found.tallies.items()]
+    telling = await telling_words(connection, Words(user_sub, key), agent, found.fit)
+    return response_of(ReplayOut, found, sentence=found.sentence(), orders=orders, telling_words=telling)
 
 
 def _shown(row: AnyRow) -> PolicyOut:
@@ -71,7 +90,7 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
 
 @router.post("/rollback", responses=raises(NotFound))
 async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
-    """Takes the serving policy out of service and ends a trial; the untrained default serves."""
+    """Takes the serving policy out of service and ends a trial; the order that replay chose serves."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await lifecycle.roll_back(connection, caller.user_sub, wanted.agent, actor=caller.actor)
     return RollbackOut(version=version)

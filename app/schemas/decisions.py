@@ -40,15 +40,12 @@ class DecisionsOut(BaseModel):
 class TermsOut(BaseModel):
     """Terms of a score, in log odds up to a constant per query.
 
-    The score is `found` + `record` + `plan` + `returned` + `learned`.
+    The score is `order` + `learned`.
     """
 
     model_config = ConfigDict(from_attributes=True)
 
-    found: float = Field(description="fused search rank of the case, relative to the best candidate")
-    record: float = Field(description="reward expected of the case from its past rewards")
-    plan: float = Field(description="agreement of its plan with the plan that the query is expected to need")
-    returned: float = Field(description="similarity, counted where the task appears to be a repeat")
+    order: float = Field(description="minus half the logarithm of its place by the order that replay chose")
     learned: float = Field(description="term added by the learned policy; 0 for the default")
     spread: float = Field(description="standard deviation between the members of the policy")
     expected: float | None = Field(description="reward expected of a slate with this case alone; null for the default")

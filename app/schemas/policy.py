@@ -54,10 +54,31 @@ class PolicyOut(BaseModel):
     retired_at: datetime | None
 
 
+class OrderOut(BaseModel):
+    """An order of cases, and how well it would have ranked the agent's own runs."""
+
+    order: str = Field(description="name of the order; choice: in turn the order that had done best so far")
+    first: float = Field(description="share of runs for which a plan that worked would have stood first, 0 to 1")
+    ndcg: float = Field(description="mean nDCG@4 of the agreement with the plan that worked, 0 to 1")
+
+
+class ReplayOut(BaseModel):
+    """A replay: each run that went well, asked again with the runs before it."""
+
+    sentence: str = Field(description="the result in one sentence")
+    runs: int = Field(description="newest cases that were replayed")
+    questions: int = Field(description="runs among them that went well and that an earlier run answers")
+    serves: str = Field(description="order that ranks the cases from now on")
+    orders: list[OrderOut]
+    telling_words: list[str] = Field(description="words that tell the agent's kinds of tasks apart, the best first")
+    created_at: datetime
+
+
 class PoliciesOut(BaseModel):
     """The policies of a profile, the newest first; ``serving`` names the one that most decisions follow."""
 
     serving: str
+    replay: ReplayOut | None = Field(description="replay of the agent's own runs; null: none was made yet")
     rewarded_decisions: int = Field(
         description="number of rewarded decisions in the log; the first policy is trained at 100"
     )
@@ -79,6 +100,6 @@ class TrainingOut(BaseModel):
 
 
 class RollbackOut(BaseModel):
-    """The version that was taken out of service; the untrained default replaces it."""
+    """The version that was taken out of service; the order that replay chose replaces it."""
 
     version: int

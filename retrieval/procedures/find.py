@@ -38,6 +38,7 @@ from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter,
 from retrieval.database.rows import Expression
 from retrieval.pages.listing import Measures
 from retrieval.procedures.procedure import Procedure
+from retrieval.procedures.quarantine import proven_runs
 from retrieval.search.bank import Nearness
 from retrieval.search.candidates import Filters
 from retrieval.tables.cases import cases
@@ -95,6 +96,8 @@ class ProcedureRow(Protocol):
     use_reward: float
     occurrences: int
     source_case_ids: list[UUID]
+    pinned: bool
+    proven_runs: int
 
 
 class TriggerVector(Protocol):
@@ -112,7 +115,7 @@ class ProfileTerms(Protocol):
 
 
 async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[Procedure]:
-    """Returns the active procedures that pass, the nearest first, at most ``search.look``.
+    """Returns the active procedures that pass, at most ``search.look``: proven ones first, and the nearest of each.
 
     Those with a vector in the text's space count by similarity, and the others by common words.
     """
@@ -163,6 +166,8 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
             duration_ms=row.duration_ms,
             reported=row.origin == "run",
             sources=frozenset(row.source_case_ids),
+            pinned=row.pinned,
+            proven_runs=row.proven_runs,
         )
         for row in rows
     ]
@@ -267,12 +272,23 @@ def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
         "use_reward",
         "occurrences",
         "source_case_ids",
+        "pinned",
     )
+    proven = proven_runs().lateral("proven")
     least = cast(bindparam("floor", type_=Float), Float)
     enough = or_(text.is_(None), near.c.similarity >= least, near.c.share >= LEAST_SHARE)
-    order = near.c.similarity.desc().nulls_last(), near.c.share.desc().nulls_last()
+    order = (
+        or_(procedures.c.pinned, proven.c.proven_runs > 0).desc(),
+        near.c.similarity.desc().nulls_last(),
+        near.c.share.desc().nulls_last(),
+    )
     statement = (
-        select(*near.c, *(procedures.c[name] for name in names), cast(procedures.c.record, Text).label("record"))
+        select(
+            *near.c,
+            *(procedures.c[name] for name in names),
+            proven.c.proven_runs,
+            cast(procedures.c.record, Text).label("record"),
+        )
         .select_from(
             near.join(
                 procedures,
@@ -281,7 +297,7 @@ def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
                     procedures.c.id == near.c.id,
                     procedures.c.version == near.c.version,
                 ),
-            )
+            ).join(proven, true())
         )
         .where(may_enter(), enough)
         .order_by(*order, procedures.c.level.is_(None).desc(), near.c.id.desc())

@@ -5,11 +5,12 @@ from typing import Protocol
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Text, Uuid, any_, bindparam, cast, column, func, literal_column, or_, select
+from sqlalchemy import Boolean, Text, Uuid, any_, bindparam, cast, column, func, literal_column, not_, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.procedures.quarantine import proven_runs
 from retrieval.tables.kinds import ProcedureKind
 from retrieval.tables.procedures import procedures
 
@@ -39,9 +40,15 @@ def lesson_of(lesson: Lesson | None, error_count: int) -> dict[str, object]:
     return {**(NO_FAILURE if not error_count else {"status": None}), "data": None}
 
 
-async def lessons(connection: FastConnection, case_ids: Sequence[UUID]) -> dict[UUID, Lesson]:
-    """Returns the lessons of these cases, by case; neither scripts, nor lessons that were taken out of use."""
-    rows = await connection.all(_LESSONS, {"case_ids": list(case_ids)}) if case_ids else []
+async def lessons(
+    connection: FastConnection, case_ids: Sequence[UUID], *, quarantine: bool = False
+) -> dict[UUID, Lesson]:
+    """Returns the lessons of these cases, by case; neither scripts, nor lessons that were taken out of use.
+
+    In quarantine there are none that no proven run taught and no person pinned.
+    """
+    parameters = {"case_ids": list(case_ids), "quarantine": quarantine}
+    rows = await connection.all(_LESSONS, parameters) if case_ids else []
     return {row.case_id: row for row in rows}
 
 
@@ -67,6 +74,7 @@ _LESSONS: FastStatement[Lesson] = FastStatement.of(
         procedures.c.user_sub == USER_SUB,
         procedures.c.status == literal_column("'active'"),
         procedures.c.level.is_(None),
+        or_(not_(bindparam("quarantine", type_=Boolean)), procedures.c.pinned, proven_runs().scalar_subquery() > 0),
     )
     .order_by(_CASE_ID, _OWN.desc(), procedures.c.kind.desc(), procedures.c.id)
 )

@@ -30,6 +30,8 @@ class Procedure:
         reported: true if a backend sent it with its run, unchecked against the calls.
         uses: rewarded decisions that showed it, shared among all shown if no use was reported.
         sources: runs that it was learned from.
+        pinned: true if a person said that nothing replaces it.
+        proven_runs: number of the sources that are proven.
         alternative_to: better procedure shown beside it, with the same trigger and other steps.
     """
 
@@ -51,6 +53,8 @@ class Procedure:
     duration_ms: float | None = None
     reported: bool = False
     sources: frozenset[UUID] = frozenset()
+    pinned: bool = False
+    proven_runs: int = 0
     alternative_to: UUID | None = None
 
     @property
@@ -67,6 +71,11 @@ class Procedure:
     def is_fix(self) -> bool:
         """True if it says how a failure was put right."""
         return self.level is None and not self.warns
+
+    @property
+    def is_proven(self) -> bool:
+        """True if others than its runs stand for it: a person pinned it, or a later reward proved a run."""
+        return self.pinned or self.proven_runs > 0
 
     @property
     def worth(self) -> float:
@@ -88,7 +97,8 @@ class Procedure:
         """One line with the match that found it, and its record."""
         match = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
         used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
-        runs = f"; {self.occurrences} runs say so" if self.occurrences > 1 else ""
+        count = self.proven_runs or self.occurrences
+        runs = f"; {count} runs say so" if count > 1 else ""
         other = "; another way than a better procedure with this trigger" if self.alternative_to else ""
         return f"{match}{used}{runs}{other}{'; a warning: this was never put right' if self.warns else ''}"
 
@@ -102,13 +112,18 @@ class ProcedureMatches:
     """Threshold of the procedures; None if the profile has no procedures, or shows none."""
 
 
-def compose_procedures(matches: Sequence[Procedure], most: int, *, warnings: int) -> list[Procedure]:
+def compose_procedures(
+    matches: Sequence[Procedure], most: int, *, warnings: int, quarantine: bool = False
+) -> list[Procedure]:
     """Returns the procedures to show together, at most ``most``, best first.
 
-    Of procedures from one run or with equal steps, one stays: the fix, which says why, or else the better one. There
-    are at most ``warnings`` failure lessons.
+    Unproven ones wait in quarantine, and where a proven run taught one that matches. Of procedures from one run or with
+    equal steps, one stays: the fix, which says why, or else the better one. There are at most ``warnings`` failure
+    lessons.
     """
     shown: list[Procedure] = []
+    if quarantine or any(each.proven_runs for each in matches):
+        matches = [each for each in matches if each.is_proven]
     fixes = frozenset(source for each in matches if each.is_fix for source in each.sources)
     candidates = [each for each in matches if each.is_fix or each.sources.isdisjoint(fixes)]
     for each in sorted(candidates, key=lambda procedure: -procedure.worth):

@@ -6,17 +6,19 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 
-from policy import default, features
-from policy.decide import Budget, Decision, Policy, Trial, decide
+from policy import features
+from policy.decide import REPLAYED, Budget, Decision, Policy, Trial, decide
 from policy.slate import field_of, order
 from retrieval.procedures.lessons import Lesson
 from retrieval.procedures.procedure import Procedure, compose_procedures
+from retrieval.procedures.quarantine import fits_proven
 from retrieval.ranking.decisions import LoggedDecision
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Choice, Mode, Retrieved
 from retrieval.ranking.search_result import SearchResult
+from retrieval.ranking.why import why
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered
@@ -38,6 +40,7 @@ class Ranked:
         cases: the slate, best first, with its words opened.
         others: further runs to show beside the slate, likewise.
         procedures: those to show, best first.
+        quarantine: true if a proven case fits the query, beside which nothing is told that unproven runs alone taught.
     """
 
     retrieval_id: UUID
@@ -49,6 +52,7 @@ class Ranked:
     cases: Sequence[Candidate]
     others: Sequence[Candidate]
     procedures: Sequence[Procedure]
+    quarantine: bool
 
     @property
     def case_ids(self) -> list[UUID]:
@@ -73,12 +77,15 @@ def rank(
         ordered, plans = order(field, decision.scores.total), [row.plan for row in result.cases]
         beside = [opened(result.cases[index]) for index in others(field, ordered, decision.slate, plans)]
     procedures: list[Procedure] = []
+    quarantine = fits_proven(field, result.threshold.similarity)
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
     if result.procedures.matches and settings is not None and (decision.slate or not decision.allowed):
         # a failed case on the slate is the one warning that a context has
         warnings = 0 if any(row.failed for row in cases) else 1
-        procedures = compose_procedures(result.procedures.matches, settings.procedures, warnings=warnings)
-    return Ranked(retrieval_id, seed, k, pool, decision, arms[decision.arm], cases, beside, procedures)
+        procedures = compose_procedures(
+            result.procedures.matches, settings.procedures, warnings=warnings, quarantine=quarantine
+        )
+    return Ranked(retrieval_id, seed, k, pool, decision, arms[decision.arm], cases, beside, procedures, quarantine)
 
 
 def compose(
@@ -112,7 +119,7 @@ def compose(
             row=row,
             propensity=decision.lottery.place_chance(place, index),
             q_value=None if decision.scores.q is None else float(decision.scores.q[index]),
-            why=_why(row, drawn=drawn),
+            why=why(pool, index, row, question.search.query, drawn=drawn),
             index=index,
             features=pool.features,
             scores=decision.scores,
@@ -124,7 +131,7 @@ def compose(
         choices=choices,
         context=context,
         mode=_mode(result, degraded),
-        policy_version=default.VERSION if ranked.policy is None else ranked.policy.version,
+        policy_version=REPLAYED if ranked.policy is None else ranked.policy.version,
         degraded=degraded,
         procedures=ranked.procedures,
         others=ranked.others[: context.shown("others")],
@@ -200,18 +207,3 @@ def _why_empty(result: SearchResult, decision: Decision) -> str | None:
     if decision.slates[decision.arm]:
         return "left empty to see what is done without memory"
     return "no case is expected to help"
-
-
-def _why(row: Candidate, *, drawn: bool) -> str:
-    """Returns in one line the halves that found the case, its record, and a mark if its slate was tried out."""
-    halves = [
-        f"{name} match {rank}"
-        for name, rank in (("semantic", row.semantic_rank), ("keyword", row.keyword_rank))
-        if rank is not None
-    ]
-    reward = "unknown" if row.reward is None else f"{row.reward:g}"
-    record = f"{row.outcome}, reward {reward}"
-    reused = f", {row.reuse_reward:.1f} of {row.reuse_count:.1f} reuses rewarded" if round(row.reuse_count, 1) else ""
-    kept = "; kept as a warning: this run failed" if row.failed else ""
-    tried = "; on a slate that was tried out" if drawn else ""
-    return f"{' and '.join(halves)}; {record}{reused}{kept}{tried}"

@@ -1,6 +1,5 @@
 """The candidates as a policy sees them: rows turned into features, and into groups and sources for a slate's rules."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,87 +7,97 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from policy import evidence, experience, features
-from policy.features import Features
-from retrieval.ranking.near_duplicates import groups
-from retrieval.ranking.tool_counts import ToolCounts, ToolVectors
+from policy.agreement import SAME
+from policy.channels import Matrix, Terms
+from policy.features import Candidates, Features, features, record
+from policy.fit import Fit
 from retrieval.sealed import as_stored
 from retrieval.search.candidates import Candidate
-from retrieval.search.reuse_history import Reuse
-
-STEM_CHARS = 5
-"""Enough to match cancelled with cancel, and few enough to match exchange with exchanging."""
-_WORD = re.compile(r"[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The candidates of one query, n of them in the order of retrieval."""
+    """The candidates of one query, n of them in the order of retrieval.
+
+    Attributes:
+        ids: ids of the cases.
+        features: (n, inputs), see ``policy.features``.
+        group: (n,), candidates of one group have the same plan and the same fate: one of them is told.
+        source: (n,), number of the writer of each case.
+        query: terms of the query.
+        terms: terms of each case.
+        agreement: (n, n), of the plans.
+        runs: (n,), runs that were merged into each case, itself included.
+        failed: (n,), true if the run failed.
+        fit: numbers of the bank by which the candidates were ranked.
+    """
 
     ids: list[UUID]
     features: Features
     group: NDArray[np.int16]
     source: NDArray[np.int16]
+    query: Terms
+    terms: Sequence[Terms]
+    agreement: Matrix
+    runs: NDArray[np.int32]
+    failed: NDArray[np.bool_]
+    fit: Fit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Query:
-    """The query's text and vector; without a vector no candidate is near it."""
-
-    text: str
-    vector: NDArray[np.float32] | None
-
-
-def pool_of(
-    rows: Sequence[Candidate], uses: Sequence[Reuse], counts: ToolCounts, query: Query, names: ToolVectors
-) -> Pool:
+def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None) -> Pool:
     """Returns the candidates in the rows with their features.
 
-    ``uses`` are the rows of ``search.reuse_history``, ``counts`` the tool counts of rows and uses, one after the other,
-    and ``names`` holds the vectors of tools' names that are known.
+    Args:
+        rows: the candidates, in the order of retrieval.
+        query: the terms of the query; empty if its words cannot be compared.
+        fit: numbers that replay stored for the profile; None: it was never replayed.
     """
-    effects, used = counts.counts[: len(rows)], counts.counts[len(rows) :]
-    own = features.own([as_stored(row) for row in rows])
-    cases = evidence.Cases(
-        similarity=_own(own, "similarity"),
-        keyword_rank=_own(own, "keyword_rank"),
-        reward=_own(own, "reward"),
-        effects=effects,
-        steps=_own(own, "step_count"),
-        errors=_own(own, "error_count"),
+    stored = [as_stored(row) for row in rows]
+    terms = np.array(query, dtype=np.int32)
+    candidates = Candidates(
+        times=np.array([row.created_at.timestamp() for row in stored], dtype=np.float64),
+        terms=[np.array(row.terms, dtype=np.int32) for row in stored],
+        moves=[np.array(row.moves, dtype=np.int32) for row in stored],
+        similarity=_numbers([row.similarity for row in stored]),
+        reward=_numbers([row.reward for row in stored]),
+        record=record(
+            np.array([row.reuse_count for row in stored], dtype=np.float64),
+            np.array([row.reuse_reward for row in stored], dtype=np.float64),
+        ),
+        steps=_numbers([row.step_count for row in stored]),
+        errors=_numbers([row.error_count for row in stored]),
+        proven=np.array([row.proven for row in stored], dtype=np.bool_),
+        failed=np.array([row.failed for row in stored], dtype=np.bool_),
     )
-    place = {row.id: index for index, row in enumerate(rows)}
-    history = experience.ReuseHistory(
-        similarity=np.array([use.similarity for use in uses], dtype=np.float64),
-        reward=np.array([use.reward for use in uses], dtype=np.float64),
-        credit=np.array([use.credit for use in uses], dtype=np.float64),
-        effects=used,
-        candidate=np.array([place.get(use.case_id, -1) for use in uses], dtype=np.int64),
+    ranked = features(terms, candidates, fit)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(row.source for row in stored))}
+    return Pool(
+        ids=[row.id for row in stored],
+        features=ranked.features,
+        group=groups(ranked.agreement, candidates.failed),
+        source=np.array([numbers[row.source] for row in stored], dtype=np.int16),
+        query=terms,
+        terms=candidates.terms,
+        agreement=ranked.agreement,
+        runs=np.array([row.occurrences for row in stored], dtype=np.int32),
+        failed=candidates.failed,
+        fit=ranked.fit,
     )
-    matrix = features.matrix(
-        own,
-        evidence.features(cases, cases, _tools(counts, query, names)),
-        experience.features(cases, history),
-    )
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(row.source for row in rows))}
-    source = np.array([numbers[row.source] for row in rows], dtype=np.int16)
-    return Pool([row.id for row in rows], matrix, groups(rows), source)
 
 
-def _tools(counts: ToolCounts, query: Query, names: ToolVectors) -> evidence.Tools:
-    count = counts.counts.shape[1]
-    if not counts.are_tools or query.vector is None:
-        return evidence.Tools(np.zeros((count, 0)), np.zeros(0), np.zeros(count))
-    query_stems = _stems(query.text)
-    stems = [_stems(name) for name in counts.items]
-    overlap = np.array([len(words & query_stems) / max(len(words), 1) for words in stems])
-    vectors = np.stack([names.of(name, len(query.vector)) for name in counts.items])
-    return evidence.Tools(vectors.astype(np.float64), query.vector.astype(np.float64), overlap)
+def groups(agreement: Matrix, failed: NDArray[np.bool_]) -> NDArray[np.int16]:
+    """Returns each candidate's group, (n,): that of the first one with the same plan and fate, or a new one.
+
+    The order is that of retrieval, whatever a policy makes of it.
+    """
+    alike = (agreement >= SAME) & (failed[:, None] == failed[None, :])
+    group = np.arange(len(failed), dtype=np.int16)
+    for index in range(len(failed)):
+        leaders = np.flatnonzero(alike[index, :index] & (group[:index] == np.arange(index)))
+        if len(leaders):
+            group[index] = leaders[0]
+    return group
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(word[:STEM_CHARS] for word in _WORD.findall(text.casefold()))
-
-
-def _own(own: NDArray[np.float32], name: str) -> evidence.Vector:
-    return own[:, features.COLUMN[name]].astype(np.float64)
+def _numbers(values: Sequence[float | None]) -> Matrix:
+    return np.array(values, dtype=np.float32)  # None becomes NaN

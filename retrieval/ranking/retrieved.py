@@ -6,8 +6,8 @@ from math import isnan
 from typing import Literal
 from uuid import UUID
 
-from policy import default, features
-from policy.decide import Scores
+from policy import features
+from policy.decide import REPLAYED, Scores
 from policy.features import Features
 from retrieval.procedures.lessons import Lesson
 from retrieval.procedures.procedure import Procedure
@@ -27,7 +27,7 @@ class Choice:
     row: Candidate
     propensity: float
     q_value: float | None
-    """Expected reward, 0 to 1; None for the untrained default, which predicts no reward."""
+    """Expected reward, 0 to 1; None without a network, for an order predicts no reward."""
     why: str
     index: int
     """Index of the case among the candidates."""
@@ -38,7 +38,6 @@ class Choice:
         """Returns every feature of the case, and every term of its score; a missing number is None."""
         scores, index = self.scores, self.index
         terms = {
-            "posterior_mean": float(default.posterior_mean(self.features[index : index + 1])[0]),
             "prior": float(scores.prior[index]),
             "residual": float(scores.residual[index]),
             "spread": float(scores.spread[index]),
@@ -56,7 +55,7 @@ class Retrieved:
     choices: list[Choice]
     context: MemoryContext
     mode: Mode
-    policy_version: str = default.VERSION
+    policy_version: str = REPLAYED
     degraded: list[str] = field(default_factory=list)
     procedures: Sequence[Procedure] = ()
     others: Sequence[Candidate] = ()

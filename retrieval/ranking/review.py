@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from policy import default, features
+from policy import features
 from policy.decide import Policy, preferred, score
 from policy.reasons import Reason, reasons
 from policy.slate import choose, field_of, order
@@ -63,19 +63,13 @@ class Terms:
     """Terms of a score, which is their sum; log odds up to a constant of the query, except ``expected``.
 
     Attributes:
-        found: fused retrieval rank, divided by the best candidate's.
-        record: reward expected by the case's record.
-        plan: agreement of its plan with the plans of similar successful runs.
-        returned: similarity, counted if the query seems to repeat the case's task.
-        learned: term of the trained policy, after weighting against the default; 0 for the default.
+        order: place by the order that replay chose.
+        learned: term of the network, after weighting against the order; 0 without a network.
         spread: standard deviation of ``learned`` over the ensemble, before the blend.
-        expected: reward expected of a slate of this case alone, 0 to 1; None for the default, which predicts none.
+        expected: reward expected of a slate of this case alone, 0 to 1; None without a network.
     """
 
-    found: float
-    record: float
-    plan: float
-    returned: float
+    order: float
     learned: float
     spread: float
     expected: float | None
@@ -141,14 +135,10 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     why = reasons(field, logged, served, by_rule)
     terms: list[Terms] | None = None
     if own is not None:
-        parts = default.parts(seen, default.log_rrf(seen), default.log_posterior(seen))
         learned = own.total - own.prior
         terms = [
             Terms(
-                found=float(parts.found[index]),
-                record=float(parts.record[index]),
-                plan=float(parts.plan[index]),
-                returned=float(parts.returned[index]),
+                order=float(own.prior[index]),
                 learned=float(learned[index]),
                 spread=float(own.spread[index]),
                 expected=None if own.q is None else float(own.q[index]),

@@ -6,6 +6,7 @@ from functools import cached_property
 from uuid import UUID
 
 from retrieval.procedures.procedure import ProcedureMatches
+from retrieval.procedures.threshold import Threshold
 from retrieval.recall.memory import Recalled
 from retrieval.search.candidates import BankRow, Candidate, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
@@ -19,6 +20,8 @@ class SearchResult:
     rows: Sequence[BankRow]
     degraded: list[str]
     procedures: ProcedureMatches = field(default_factory=ProcedureMatches)
+    threshold: Threshold = field(default_factory=Threshold)
+    """Least similarity of a text that asks for the same as the query."""
     unrelated: frozenset[UUID] = frozenset()
     """Candidates that are unrelated to the query."""
     wanted: bool = True

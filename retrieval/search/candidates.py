@@ -10,13 +10,8 @@ from uuid import UUID
 from sqlalchemy import (
     CTE,
     REAL,
-    ColumnElement,
-    Float,
     and_,
-    case,
     cast,
-    func,
-    literal_column,
     select,
     true,
 )
@@ -24,6 +19,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter
+from retrieval.database.rows import Expression
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, proven
 from retrieval.search.fusion import fused
 from retrieval.search.profile_settings import (
@@ -118,16 +114,10 @@ class Candidate(BankRow, Protocol):
     occurrences: int
     reuse_count: float
     reuse_reward: float
-    age_days: float
-    idle_days: float
-    plan_steps: float
-    tag_count: float
-    whole_task: float
-    proven: float
-    failed: float
-
-    def __getitem__(self, name: str, /) -> float | None:
-        """Returns a number by its name, for those of ``policy.features.OWN``."""
+    terms: list[int]
+    moves: list[int]
+    proven: bool
+    failed: bool
 
 
 def is_candidate(row: BankRow) -> TypeGuard[Candidate]:
@@ -225,7 +215,7 @@ def _vectors(scope: Scope) -> FastStatement[CaseVector]:
     )
 
 
-def _contents() -> list[ColumnElement[object]]:
+def _contents() -> list[Expression]:
     """Returns the columns of a case that the slate shows and the policy weighs, without the sealed payload."""
     names = (
         "agent_key",
@@ -246,15 +236,7 @@ def _contents() -> list[ColumnElement[object]]:
         "occurrences",
         "reuse_count",
         "reuse_reward",
+        "terms",
+        "moves",
     )
-    last_used = func.greatest(cases.c.created_at, cases.c.last_used_at)  # which passes over NULL
-    numbers = {
-        "age_days": func.extract("epoch", func.now() - cases.c.created_at) / 86400.0,
-        "idle_days": func.extract("epoch", func.now() - last_used) / 86400.0,
-        "plan_steps": func.cardinality(cases.c.plan),
-        "tag_count": func.cardinality(cases.c.tags),
-        "whole_task": case((cases.c.kind == literal_column("'task'"), 1.0), else_=0.0),
-        "proven": case((proven(), 1.0), else_=0.0),
-        "failed": case((failed(), 1.0), else_=0.0),
-    }
-    return [*(cases.c[name] for name in names), *(cast(number, Float).label(name) for name, number in numbers.items())]
+    return [*(cases.c[name] for name in names), proven().label("proven"), failed().label("failed")]

@@ -23,12 +23,12 @@ from sqlalchemy import (
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
-from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import Rewrite
 from retrieval.tables.policies import policies
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
+from retrieval.tables.replays import replays
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Settings of the profile that a request may override."""
@@ -55,14 +55,13 @@ STATE = (
     "serving_since",
     "candidate",
     "candidate_since",
-    "usual_reward",
+    "replayed_at",
     "has_procedures",
     "has_facts",
 )
-"""Further columns: version and time of the live policies, the mean reward of the LATEST decisions, and whether the
-profile has a procedure or a fact to show.
+"""Further columns: version and time of the live policies, the time of the latest replay, and whether the profile has a
+procedure or a fact to show.
 """
-LATEST = 100
 
 T = TypeVar("T")
 
@@ -90,7 +89,7 @@ class ProfileSettings(Protocol):
     serving_since: datetime
     candidate: int | None
     candidate_since: datetime
-    usual_reward: float | None
+    replayed_at: datetime | None
     has_procedures: bool
     has_facts: bool
 
@@ -98,19 +97,12 @@ class ProfileSettings(Protocol):
 def profile_settings() -> CTE:
     """Returns the settings of the profile, overridden by those of the request that are not NULL; no profile, no row."""
     overridden = [_overridden(name, profiles.c[name]) for name in OVERRIDES]
-    latest = (
-        select(decisions.c.reward)
-        .where(decisions.c.user_sub == USER_SUB, decisions.c.agent_key == AGENT_KEY, decisions.c.reward.is_not(None))
-        .order_by(decisions.c.id.desc())
-        .limit(literal_column(str(LATEST)))
-        .subquery()
-    )
     state: Mapping[str, Expression] = {
         "serving": _live("serving", policies.c.version),
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
-        "usual_reward": select(func.avg(latest.c.reward)).scalar_subquery(),
+        "replayed_at": _replayed_at(),
         "has_procedures": exists().where(
             procedures.c.user_sub == USER_SUB,
             procedures.c.agent_key == AGENT_KEY,
@@ -125,6 +117,11 @@ def profile_settings() -> CTE:
         .cte("profile")
         .prefix_with("MATERIALIZED")
     )
+
+
+def _replayed_at() -> ScalarSelect[datetime]:
+    mine = replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY
+    return select(replays.c.created_at).where(*mine).scalar_subquery()
 
 
 def default_share(name: str) -> float:

@@ -10,6 +10,7 @@ from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Float,
     FromClause,
@@ -23,8 +24,11 @@ from sqlalchemy import (
     case,
     cast,
     column,
+    exists,
     func,
     literal_column,
+    not_,
+    or_,
     select,
     true,
 )
@@ -35,7 +39,7 @@ from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.database.rows import Rows
 from retrieval.sections.context import Block, Draft, leading
 from retrieval.sections.quoting import unquoted
-from retrieval.tables.cases import case_tools
+from retrieval.tables.cases import case_tools, cases
 
 HEADING = "Tools in these runs:\n"
 FORMS = 10
@@ -121,13 +125,16 @@ class ToolTrouble(Protocol):
     fix: str | None
 
 
-def troubles(agent_key: str, case_ids: Sequence[UUID]) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
+def troubles(
+    agent_key: str, case_ids: Sequence[UUID], *, quarantine: bool = False
+) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
     """Returns the statement for the tools of the cases that fail most, and its parameters.
 
     It answers at most SHOWN_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
-    first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without any has one row with NULL.
+    first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without any has one row with NULL. In
+    quarantine the pairs are those of proven runs.
     """
-    return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids)}
+    return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids), "quarantine": quarantine}
 
 
 def _troubles() -> FastStatement[ToolTrouble]:
@@ -152,6 +159,7 @@ def _troubles() -> FastStatement[ToolTrouble]:
     )
     run = case_tools.alias("run")
     failure = _failures(run)
+    proven = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == run.c.case_id, cases.c.proven)
     fixes = (
         select(failure.c.cause, failure.c.fix, func.count().label("times"))
         .select_from(run.join(failure, true()))
@@ -160,6 +168,7 @@ def _troubles() -> FastStatement[ToolTrouble]:
             run.c.agent_key == AGENT_KEY,
             run.c.tool == worst.c.tool,
             failure.c.fix.is_not(None),
+            or_(not_(bindparam("quarantine", type_=Boolean)), proven),
         )
         .group_by(failure.c.cause, failure.c.fix)
         .order_by(literal_column("times").desc(), failure.c.cause, failure.c.fix)

@@ -20,6 +20,7 @@ from retrieval.tables.memories import memories
 from retrieval.tables.policies import policies
 from retrieval.tables.procedures import procedure_reviews, procedures
 from retrieval.tables.profiles import llm_usage, profiles
+from retrieval.tables.replays import replays
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
 
@@ -45,6 +46,7 @@ USER_TABLES = (
     decision_slots,
     decisions,
     policies,
+    replays,
     audit_heads,
     audit_links,
     audit,

@@ -38,8 +38,8 @@ profiles = Table(
     Column("semantic_weight", REAL, nullable=False, server_default=text("1")),
     Column("rrf_k", REAL, nullable=False, server_default=text("50")),
     Column("learning", Boolean, nullable=False, server_default=text("true"), comment="whether a policy is trained"),
-    Column("explore", REAL, nullable=False, server_default=text("0.05"), comment="share of slates with a drawn place"),
-    Column("canary", REAL, nullable=False, server_default=text("0.25"), comment="share of a policy on trial"),
+    Column("explore", REAL, nullable=False, server_default=text("0"), comment="share of slates with a drawn place"),
+    Column("canary", REAL, nullable=False, server_default=text("0"), comment="share of a policy on trial"),
     Column("embedding_model", Text, comment="the one vector space that searches of this profile use"),
     Column(
         "approximate",

@@ -1,4 +1,4 @@
-"""Candidates, plans and toy banks for the tests of features and training."""
+"""Candidates and toy banks for the tests of features and training."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,6 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from policy import features
-from policy.evidence import Cases, Tools
 from policy.examples import Examples, shared_credit
 from policy.network import Head, untrained
 from policy.train import Plan
@@ -24,31 +23,28 @@ unhurried = settings(deadline=None, max_examples=60)
 
 
 def pool(rng: np.random.Generator, size: int | None = None) -> features.Features:
-    """Candidates as retrieval finds them: ranks of two halves, fused; unknown rewards, some reuse."""
+    """Returns candidates as retrieval finds them: a third without a vector, some of unknown reward, some failed."""
     n = int(rng.integers(1, 65)) if size is None else size
-    table = np.abs(rng.normal(size=(n, len(features.NAMES)))).astype(np.float32)
-    semantic, keyword = ranks(rng, n), ranks(rng, n)
-    count = rng.integers(0, 5, n)
+    failed = rng.random(n) < 0.1
+    place = np.empty(n)
+    place[np.lexsort((rng.random(n), failed))] = np.arange(n)
     known = {
-        "semantic_rank": semantic,
-        "keyword_rank": keyword,
-        "similarity": np.where(np.isnan(semantic), np.nan, rng.uniform(-1, 1, n)),
-        "rrf": 1 / (60 + np.nan_to_num(semantic, nan=65)) + 1 / (60 + np.nan_to_num(keyword, nan=65)),
+        "order": -place,
+        "similarity": np.where(rng.random(n) < 1 / 3, np.nan, rng.uniform(-1, 1, n)),
+        "recent": -np.log1p(rng.integers(0, 400, n)),
+        "fused": 1 / (51 + rng.permutation(n)) + 1 / (51 + rng.permutation(n)),
+        "mixture": rng.uniform(-1, 15, n),
         "reward": rng.choice([0, 0.5, 1, np.nan], n),
-        "reuse_count": count,
-        "near_count": count,
-        "near_reward": count * rng.choice([0, 0.5, 1], n),
-        "usual_reward": rng.choice([0, 0.5, 1, np.nan]),
-        "unknown": rng.random(),  # the query's, so all have the same
+        "repeats": rng.exponential(size=n),
+        "step_count": rng.integers(0, 20, n),
+        "error_count": rng.integers(0, 5, n),
+        "proven": (rng.random(n) < 0.8) & ~failed,
+        "failed": failed,
     }
+    table = rng.random((n, len(features.NAMES))).astype(np.float32)  # shares and cosines
     for name, values in known.items():
         table[:, features.COLUMN[name]] = values
-    return features.matrix(table)
-
-
-def ranks(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
-    """1-based, NaN for a third of them."""
-    return np.where(rng.random(n) < 1 / 3, np.nan, rng.permutation(n) + 1.0)
+    return features.unpacked(features.packed(table))
 
 
 @st.composite
@@ -57,48 +53,6 @@ def wild(draw: st.DrawFn) -> features.Features:
     shape = st.tuples(st.integers(0, 5), st.just(len(features.NAMES)))
     table = draw(arrays.arrays(np.float16, shape, elements=st.floats(width=16, allow_infinity=False)))
     return table.astype(np.float32)
-
-
-def plans(tools: int, largest: int = 10, most: int = 6) -> st.SearchStrategy[NDArray[np.float64]]:
-    """Up to ``most`` plans as counts of their tools."""
-    shape = st.tuples(st.integers(0, most), st.just(tools))
-    return arrays.arrays(np.float64, shape, elements=st.integers(0, largest).map(float))
-
-
-def cases(effects: NDArray[np.float64], **known: object) -> Cases:
-    """Successes with these plans, equally near, unless it is told otherwise."""
-    n = len(effects)
-    column = {"similarity": 0.6, "keyword_rank": np.nan, "reward": 1.0, "steps": 3.0, "errors": 0.0} | known
-    filled = {name: np.array(np.broadcast_to(np.asarray(value, float), n)) for name, value in column.items()}
-    return Cases(effects=effects, **filled)
-
-
-@st.composite
-def any_cases(draw: st.DrawFn, tools: int) -> Cases:
-    """Cases of which anything may be unknown."""
-    effects = draw(plans(tools))
-    n = len(effects)
-
-    def column(low: float, high: float) -> NDArray[np.float64]:
-        numbers = st.one_of(st.floats(low, high), st.sampled_from([low, high]))
-        return np.array(draw(st.lists(numbers, min_size=n, max_size=n)), dtype=np.float64)
-
-    def gaps(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.where(draw(arrays.arrays(bool, n)), np.nan, values)
-
-    return Cases(
-        similarity=gaps(column(-1, 1)),
-        keyword_rank=gaps(np.floor(column(1, 64))),
-        reward=gaps(column(0, 1)),
-        effects=effects,
-        steps=np.floor(column(0, 50)),
-        errors=np.floor(column(0, 50)),
-    )
-
-
-def nameless(tools: int) -> Tools:
-    """Tools of whose names nothing is known."""
-    return Tools(np.zeros((tools, 0)), np.zeros(0), np.zeros(tools))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

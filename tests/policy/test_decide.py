@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy import default, inputs
 from policy.decide import (
     CANDIDATE,
     DEFAULT,
@@ -22,15 +21,15 @@ from policy.decide import (
     shares,
     trial_share,
 )
-from policy.doubt import in_doubt
-from policy.explore import MOST_DOUBTED, NULL_SHARE
-from policy.features import Features
-from policy.slate import DEPTH, Field, choose, contenders, field_of, order
+from policy.explore import NULL_SHARE
+from policy.features import Features, column
+from policy.inputs import CASE, Inputs
+from policy.slate import DEPTH, Field, choose, contenders, field_of, order, parted, waiting
 from tests.policies import head
 from tests.policy.builders import pool, unhurried
 
 K = 4
-WORST_FIRST = Policy("q-1", head(log_rrf=-3.0, log_posterior=-3.0), 1.0)
+WORST_FIRST = Policy("q-1", head(vote=-9.0, reward=-3.0), 1.0)
 NEAREST_FIRST = Policy("q-2", head(similarity=3.0), 1.0)
 ARMS = {
     "default": {DEFAULT: None},
@@ -51,6 +50,11 @@ def world(seed: int, size: int | None = None) -> tuple[Features, Field]:
     n = len(seen)
     group, source = rng(seed).integers(0, n, n), rng(seed + 1).integers(0, 3, n)
     return seen, field_of(seen, group.astype(np.int16), source.astype(np.int16), None)
+
+
+def by_order(seen: Features) -> np.ndarray:
+    """Returns the scores of the policy without a network: the place by the order that serves."""
+    return column(seen, "order")
 
 
 def drawn(seen: Features, field: Field, arms: dict[str, Policy | None], budget: Budget, seed: int = 7) -> Decision:
@@ -97,12 +101,12 @@ def test_the_default_never_serves_nothing_where_there_is_something():
 
 @given(st.integers(0, 10**6))
 @unhurried
-def test_without_a_learned_arm_the_slate_is_the_defaults_exactly(seed: int):
+def test_without_a_learned_arm_the_slate_is_that_of_the_order_that_serves_exactly(seed: int):
     seen, field = world(seed)
     decision = drawn(seen, field, ARMS["default"], Budget(0, 0, 0), seed)
-    assert decision.slate == choose(field, order(field, default.scores(seen)), K)
+    assert decision.slate == choose(field, order(field, by_order(seen)), K)
     assert (decision.arm, decision.lottery.chances) == (DEFAULT, {decision.slate: 1})
-    assert decision.scores.total.tolist() == default.scores(seen).tolist()
+    assert decision.scores.total.tolist() == Inputs(seen).prior.tolist()
     assert decision.scores.q is None
 
 
@@ -219,13 +223,14 @@ def test_exploration_changes_one_place_at_most_and_looks_no_deeper_than_it_may(s
     seen, field = world(seed)
     decision = drawn(seen, field, ARMS["default"], Budget(0.5, 0, 0), seed)
     plain = decision.slates[DEFAULT]
-    ordered = order(field, default.scores(seen))
+    ordered = order(field, by_order(seen))
     rivals = contenders(field, ordered, plain) if plain else []
+    young = waiting(field, ordered, plain) if plain else []
+    near = {*ordered[:DEPTH], *parted(field, ordered)[0][:DEPTH]}  # of all, or of the proven ones alone
     for slate, chance in decision.lottery.chances.items():
-        assert slate in {plain, ()} or (slate[:-1] == plain[:-1] and slate[-1] in ordered[:DEPTH])
-        extra = MOST_DOUBTED if in_doubt(seen, plain) else 0.0
-        assert slate != () or not plain or chance == pytest.approx(extra + (1 - extra) * 0.5 * NULL_SHARE)
-    assert len(decision.lottery.chances) <= len(rivals) + 1
+        assert slate in {plain, ()} or (slate[:-1] == plain[:-1] and slate[-1] in near | {*young})
+        assert slate != () or not plain or chance == pytest.approx(0.5 * NULL_SHARE)
+    assert len(decision.lottery.chances) <= len(rivals) + len(young) + 1
 
 
 # Draws
@@ -256,11 +261,9 @@ def test_without_a_budget_nothing_is_drawn(arms: dict[str, Policy | None]):
 def test_a_total_is_the_prior_and_the_blended_residual(seed: int, blend: float):
     seen, _ = world(seed)
     found = score(replace(NEAREST_FIRST, blend=blend), seen)
-    assert found.prior.tolist() == inputs.inputs_of(seen).prior.tolist()
+    assert found.prior.tolist() == Inputs(seen).prior.tolist()
     assert found.total == pytest.approx(found.prior + blend * found.residual, abs=1e-5)
-    assert found.residual == pytest.approx(
-        3 * inputs.inputs_of(seen).case[:, inputs.CASE.index("similarity")], abs=1e-5
-    )
+    assert found.residual == pytest.approx(3 * Inputs(seen).case[:, CASE.index("similarity")], abs=1e-5)
 
 
 def test_an_expected_reward_rises_with_the_score_of_a_policy_that_is_fully_blended_in():

@@ -1,6 +1,7 @@
-"""What features keep on their way through the log, and that the network's inputs are numbers whatever they say."""
+"""Features: what they say of candidates, and what they keep on their way through the log."""
 
 import warnings
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -8,10 +9,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy import evidence, experience, features
-from tests.policy.builders import nameless, unhurried, wild
+from policy import features
+from policy.agreement import Moves
+from policy.fit import fit_of
+from tests.policy.banks import history, moves, shop, terms
+from tests.policy.builders import unhurried, wild
 
 HALF = np.finfo(np.float16)
+
+
+def candidates(*runs: tuple[str, str], **known: Any) -> features.Candidates:
+    """Returns successes with these tasks and plans, an hour apart, proven and equally near unless told otherwise."""
+    columns = {"similarity": 0.5, "reward": 1.0, "record": 1.0, "steps": 3.0, "errors": 0.0} | known
+    flags = {name: columns.pop(name, name == "proven") for name in ("proven", "failed")}
+    count = len(runs)
+    return features.Candidates(
+        times=np.arange(count) * 3600.0,
+        terms=[terms(task) for task, _ in runs],
+        moves=[moves(plan) for _, plan in runs],
+        **{name: np.array(np.broadcast_to(np.asarray(each, np.float32), count)) for name, each in columns.items()},
+        **{name: np.array(np.broadcast_to(np.asarray(each, bool), count)) for name, each in flags.items()},
+    )
+
+
+def ranked(seen: features.Features) -> list[int]:
+    return np.argsort(-features.column(seen, "order"), kind="stable").tolist()
+
+
+def wide(table: np.ndarray) -> features.Features:
+    """Returns the numbers as they come back from the log."""
+    return features.unpacked(features.packed(table))
 
 
 def test_every_feature_has_one_name_and_one_column():
@@ -19,13 +46,9 @@ def test_every_feature_has_one_name_and_one_column():
     assert [features.COLUMN[name] for name in features.NAMES] == list(range(len(features.NAMES)))
 
 
-def test_the_features_are_the_cases_own_the_evidence_and_the_experience_in_that_order():
-    assert (*features.OWN, *evidence.NAMES, *experience.NAMES) == features.NAMES
-
-
 def test_the_names_of_this_feature_version_are_these():
     # who adds, drops or moves a feature makes a new version: logs and weights of the old one mean something else
-    assert (features.VERSION, len(features.NAMES), crc32(" ".join(features.NAMES).encode())) == (6, 45, 0x133ECBFF)
+    assert (features.VERSION, len(features.NAMES), crc32(" ".join(features.NAMES).encode())) == (7, 16, 0xAE780551)
 
 
 @unhurried
@@ -41,7 +64,7 @@ def test_what_is_logged_comes_back_to_the_bit(seen: features.Features):
 def test_what_is_served_is_what_is_logged_however_large(numbers: list[float]):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        served = features.matrix(np.array([numbers], dtype=np.float32))
+        served = wide(np.array([numbers], dtype=np.float32))
     assert np.array_equal(features.unpacked(features.packed(served)), served, equal_nan=True)
     assert not np.isinf(served).any()
     assert np.array_equal(np.isnan(served[0]), np.isnan(numbers))
@@ -51,7 +74,7 @@ def test_what_is_served_is_what_is_logged_however_large(numbers: list[float]):
 @given(st.floats(float(HALF.smallest_normal), float(HALF.max)))
 def test_half_precision_keeps_three_digits(number: float):
     table = np.full((1, len(features.NAMES)), number, np.float32)
-    assert features.matrix(table) == pytest.approx(table, rel=1e-3)
+    assert wide(table) == pytest.approx(table, rel=1e-3)
 
 
 def test_the_logs_bytes_are_little_endian_halves_row_by_row():
@@ -61,28 +84,123 @@ def test_the_logs_bytes_are_little_endian_halves_row_by_row():
     assert np.frombuffer(logged, "<f2").tolist() == table.ravel().tolist()
 
 
-def test_no_candidates_are_a_table_without_rows():
-    parts = [np.zeros((0, len(names)), np.float32) for names in (features.OWN, evidence.NAMES, experience.NAMES)]
-    assert features.matrix(*parts).shape == (0, len(features.NAMES))
-    assert features.own([]).shape == (0, len(features.OWN))
+@pytest.mark.parametrize("fit", [None, fit_of(history(shop(20))), fit_of(history([]))])
+def test_no_candidates_are_a_table_without_rows(fit: features.Fit | None):
+    found = features.features(terms("where is my lamp"), candidates(), fit)
+    assert found.features.shape == (0, len(features.NAMES))
+    assert found.agreement.shape == (0, 0)
 
 
-def test_a_candidates_own_record_is_in_the_order_of_the_names_and_what_is_missing_is_nan():
-    row: dict[str, float | None] = {name: float(place) for place, name in enumerate(features.OWN)}
-    table = features.own([row, row | {"reward": None, "similarity": None}])
-    assert table[0].tolist() == list(range(len(features.OWN)))
-    missing = [name for name, number in zip(features.OWN, table[1], strict=True) if np.isnan(number)]
-    assert missing == ["similarity", "reward"]
+def test_a_candidates_own_numbers_stand_in_their_columns_and_what_is_missing_is_nan():
+    own = {"reward": [0.25, np.nan], "similarity": [np.nan, 0.75], "record": [0.5, 0.625]}
+    runs = candidates(
+        ("a b", "go"), ("c d", "stop"), **own, steps=[7, 0], errors=[2, 1], proven=[True, False], failed=[False, True]
+    )
+    seen = features.features(terms("a"), runs, None).features
+    own |= {"step_count": [7, 0], "error_count": [2, 1], "proven": [1, 0], "failed": [0, 1]}
+    for name, numbers in own.items():
+        assert np.array_equal(features.column(seen, name), np.array(numbers, np.float32), equal_nan=True)
+    assert not np.isnan(np.delete(seen, [features.COLUMN[name] for name in own], axis=1)).any()
 
 
-def test_a_candidate_without_one_of_the_features_is_an_error_not_a_gap():
-    row: dict[str, float | None] = dict.fromkeys(features.OWN[1:], 0.0)
-    with pytest.raises(KeyError):
-        features.own([row])
+def test_features_come_as_they_come_back_from_the_log():
+    seen = features.features(terms("anna writes"), candidates(*shop(30)), fit_of(history(shop(30)))).features
+    assert np.array_equal(wide(seen), seen)
 
 
-def test_evidence_and_experience_fill_the_columns_that_are_theirs():
-    cases = evidence.Cases(*[np.ones(2)] * 3, np.ones((2, 1)), *[np.ones(2)] * 2)
-    seen = evidence.features(cases, cases, nameless(1))
-    past = experience.features(cases, experience.no_history(1))
-    assert (seen.shape, past.shape) == ((2, len(evidence.NAMES)), (2, len(experience.NAMES)))
+def test_the_place_is_that_by_the_order_of_the_fit():
+    runs, query = shop(30), terms("anna writes about the lamp that is early")
+    for order in ("words", "rare", "fused", "telling", "mixture", "vote"):
+        seen = features.features(query, candidates(*runs), fit_of(history(runs), order)).features
+        assert sorted(features.column(seen, "order").tolist()) == [-place for place in reversed(range(30))]
+        assert (np.diff(features.column(seen, order)[ranked(seen)]) <= 0).all()
+
+
+def test_failed_runs_stand_behind_all_that_went_well():
+    runs = candidates(("where is my lamp", "go"), ("hello", "stop"), ("my lamp", "go"), failed=[True, False, False])
+    for fit in (None, fit_of(history(shop(20)), "words")):
+        assert ranked(features.features(terms("where is my lamp"), runs, fit).features)[-1] == 0
+
+
+def test_a_candidate_that_no_word_and_no_vector_brings_near_is_behind_one_that_they_do():
+    runs = candidates(("hello", "stop"), ("my lamp", "go"), similarity=[np.nan, np.nan])
+    assert ranked(features.features(terms("my lamp"), runs, None).features) == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["words", "rare", "telling", "mixture", "vote"])
+def test_the_repeat_of_a_task_is_nearest_by_words_whatever_weighs_them(name: str):
+    runs = shop(40)
+    seen = features.features(terms(runs[7][0]), candidates(*runs), fit_of(history(runs))).features
+    same = [task == runs[7][0] for task, _ in runs] if name != "vote" else [plan == runs[7][1] for _, plan in runs]
+    assert same[int(features.column(seen, name).argmax())]
+
+
+def test_a_vote_rises_with_the_nearness_of_a_plans_other_runs():
+    runs = [("lamp", "go"), ("chair", "go"), ("phone", "stop"), ("shirt", "stop")]
+    votes = []
+    for near in (0.1, 0.5, 0.9):
+        seen = features.features(terms("hello"), candidates(*runs, similarity=[0.3, near, 0.3, 0.3]), None).features
+        votes.append(features.column(seen, "vote")[0])
+    assert votes == sorted(set(votes))
+
+
+@pytest.mark.parametrize("doubt", [{"proven": [True, False]}, {"record": [0.9, 0.3]}])
+def test_of_two_equally_near_plans_the_one_with_less_behind_it_is_voted_for_less(doubt: dict[str, Any]):
+    seen = features.features(terms("lamp"), candidates(("lamp", "go"), ("lamp", "stop"), **doubt), None).features
+    assert features.column(seen, "vote")[0] > features.column(seen, "vote")[1]
+
+
+def test_a_plan_that_many_neighbours_have_is_repeated_and_one_of_its_own_is_not():
+    runs = candidates(("lamp", "go"), ("lamp", "go"), ("lamp", "go"), ("lamp", "stop"))
+    repeats = features.column(features.features(terms("lamp"), runs, None).features, "repeats")
+    assert (repeats[:3] > 1.5).all()
+    assert repeats[3] == pytest.approx(0, abs=1e-3)
+
+
+def test_a_run_is_the_less_recent_the_more_of_the_bank_is_newer():
+    fit = fit_of(history(shop(20)))  # an hour apart
+    seen = features.features(terms("lamp"), candidates(*shop(20)), fit).features
+    assert features.column(seen, "recent") == pytest.approx(-np.log1p(np.arange(19, -1, -1)), rel=1e-3)
+
+
+def test_a_case_that_is_newer_than_the_replay_is_as_recent_as_its_newest():
+    runs = candidates(*shop(3))
+    runs.times[:] = 1e9
+    seen = features.features(terms("lamp"), runs, fit_of(history(shop(20)))).features
+    assert features.column(seen, "recent").tolist() == [0, 0, 0]
+
+
+def test_features_do_not_depend_on_the_order_of_the_others():
+    runs, query = shop(25), terms("ben writes about the chair that is small")
+    rng = np.random.default_rng(3)
+    known = {"similarity": rng.uniform(0, 1, 25), "failed": rng.random(25) < 0.2}
+    places, fit = rng.permutation(25), fit_of(history(runs))
+    shuffled = candidates(*(runs[place] for place in places), **{name: each[places] for name, each in known.items()})
+    shuffled.times[:] = places * 3600.0
+    one, other = (features.features(query, each, fit).features for each in (candidates(*runs, **known), shuffled))
+    numbers = [features.COLUMN[name] for name in features.NAMES if name != "order"]  # which equals share by lot
+    assert other[:, numbers] == pytest.approx(one[places][:, numbers], abs=2e-3)
+    votes = features.column(other, "vote")[ranked(other)][: (~known["failed"]).sum()]
+    assert (np.diff(votes) <= 2e-3).all()
+
+
+def test_plans_that_agree_are_told_with_the_features():
+    found = features.features(terms("lamp"), candidates(("a", "go up"), ("b", "go up"), ("c", "stop")), None)
+    assert found.agreement.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
+def test_a_record_is_between_the_usual_reward_and_what_was_earned_and_nearer_to_that_the_more_often():
+    count = np.array([0.0, 1.0, 10.0, 1000.0])
+    earned, lost = features.record(count, count), features.record(count, np.zeros(4))
+    assert earned[0] == lost[0] == np.float32(features.USUAL_REWARD)
+    assert (np.diff(earned) > 0).all()
+    assert (np.diff(lost) < 0).all()
+    assert (earned[-1], lost[-1]) == (pytest.approx(1, abs=0.01), pytest.approx(0, abs=0.01))
+    assert (lost > 0).all()
+
+
+def test_a_plan_without_moves_agrees_with_no_other():
+    nothing: Moves = np.zeros(0, np.int32)
+    runs = candidates(("a", ""), ("b", ""), ("c", "go"))
+    assert all(np.array_equal(each, nothing) for each in runs.moves[:2])
+    assert features.features(terms("a"), runs, None).agreement.tolist() == np.eye(3).tolist()

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.learning.canary import Scenario, canary
+from bench.gate.canary import Scenario, canary
 from policy.gate import Contest, judge
 from policy.logged import Logged, Target
 from policy.spending import Spending

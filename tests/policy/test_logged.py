@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bench.learning.canary import DEFAULT_SLATE, explored, slate_probability
+from bench.gate.canary import DEFAULT_SLATE, explored, slate_probability
 from policy.evaluate import (
     weights,
 )

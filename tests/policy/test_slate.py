@@ -1,9 +1,10 @@
 """The rules of a slate: no repeats, at most one failure, and only what is allowed."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.slate import choose, fits, order
+from policy.slate import Field, choose, fits, order
 from tests.policy.fields import World, fields
 
 
@@ -23,3 +24,18 @@ def test_a_slate_is_short_only_when_nobody_else_fits(world: World, k: int):
     slate = choose(field, order(field, scores), k)
     if len(slate) < k:
         assert not any(fits(field, slate, index) for index in order(field, scores))
+
+
+def beside_proven(*similarities: float) -> tuple[int, ...]:
+    """The slate of four from an unproven case above four proven ones, of these similarities to the query."""
+    nothing, near = np.zeros(5, bool), np.array(similarities, np.float32)
+    return choose(Field(np.arange(5, dtype=np.int16), nothing, ~nothing, None, np.arange(5) > 0, near), range(5), 4)
+
+
+def test_an_unproven_repeat_of_the_task_takes_the_last_place_of_proven_cases():
+    assert beside_proven(1.0, 0.8, 0.8, 0.6, 0.4) == (0, 1, 2, 3)
+
+
+def test_a_text_padded_with_the_words_of_many_queries_waits_while_a_proven_case_is_as_near():
+    assert beside_proven(0.7, 0.65, 0.4, 0.3, 0.2) == (1, 2, 3, 4)
+    assert beside_proven(0.7, np.nan, 0.4, 0.3, 0.2) == (1, 2, 3, 4)

@@ -117,18 +117,26 @@ def test_an_unproven_case_that_is_no_nearer_takes_no_place_that_a_proven_one_cou
             assert not any(fits(field, rest, other) for other in each.left(slate, proven=True)), each
 
 
-def test_a_much_nearer_unproven_case_has_the_place_of_a_proven_one_far_off():
+def test_an_unproven_case_has_the_place_of_a_proven_one_if_all_those_are_far_off():
     for each in EVERY:
         field, slate = each.field, each.slate
         near = [index for index in each.left(slate, proven=False) if field.similarity[index] == np.float32(NEAR)]
         far = [index for index in slate if field.is_proven(index) and field.similarity[index] == np.float32(FAR)]
-        if field.unproven(slate) >= most_unproven(each.k) or len(slate) < each.k:
+        all_far = len(far) == len(slate) - field.unproven(slate)
+        if field.unproven(slate) >= most_unproven(each.k) or len(slate) < each.k or not all_far:
             continue
         for index, other in product(near, far):
             if field.failed[index] and each.ordered.index(other) < each.ordered.index(index):
                 continue  # nearness alone makes a failure no better than a success
             rest = tuple(each for each in slate if each != other)
             assert field.group[index] == field.group[other] or not fits(field, rest, index), each
+
+
+def test_an_unproven_case_has_no_place_that_a_proven_one_could_have_beside_a_proven_one_as_near():
+    for each in EVERY:
+        field, slate = each.field, each.slate
+        if any(field.is_proven(index) and field.similarity[index] == np.float32(NEAR) for index in slate):
+            assert slate == choose(replace(field, similarity=None), each.ordered, each.k), each
 
 
 def test_where_all_come_from_one_source_nothing_is_limited():

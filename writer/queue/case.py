@@ -22,6 +22,7 @@ from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
 from writer.errors import LeaseLost
 from writer.facts.extract import FactDraft
+from writer.privacy.words import Words
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Lessons, UsedVersion
 from writer.queue.lease import Lease, is_held
@@ -34,6 +35,7 @@ class ClaimedCase:
     Attributes:
         words: task and plan, sealed; ``plan`` then has a token for each step. None: both stand in plain in their
             columns.
+        moves: keyed hashes of the moves of its plan; empty until the case was taught.
         payload: tool traces, turns, prompt snapshot, and the procedure that came with the run, sealed.
         source: the actor that retained the run.
         analyst, abstraction, least_success: the profile's settings of these names.
@@ -53,6 +55,7 @@ class ClaimedCase:
     error_count: int
     message_hash: bytes
     retrieval_id: UUID | None
+    moves: list[int]
     used_case_ids: list[UUID] | None
     used_procedure_ids: list[UUID] | None
     payload: bytes
@@ -81,6 +84,12 @@ class Work:
     """Counts by the calls' outputs; None: the run has no calls."""
     errors: Sequence[str] = ()
     """Signatures of the errors in the run, see ``error_signatures``."""
+    seal: Words | None = None
+    """The user's; None until the case is opened."""
+    terms: Sequence[int] = ()
+    """Keyed hashes of the task's words."""
+    moves: Sequence[int] = ()
+    """Keyed hashes of the plan's moves."""
     vector: Vector | None = None
     opened: Mapping[str, Any] = field(default_factory=dict)
     """The decrypted payload; empty before it is opened and after the run was learned from."""
@@ -127,16 +136,20 @@ async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase)
     return [each for each in active if shown.get(each.id, each.version) == each.version]
 
 
-async def close(connection: AsyncConnection, held: Lease, kept: UUID | None) -> None:
+async def close(connection: AsyncConnection, work: Work, kept: UUID | None) -> None:
     """Takes the case off the queue: as ready, or as merged into the case ``kept`` if that is given.
+
+    The numbers by which the case is ranked are stored with it.
 
     Raises:
         LeaseLost: another worker has the case, or it is gone.
     """
     done = (
         update(cases)
-        .where(is_held(cases, held))
+        .where(is_held(cases, work.held))
         .values(
+            terms=list(work.terms),
+            moves=list(work.moves),
             status="ready" if kept is None else "merged",
             merged_into=kept,
             lease_token=None,

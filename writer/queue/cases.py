@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
 from prometheus_client import Counter
@@ -11,6 +11,7 @@ from sqlalchemy import update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from policy.channels import words
 from retrieval.errors import (
     CasebankError,
     EmbedderMisbehaved,
@@ -18,13 +19,14 @@ from retrieval.errors import (
     UserErased,
 )
 from retrieval.ports import Embedder, Vector, embed_each
-from retrieval.sealed import CaseWords
+from retrieval.sealed import MOVES, TERMS, CaseWords
 from retrieval.tables.cases import case_embeddings
 from retrieval.tables.kinds import has_failed
 from retrieval.tables.profiles import profiles
 from retrieval.telemetry import caused_by, log, stage
 from writer.analysis.calls import StoredRun
 from writer.analysis.error_signatures import error_signatures
+from writer.analysis.moves import moves_of
 from writer.analysis.recount import recount
 from writer.analysis.tool_use import tools_used
 from writer.audit import Change, note
@@ -45,6 +47,7 @@ from writer.queue.dedupe import count_again, twin
 from writer.queue.lease import Lease
 from writer.queue.queue import Queue
 from writer.queue.sessions import facts_in_run
+from writer.replays.profile_replay import replay_if_due
 from writer.rewards.feedback import credit_run
 from writer.vectors import stored
 
@@ -70,7 +73,8 @@ class CaseHandler:
     async def handle(self, leases: Sequence[Lease]) -> None:
         """Finishes the leased cases: first one of each user, then the others, last those that a language model teaches.
 
-        No user's only case then waits for all that another user has in the batch.
+        No user's only case then waits for all that another user has in the batch. What a case does not
+        need in order to be found comes last: the replay of its profile.
 
         Raises:
             DatabaseUnavailable: some of the cases are not finished.
@@ -84,6 +88,9 @@ class CaseHandler:
             for work in batch:
                 if self._by_llm(work):
                     await self._finish_together([work])
+        with stage("work.replay"):
+            for user_sub, agent_key in {(work.held.user_sub, work.held.agent_key) for work in batch}:
+                await replay_if_due(self.queue.database, Profile(user_sub, agent_key, leases[0].claimed_at))
 
     async def _read(self, leases: Sequence[Lease]) -> list[Work]:
         """Returns the leased cases that are still there, the oldest first; each user's rows are read as that user."""
@@ -178,9 +185,10 @@ class CaseHandler:
             raise LeaseLost("the user's key is gone")
         work.opened = unseal(work.case.payload, key.key, user_sub=held.user_sub, case_id=held.row_id)
         work.origin = work.opened.get("origin", {})  # older cases have none
+        work.seal = Words(held.user_sub, key)
         work.text = CaseWords(work.case.task, work.case.plan)
         if work.case.words is not None:
-            work.text = Words(held.user_sub, key).open_case(held.row_id, work.case.words)
+            work.text = work.seal.open_case(held.row_id, work.case.words)
 
     async def _teach(self, work: Work) -> None:
         """Learns facts, procedures and tool use from the run, by the rules or the language model its profile chose."""
@@ -189,6 +197,9 @@ class CaseHandler:
         run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan)
         if case.session_id is None:
             work.facts = await asyncio.to_thread(facts_in_run, opened["turns"], case.created_at)
+        if work.seal is not None:
+            work.terms = work.seal.numbers(TERMS, words(work.text.task))
+            work.moves = work.seal.numbers(MOVES, await asyncio.to_thread(moves_of, run))
         if run.tool_traces:  # in a thread: a long run's calls would hold up the event loop
             work.tools, work.counts, work.errors = await asyncio.to_thread(
                 lambda: (tools_used(run), recount(run), error_signatures(run))
@@ -216,11 +227,11 @@ class CaseHandler:
             await lock_loop(connection, held.user_sub, held.agent_key, work.case.retrieval_id)
             details = {"outcome": work.case.outcome, "reward": work.case.reward}
             await note(connection, Change.of(owner, work.case.source, "insert_case", held.row_id, **details))
-            case = await corrected(connection, held, work.case, work.counts)
+            case = await corrected(connection, held, replace(work.case, moves=list(work.moves)), work.counts)
             case = await earlier_feedback(connection, held.user_sub, case)
             near = vector.tolist() if vector is not None and self.pgvector else None
             kept = await connection.scalar(twin(held.user_sub, case, near, self.embedder.model))
-            await close(connection, held, kept)
+            await close(connection, work, kept)
             if kept is not None:
                 await connection.execute(count_again(held.user_sub, kept, case))
                 await note(connection, Change.of(owner, "worker", "merge_case", held.row_id, into=str(kept)))

@@ -4,24 +4,27 @@ The slate is the list of cases that a retrieval showed. Several runs may begin w
 its parts. The slate has one reward, and its cases share it by their use in one run: the run whose reward counts.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import REAL, SmallInteger, and_, any_, exists, func, or_, select, update
+import numpy as np
+from sqlalchemy import REAL, SmallInteger, and_, bindparam, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.sql import bindparam
 
-from policy.evidence import agreement
-from retrieval.ranking.tool_counts import RunRecord, tool_counts
+from policy.agreement import agreement
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.kinds import RewardSource, is_trusted
 
 
-class FollowingRun(RunRecord, Protocol):
+class FollowingRun(Protocol):
     """A finished run, the retrieval that it began with, and what its backend said that it used."""
+
+    @property
+    def moves(self) -> Sequence[int]:
+        """Keyed hashes of the moves of its plan."""
 
     @property
     def retrieval_id(self) -> UUID | None:
@@ -70,43 +73,30 @@ async def remember_followed(connection: AsyncConnection, user_sub: str, run: Fol
         row = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == run.retrieval_id)
         await connection.execute(row.values(used_procedure_ids=list(run.used_procedure_ids)))
     shown_cases = (
-        select(slot.place, cases.c.effects, cases.c.plan)
+        select(slot.place, cases.c.moves)
         .join(cases, and_(cases.c.user_sub == slot.user_sub, cases.c.id == slot.case_id))
         .where(*mine)
         .order_by(slot.place)
     )
     shown = (await connection.execute(shown_cases)).all()
     if shown:
-        among = and_(cases.c.user_sub == decisions.c.user_sub, cases.c.id == any_(decisions.c.candidate_ids))
-        changed = select(func.unnest(cases.c.effects)).join_from(decisions, cases, among)
-        decision = decisions.c.user_sub == user_sub, decisions.c.id == run.retrieval_id
-        tools = (await connection.scalars(changed.where(*decision).distinct())).all()
         places, agreed = bindparam("places", type_=ARRAY(SmallInteger)), bindparam("agreed", type_=ARRAY(REAL))
         noted = func.unnest(places, agreed).table_valued("place", "agreed", name="noted").render_derived()
         each_slot = update(decision_slots).where(*mine, slot.place == noted.c.place).values(agreed=noted.c.agreed)
-        parameters = {"places": [row.place for row in shown], "agreed": agreed_with(run, shown, tools)}
-        await connection.execute(each_slot, parameters)
+        told = agreed_with(run.moves, [row.moves for row in shown])
+        await connection.execute(each_slot, {"places": [row.place for row in shown], "agreed": told})
 
 
 async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
     """Logs the use and agreement, as ``remember_followed`` does, of the run that this case was retained from."""
     row = cases.c
-    run = select(row.retrieval_id, row.effects, row.plan, row.used_case_ids, row.used_procedure_ids)
+    run = select(row.retrieval_id, row.moves, row.used_case_ids, row.used_procedure_ids)
     row_of_run = (await connection.execute(run.where(row.user_sub == user_sub, row.id == case_id))).one()
     await remember_followed(connection, user_sub, row_of_run)
 
 
-def agreed_with(run: RunRecord, shown: Sequence[RunRecord], beside: Collection[str] = ()) -> list[float]:
-    """Returns the agreement of the run's plan with each shown plan, 0 to 1: the F1 of ``policy.evidence.agreement``.
-
-    Plans are compared by the tools that changed something, or, if all runs used one tool, by the steps of the plans.
-
-    Args:
-        run: the finished run.
-        shown: the runs of the cases that it was shown.
-        beside: the tools of all candidates of the retrieval, so that plans are compared in the same way as when the
-            slate was chosen.
-    """
-    counts = tool_counts([run, *shown], beside).counts
-    agreed: list[float] = agreement(counts[:1], counts[1:])[0].tolist()
+def agreed_with(moves: Sequence[int], shown: Sequence[Sequence[int]]) -> list[float]:
+    """Returns the agreement of the run's plan with each shown one, 0 to 1: the F1 of ``policy.agreement``."""
+    plans = [np.array(plan, dtype=np.int32) for plan in (moves, *shown)]
+    agreed: list[float] = agreement(plans)[0, 1:].tolist()
     return agreed

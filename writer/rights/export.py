@@ -31,6 +31,8 @@ PAGE_OF_CASES = 32
 _LEFT_OUT = {
     "cases.search_text",
     "cases.search_vector",
+    "cases.terms",
+    "cases.moves",
     "decisions.query_group",
     "findings.content_hash",
     "findings.path_hash",
@@ -39,6 +41,7 @@ _LEFT_OUT = {
     "findings.query_hash",
     "findings.terms",
     "procedures.search_vector",
+    "replays.fit",
     "facts.said",
     "facts.slot",
     "knowledge.said",

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
 from policy.features import Features
-from policy.inputs import Inputs, inputs_of
+from policy.inputs import Inputs
 from policy.slate import Field, Slate, field_of
 from retrieval.database.rows import Rows
 from retrieval.ranking.logged import slots_of
@@ -53,7 +53,7 @@ class LoggedDecision:
     @cached_property
     def inputs(self) -> Inputs:
         """The network's inputs for the candidates; computed once for all policies that are compared on the log."""
-        return inputs_of(self.features)
+        return Inputs(self.features)
 
     @property
     def rewarded(self) -> bool:

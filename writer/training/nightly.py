@@ -1,4 +1,4 @@
-"""The nightly training: judges each trial, watches each serving policy, and trains new candidates from the logs.
+"""The nightly training: replays, judges each trial, watches each serving policy, and trains candidates from the logs.
 
 Nothing is stored before a head is finished, so a training that is interrupted changes nothing. Where two trainers
 store at the same time, one of them succeeds and the other stores nothing.
@@ -17,6 +17,7 @@ from retrieval.errors import UserErased
 from retrieval.tables.policies import policies as stored
 from retrieval.tables.profiles import profiles
 from writer.profiles import Profile, each_profile
+from writer.replays.profile_replay import replay_if_due
 from writer.training import lifecycle
 from writer.training.candidates import Learner, Recipe, train_candidates
 from writer.training.decision_log import LoggedDecision, read
@@ -35,7 +36,7 @@ async def learn(
     demand: Demand | None = None,
     seed: int = 0,
 ) -> AsyncIterator[TrainingResult]:
-    """Judges every trial, watches every serving policy, and trains candidates; yields each profile's result.
+    """Replays every profile, judges its trial, watches its policy, and trains candidates; yields each profile's result.
 
     Args:
         database: where the logs are.
@@ -50,6 +51,7 @@ async def learn(
     recipe = Recipe(fit, demand or Demand(), seed)
     due: list[Learner] = []
     async for profile in _profiles(database, only):
+        await replay_if_due(database, profile, fresh=0)
         try:
             decided = await _judge(database, profile, recipe.demand)
         except UserErased:
@@ -83,7 +85,7 @@ async def _judge(database: Database, profile: Profile, demand: Demand) -> Traini
     async with database.as_user(user_sub, profile.seen_at) as connection:
         state = await _read(connection, profile)
     if state is None:
-        return TrainingResult(user_sub, agent_key, "learning is off")
+        return TrainingResult(user_sub, agent_key, "learning or its trials are off")
     transitions, ended = transitions_of(state.live, state.log)
     if transitions:
         async with database.as_user(user_sub, profile.seen_at) as connection:
@@ -111,10 +113,10 @@ class _ProfileState:
 
 
 async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState | None:
-    """Returns the state of a profile; None where it does not learn."""
+    """Returns the state of a profile; None where it does not learn, or gives a policy on trial no decisions."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
-    learning = select(profiles.c.learning).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-    if not await connection.scalar(learning):
+    learns = select(profiles.c.learning & (profiles.c.canary > 0))
+    if not await connection.scalar(learns.where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)):
         return None
     log = await read(connection, user_sub, agent_key)
     sound = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed")

@@ -268,7 +268,7 @@ async def test_a_trial_says_how_far_it_is_and_what_each_look_found(alice: User, 
     assert f"{trial['decisions']:,} rewarded decisions since the trial began" in text
     assert "Probability of promotion before the trial ends" in text
     looks = text.split("Checks of the gate so far</summary>")[1].split("</details>")[0]
-    assert looks.count("the policy on trial minus the untrained order") == sum(
+    assert looks.count("the policy on trial minus the order that replay chose") == sum(
         look["difference"] == "candidate - default" for look in trial["looks"]
     )
 

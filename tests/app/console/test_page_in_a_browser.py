@@ -210,9 +210,9 @@ async def test_a_verdict_is_read_check_by_check_and_a_policy_rolled_back(
     page: "Page", service: Service, alice: User, things: Furnished
 ):
     await sign_in(page, service.token(alice.name), "/console/policy")
-    await page.get_by_role("rowheader", name="Better than the untrained order, with confidence").wait_for()
+    await page.get_by_role("rowheader", name="Better than the order that replay chose, with confidence").wait_for()
     await page.get_by_role("img", name="Calibration").wait_for()
-    await page.get_by_label(re.compile("Return to the untrained order")).check()
+    await page.get_by_label(re.compile("Return to the order that replay chose")).check()
     await page.get_by_role("button", name="Roll back q-1").click()
     await page.get_by_text("rolled back").first.wait_for()
     policies = (await alice.http.get("/v1/policy", params={"agent": things.agent})).json()

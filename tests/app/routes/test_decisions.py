@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from policy import default, features
+from policy import features
+from policy.decide import REPLAYED
 from tests.policies import head, stored
 from tests.service import AGENT, User
 from writer.profiles import Profile
@@ -85,9 +86,7 @@ async def test_computed_again_from_the_log_it_is_what_was_served(alice: User, as
     await fill(alice)
     if learned:
         async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-            await lifecycle.add(
-                connection, alice.name, AGENT, stored("serving", head(log_agreement=0.7, similarity=1.5))
-            )
+            await lifecycle.add(connection, alice.name, AGENT, stored("serving", head(vote=0.7, similarity=1.5)))
     answer = await alice.retrieve(asked["query"], **{name: value for name, value in asked.items() if name != "query"})
     told = await decision(alice, answer["retrieval_id"])
     assert told["mode"] == answer["mode"]
@@ -98,14 +97,14 @@ async def test_computed_again_from_the_log_it_is_what_was_served(alice: User, as
     assert served[told["policy_version"]] == told["case_ids"]
     for each in told["candidates"]:
         terms = each["terms"]
-        parts = [terms[name] for name in ("found", "record", "plan", "returned", "learned")]
+        parts = [terms[name] for name in ("order", "learned")]
         assert sum(parts) == pytest.approx(each["score"], abs=NEAR)
 
 
 @pytest.mark.usefixtures("lots")
 async def test_computed_again_it_is_what_was_served_whichever_arm_and_place_the_lot_gave(alice: User):
     await fill(alice)
-    assert (await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.5})).status_code == 200
+    assert (await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.5, "canary": 0.25})).status_code == 200
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, AGENT, stored("candidate", head(similarity=1.5)))
     wanted: set[object] = {
@@ -219,7 +218,7 @@ async def test_of_a_policy_that_is_gone_the_logged_scores_stand(alice: User):
     told = await decision(alice, answer["retrieval_id"])
     assert (told["off_by"], told["candidates"][0]["terms"]) == (None, None)
     assert "q-77" in told["missing"][0]
-    assert [each["policy_version"] for each in told["would_serve"]] == [default.VERSION]
+    assert [each["policy_version"] for each in told["would_serve"]] == [REPLAYED]
 
 
 async def test_decisions_are_listed_by_what_is_asked_for_the_newest_first(alice: User):
@@ -232,7 +231,7 @@ async def test_decisions_are_listed_by_what_is_asked_for_the_newest_first(alice:
     assert await listed(alice, rewarded=True) == [first]
     assert await listed(alice, rewarded=False, agent=AGENT) == [second]
     assert await listed(alice, arm="candidate") == []
-    assert await listed(alice, policy_version=default.VERSION, limit=1) == [third]
+    assert await listed(alice, policy_version=REPLAYED, limit=1) == [third]
     assert await listed(alice, cursor=third, limit=1) == [second]
     at = datetime.fromisoformat((await decision(alice, second))["created_at"])
     assert await listed(alice, since=at.isoformat()) == [third, second]

@@ -54,9 +54,12 @@ async def test_where_no_agent_is_named_all_of_the_users_are_searched_and_nobody_
 
 
 async def test_the_best_of_all_agents_fill_one_slate_in_which_what_several_did_alike_has_one_place(alice: User):
-    plants = ("fern", "rose", "oak", "lily", "mint", "basil")
     for agent in ("a", "b", "c"):
-        await fill(alice, [f"water the {plant}" for plant in plants], agent=agent)
+        for plant in ("fern", "rose", "oak", "lily", "mint", "basil"):
+            await alice.retain(
+                f"water the {plant}", agent=agent, tool_traces=[{"tool": f"water_{plant}", "status": "ok"}]
+            )
+    await alice.settle()
     memories, _ = await search(alice, "water the rose")
     told = [each["content"] for each in memories]
     assert (len(told), len(set(told)), told[0]) == (4, 4, "water the rose")

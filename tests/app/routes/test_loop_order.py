@@ -10,7 +10,7 @@ REFUNDS = (
     "Refund Finn: his parcel was broken on the way",
     "Gita wants a refund for a broken parcel",
 )
-ODD = "Refund the broken parcel and lamp, vase and radio for Bo"
+ODD = "Bo wants his broken parcel refunded"
 ASKED = "Refund the broken parcel for Ada today"
 
 
@@ -20,8 +20,8 @@ def calls(*tools: str) -> list[dict[str, str]]:
 
 async def test_a_case_as_near_as_others_that_did_what_none_of_them_did_gives_way(alice: User):
     shared = [await alice.retain(task, tool_traces=calls("refund_payment", "send_note")) for task in REFUNDS]
-    await alice.retain(ODD, tool_traces=calls("close_account"))
+    odd = await alice.retain(ODD, tool_traces=calls("close_account"))
     await alice.settle()
-    found = ids(await alice.retrieve(ASKED, k=4))
-    assert len(found) == 4
-    assert set(found) < set(shared)
+    first, second = ids(await alice.retrieve(ASKED, k=4))  # a place for each plan
+    assert first in shared
+    assert second == odd

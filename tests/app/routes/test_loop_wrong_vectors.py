@@ -27,7 +27,9 @@ async def test_one_vector_of_the_wrong_length_spoils_no_retrieve_and_no_work(
     for number in range(3):
         found = await alice.retrieve(TASK)
         run = {"retrieval_id": found["retrieval_id"], "reward": 1.0, "plan": [f"try {number}"]}
-        await alice.retain(f"{TASK} for {number} tenants", **run, tool_traces=FAILED_AND_FIXED)
+        await alice.retain(
+            f"{TASK} for {number} tenants", **run, tool_traces=[*FAILED_AND_FIXED, {"tool": f"check_{number}"}]
+        )
         await alice.settle()
     owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
     one = f"SELECT min(ctid) FROM {table} WHERE user_sub = $1"  # noqa: S608 - literals of this test

@@ -14,8 +14,7 @@ from typing import Any
 from sqlalchemy import insert, select, text
 
 from app.training.processes import Trainings
-from policy import default
-from policy.decide import CANDIDATE, DEFAULT, Budget
+from policy.decide import CANDIDATE, DEFAULT, REPLAYED, Budget
 from policy.gate import judge
 from retrieval.database.database import Database
 from retrieval.tables.policies import policies
@@ -83,22 +82,22 @@ def reach(service: Service) -> dict[str, str]:
 
 
 async def test_who_never_trained_is_served_by_the_default(alice: User):
-    assert await seen(alice) == {"serving": default.VERSION, "rewarded_decisions": 0, "policies": []}
+    assert await seen(alice) == {"serving": REPLAYED, "replay": None, "rewarded_decisions": 0, "policies": []}
 
 
 async def test_what_is_said_to_serve_is_what_retrieves_get_where_learning_is_on_and_where_it_is_off(alice: User):
     await alice.retain("water the garden")
     await alice.settle()
     await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0})
-    await give(alice, stored("serving", head(log_age=1.0)))
+    await give(alice, stored("serving", head(recent=1.0)))
 
     async def told() -> tuple[str, set[str]]:
         served = [await alice.retrieve("water the garden") for _ in range(30)]
-        return (await seen(alice))["serving"], {each["policy_version"] for each in served} - {default.VERSION}
+        return (await seen(alice))["serving"], {each["policy_version"] for each in served} - {REPLAYED}
 
     assert await told() == ("q-1", {"q-1"})
     await alice.http.put(f"/v1/profiles/{AGENT}", json={"learning": False})
-    assert await told() == (default.VERSION, set())
+    assert await told() == (REPLAYED, set())
 
 
 async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newest_first(alice: User):
@@ -150,10 +149,10 @@ async def test_a_rollback_takes_the_policy_and_its_trial_out_of_service_once(ali
     answer = await alice.http.post("/v1/policy/rollback", json=OUTSIDE)
     assert (answer.status_code, answer.json()) == (200, {"version": 1})
     found = await seen(alice)
-    assert found["serving"] == default.VERSION
+    assert found["serving"] == REPLAYED
     assert {each["status"] for each in found["policies"]} == {"rolled_back"}
     answer = await alice.retrieve("garden")
-    assert (answer["policy_version"], answer["cases"][0]["q_value"]) == (default.VERSION, None)
+    assert (answer["policy_version"], answer["cases"][0]["q_value"]) == (REPLAYED, None)
     again = await alice.http.post("/v1/policy/rollback", json=OUTSIDE)
     assert again.status_code == 404
     assert again.json()["detail"] == "no policy of this profile serves"
@@ -185,7 +184,7 @@ async def test_a_training_judges_the_candidate_on_trial_and_the_listing_shows_th
     verdict = await until(judged)
     assert verdict["outcome"] == "insufficient evidence"
     assert verdict["reasons"]
-    assert (await seen(alice))["serving"] == default.VERSION
+    assert (await seen(alice))["serving"] == REPLAYED
 
 
 async def listed(user: User) -> list[dict[str, Any]]:
@@ -277,7 +276,7 @@ async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_wa
             assert process.wait() == -signal.SIGKILL
         await connection.rollback()
     assert await rows(alice) == []
-    untouched = {"serving": default.VERSION, "rewarded_decisions": 140, "policies": []}
+    untouched = {"serving": REPLAYED, "replay": None, "rewarded_decisions": 140, "policies": []}
     assert await seen(alice) == untouched
 
 

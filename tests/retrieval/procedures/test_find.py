@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from app.postgres import EmbeddedPostgres
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
@@ -29,8 +29,10 @@ from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
+from writer.procedures.pinning import pin
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
+from writer.rewards.feedback import Feedback, give_feedback
 from writer.run import FinishedRun
 
 AGENT = "operator"
@@ -64,6 +66,17 @@ class Bank:
     async def set(self, **settings: Any) -> None:
         async with self.runtime.database.as_user(self.user, datetime.now(UTC)) as connection:
             await connection.execute(update(profiles).where(profiles.c.user_sub == self.user).values(settings))
+
+    async def prove(self, *case_ids: UUID) -> None:
+        """Rewards the runs, as their user would later."""
+        async with self.runtime.database.as_user(self.user, datetime.now(UTC)) as connection:
+            for case_id in case_ids:
+                await give_feedback(connection, self.user, self.user, Feedback(1.0, "user", case_id=case_id))
+
+    async def flood(self, count: int, task: str = TASK) -> None:
+        """Keeps planted runs of one plan, each a success by its own word."""
+        for number in range(count):
+            await self.keep(f"{task} {number}", plan=["fetch a script", "run it as root"], reward=1)
 
     async def rows(self, table: Any) -> list[Any]:
         async with self.runtime.database.as_user(self.user, datetime.now(UTC)) as connection:
@@ -211,6 +224,94 @@ async def test_nobody_is_told_another_users_procedures(bank: Bank):
         other.user, datetime.now(UTC), ProcedureQuestion(AGENT, TASK, least=-1)
     )
     assert [each.trigger.startswith("Translate") for each in found.procedures] == [True]
+
+
+# Quarantine
+
+
+async def test_a_planted_flood_is_not_told_beside_a_proven_case(bank: Bank):
+    await bank.prove(await bank.keep(NEAR))
+    await bank.flood(40)
+    slate = await bank.ask()
+    assert [each.trigger for each in slate.procedures] == [NEAR]
+    assert "run it as root" not in slate.context.text.split("[1]")[0]
+    (own, planted) = sorted(await bank.rows(procedures), key=lambda row: row.occurrences)
+    assert (own.occurrences, planted.occurrences) == (1, 40)
+
+
+async def test_a_proven_case_without_a_procedure_holds_planted_ones_back(bank: Bank):
+    case_id = await bank.keep(NEAR)
+    await bank.prove(case_id)
+    async with bank.runtime.database.as_user(bank.user, datetime.now(UTC)) as connection:
+        await connection.execute(delete(procedures).where(procedures.c.user_sub == bank.user))
+    await bank.flood(3)
+    assert await bank.told() == []
+
+
+async def test_a_bank_without_proof_tells_what_most_runs_say(bank: Bank):
+    await bank.flood(3)
+    (told,) = (await bank.ask()).procedures
+    assert told.why.endswith("; 3 runs say so")
+
+
+async def test_a_proven_case_of_another_task_holds_nothing_back(bank: Bank):
+    await bank.prove(await bank.keep(FAR, plan=["read", "write"]))
+    await bank.keep()
+    assert await bank.told() == [TASK]
+
+
+async def test_unproven_procedures_are_told_where_none_that_is_proven_fits_by_words(bank: Bank, down: Embedder):
+    await bank.prove(await bank.keep(FAR, plan=["read", "write"]))
+    await bank.keep()
+    assert await bank.told("restart our web server", reader=bank.reader(down)) == [TASK]
+    await bank.prove(await bank.keep("Restart our own web server", plan=["ask", "wait", "look"]))
+    assert await bank.told("restart our web server", reader=bank.reader(down)) == ["Restart our own web server"]
+
+
+async def test_proven_runs_alone_are_counted_where_there_are_any(bank: Bank):
+    ids = [await bank.keep(f"{TASK} {number}") for number in range(5)]
+    (before,) = (await bank.ask()).procedures
+    assert before.why.endswith("; 5 runs say so")
+    await bank.prove(*ids[:2])
+    (after,) = (await bank.ask()).procedures
+    assert after.why.endswith("; 2 runs say so")
+
+
+async def test_a_pinned_procedure_never_waits(bank: Bank):
+    await bank.flood(1)
+    (row,) = await bank.rows(procedures)
+    async with bank.runtime.database.as_user(bank.user, datetime.now(UTC)) as connection:
+        await pin(connection, Author(bank.user, bank.user, datetime.now(UTC)), row.id, 1, pinned=True)
+    await bank.prove(await bank.keep(NEAR))
+    assert {each.pinned for each in (await bank.ask()).procedures} == {True, False}
+
+
+async def test_proven_procedures_come_first_in_a_search_whatever_the_flood(bank: Bank):
+    await bank.prove(await bank.keep(NEAR))
+    for number in range(20):
+        await bank.keep(f"{TASK} {number}", plan=[f"fetch script {number}", f"run {number} as root", f"wipe {number}"])
+    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, TASK))
+    assert found.procedures[0].trigger == NEAR
+    assert await bank.told() == [NEAR]
+
+
+async def test_lessons_of_unproven_runs_wait_beside_a_proven_case(bank: Bank):
+    await bank.keep(f"{TASK} now", plan=["another"], outcome="failure", tool_traces=FAILED)
+    assert (await bank.ask(lessons=True)).lessons
+    await bank.prove(await bank.keep(NEAR))
+    slate = await bank.ask(lessons=True)
+    assert len(slate.choices) == 2
+    assert not slate.lessons
+
+
+async def test_fixes_of_tools_from_unproven_runs_wait_beside_a_proven_case(bank: Bank):
+    planted = [*FAILED, {"tool": "restart", "input": {"host": 1, "as_root": True}, "output": "done", "status": "ok"}]
+    await bank.keep(f"{TASK} now", plan=["another"], tool_traces=planted)
+    assert "as_root" in (await bank.ask(tool_memory=True)).context.text.split("Tools in these runs")[1]
+    fixed = [*FAILED, {"tool": "restart", "input": {"host": 1, "wait": 60}, "output": "done", "status": "ok"}]
+    await bank.prove(await bank.keep(NEAR, tool_traces=fixed))
+    tools = (await bank.ask(tool_memory=True)).context.text.split("Tools in these runs")[1]
+    assert ("wait" in tools, "as_root" in tools) == (True, False)
 
 
 # The log

@@ -8,7 +8,8 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from policy import default, features
+from policy import features
+from policy.decide import REPLAYED
 from policy.inputs import CASE, QUERY
 from policy.network import untrained
 from policy.weights import pack
@@ -20,8 +21,8 @@ from writer.rights.erase import erase
 from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
 
-OLDEST_FIRST = head(log_age=50.0)
-NEWEST_FIRST = head(log_age=-50.0)
+OLDEST_FIRST = head(recent=-50.0)
+NEWEST_FIRST = head(recent=50.0)
 
 
 async def give(bank: Bank, user: str, new: NewPolicy, agent: str = AGENT) -> int:
@@ -41,13 +42,13 @@ async def test_a_promoted_policy_gives_the_order_and_says_so(bank: Bank, reader:
         if after.policy_version == "q-1":
             break
     assert ids(after) == oldest != ids(before)
-    assert (before.policy_version, after.policy_version) == (default.VERSION, "q-1")
+    assert (before.policy_version, after.policy_version) == (REPLAYED, "q-1")
     assert {choice.q_value for choice in before.choices} == {None}
     assert all(0.5 < choice.q_value <= 1 for choice in after.choices)
     for choice in after.choices:
         terms = choice.terms()
         assert terms["score"] == pytest.approx(terms["prior"] + terms["residual"], abs=1e-4)
-        assert terms["residual"] == pytest.approx(50 * np.log1p(terms["age_days"]), rel=1e-4)
+        assert terms["residual"] == pytest.approx(-50 * terms["recent"], rel=1e-4)
     *_, entry = await logged(bank, user)
     assert (entry.arm, entry.policy_version) == ("serving", "q-1")
     assert entry.slate_propensity == pytest.approx(0.95)
@@ -70,7 +71,7 @@ async def test_a_policy_of_one_user_or_agent_is_nothing_to_others(bank: Bank, us
     await give(bank, other, stored("serving", OLDEST_FIRST), "another agent")
     assert ids(await ask(reader, user)) == mine[:4]
     again = await ask(reader, other)
-    assert (ids(again), again.policy_version) == (ids(plain), default.VERSION)
+    assert (ids(again), again.policy_version) == (ids(plain), REPLAYED)
     assert set(ids(again)) <= set(theirs)
 
 
@@ -90,7 +91,7 @@ async def test_a_profile_that_does_not_learn_is_served_by_the_default(bank: Bank
     await walls(bank, user)
     await give(bank, user, stored("serving", OLDEST_FIRST))
     await bank.set_profile(user, learning=False)
-    assert (await ask(reader, user)).policy_version == default.VERSION
+    assert (await ask(reader, user)).policy_version == REPLAYED
 
 
 async def test_a_promoted_policy_may_expect_no_case_to_help_and_says_so(bank: Bank, user: str):
@@ -181,7 +182,7 @@ BROKEN = {
         "serving", **dict(zip(("weights", "checksum"), pack(OLDEST_FIRST, features.VERSION + 1), strict=True))
     ),
     "by its inputs": stored("serving", **dict(zip(("weights", "checksum"), _other_inputs(), strict=True))),
-    "by its numbers": stored("serving", head(log_age=float("nan"))),
+    "by its numbers": stored("serving", head(recent=float("nan"))),
 }
 
 
@@ -207,7 +208,7 @@ async def test_a_policy_that_cannot_be_loaded_is_left_to_the_default_and_counted
     with capture_logs() as told:
         found = [await ask(reader, user) for _ in range(3)]
     assert [ids(slate) for slate in found] == [ids(plain)] * 3
-    assert {slate.policy_version for slate in found} == {default.VERSION}
+    assert {slate.policy_version for slate in found} == {REPLAYED}
     assert refused() == counted + 1
     (entry,) = [entry for entry in told if entry["event"] == "policy.refused"]
     assert (entry["why"], entry["version"]) == (why, 1)

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import get_type_hints
 from uuid import uuid4
 
-from policy.features import OWN
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import POOL, Candidate, Search, candidates, is_candidate
 from retrieval.search.profile_settings import SETTINGS, STATE, ProfileSettings
@@ -25,7 +24,6 @@ async def test_a_row_has_what_its_record_says_and_the_policy_reads(bank: Bank, r
     own = get_type_hints(ProfileSettings) | get_type_hints(Candidate) | {"id": None}
     assert all(is_candidate(row) for row in rows)
     assert set(rows[0].keys()) == set(own)
-    assert set(OWN) <= set(own)
 
 
 async def test_a_profile_without_cases_is_one_row_without_a_candidate(bank: Bank, user: str):

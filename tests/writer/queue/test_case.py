@@ -42,9 +42,10 @@ async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_p
     )
     assert (case.outcome, case.reward, case.reward_source, case.error_count) == ("success", 0.25, "metric", 0)
     assert (case.analyst, case.abstraction, case.least_success) == ("rules", "off", 0.5)
-    assert Work(held, case, text=CaseWords(case.task, case.plan)).texts == ["water the garden"]
+    work = Work(held, case, text=CaseWords(case.task, case.plan))
+    assert work.texts == ["water the garden"]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await close(connection, held, None)
+        await close(connection, work, None)
 
 
 async def test_a_case_is_read_and_closed_by_whoever_holds_its_lease_and_once(bank: Bank, user: str):
@@ -52,17 +53,18 @@ async def test_a_case_is_read_and_closed_by_whoever_holds_its_lease_and_once(ban
     (late,) = await claim(bank, timedelta(0))
     (held,) = await claim(bank)
     assert await read(bank, user, late.lease_token, case_id) == []
-    assert len(await read(bank, user, held.lease_token, case_id)) == 1
+    (case,) = await read(bank, user, held.lease_token, case_id)
     with pytest.raises(LeaseLost):
         async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-            await close(connection, late, None)
+            await close(connection, Work(late, case, terms=[9], moves=[9]), None)
+    work = Work(held, case, terms=[1, -2], moves=[3, 3])
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await close(connection, held, None)
+        await close(connection, work, None)
     with pytest.raises(LeaseLost):
         async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-            await close(connection, held, None)
+            await close(connection, work, None)
     (row,) = await states(bank, user)
-    assert (row.status, row.lease_token) == ("ready", None)
+    assert (row.status, row.lease_token, row.terms, row.moves) == ("ready", None, [1, -2], [3, 3])
 
 
 def test_the_record_has_a_column_of_the_case_or_of_its_profile_for_each_field():

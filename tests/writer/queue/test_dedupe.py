@@ -35,6 +35,7 @@ def repeat(reward: float | None, source: RewardSource | None) -> ClaimedCase:
         plan=[],
         words=None,
         effects=[],
+        moves=[],
         tags=[],
         outcome="success",
         reward=reward,

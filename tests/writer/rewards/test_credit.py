@@ -1,4 +1,4 @@
-"""Credit: cases, procedures and the history of reuse share an outcome by one rule, in numpy and in SQL."""
+"""Credit: cases and procedures share an outcome by one rule, in numpy and in SQL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from policy.examples import shared_credit
-from retrieval.search.candidates import Search
-from retrieval.search.reuse_history import reuse_history
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.procedures import procedures
@@ -133,24 +131,6 @@ async def test_records_of_cases_and_procedures_are_the_sums_of_the_shares_that_p
     worth = [sum(entry.shares().values()) for entry in log if entry.reward is not None]
     assert sum(count for count, _ in of_cases.values()) == pytest.approx(sum(worth), abs=1e-5)
     assert worth == pytest.approx([round(each) for each in worth], abs=1e-5)
-
-
-@on_postgres
-@given(log=logs)
-async def test_the_history_of_reuse_has_the_shares_that_policy_gives(bank: Bank, log: list[Logged]):
-    user = f"user-{uuid4()}"
-    known, made = await cases_and_procedures(bank, user)
-    for entry in log:
-        await log_decision(bank, user, entry, known, made)
-    async with bank.database.fast(user, datetime.now(UTC)) as connection:
-        uses = await connection.all(*reuse_history(Search(AGENT, "q", [1.0, 0.0], "m")))
-    found = sorted((str(use.case_id), use.reward, round(use.credit, 5)) for use in uses)
-    rewarded = [entry for entry in log if entry.reward is not None]
-    assert found == sorted(
-        (str(known[place]), entry.reward, round(share, 5))
-        for entry in rewarded
-        for place, share in entry.shares().items()
-    )
 
 
 async def test_two_used_cases_share_an_outcome(bank: Bank, user: str):

@@ -28,8 +28,7 @@ class Finished:
     reward_source: RewardSource | None = "user"
     used_case_ids: tuple[UUID, ...] | None = None
     used_procedure_ids: tuple[UUID, ...] | None = None
-    effects: tuple[str, ...] = ()
-    plan: tuple[str, ...] = ()
+    moves: tuple[int, ...] = ()
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

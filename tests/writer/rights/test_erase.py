@@ -29,6 +29,7 @@ from retrieval.tables.metadata import USER_TABLES, metadata
 from retrieval.tables.policies import policies
 from retrieval.tables.procedures import procedure_reviews, procedures
 from retrieval.tables.profiles import llm_usage
+from retrieval.tables.replays import replays
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
 from tests.conftest import WAITING
@@ -121,6 +122,8 @@ async def fill(bank: Bank, user: str) -> None:
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
+        told = {"runs": 1, "questions": 0, "serves": "vote", "tallies": {}, "fit": b"fit", "newest": datetime.now(UTC)}
+        await connection.execute(insert(replays).values({**mine, **told}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
 
 

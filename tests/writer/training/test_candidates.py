@@ -76,8 +76,8 @@ async def test_no_weight_of_one_user_depends_on_another_who_shares_nothing(alone
     bank, _ = alone
     weights = []
     for seed in (2, 3):
-        await log(bank, "alice", seen(60, seed=seed))
-        await log(bank, "bob", seen(60, seed=4))
+        await log(bank, "alice", seen(160, seed=seed))
+        await log(bank, "bob", seen(160, seed=4))
         outcomes = await everybody(bank)
         assert {each.outcome for each in outcomes.values()} == {"candidate"}
         weights.append([(await rows(bank, user))[0].weights for user in ("alice", "bob")])

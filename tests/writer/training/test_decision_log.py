@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import delete
 
 from app.providers.wordllama import WordLlamaEmbedder
-from policy.inputs import inputs_of
+from policy.inputs import Inputs
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
@@ -54,7 +54,7 @@ async def test_what_a_network_takes_of_a_decision_is_computed_once(bank: Bank, u
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         (entry,) = await read(connection, user, AGENT)
     assert entry.inputs is entry.inputs
-    assert entry.inputs.case.tolist() == inputs_of(entry.features).case.tolist()
+    assert entry.inputs.case.tolist() == Inputs(entry.features).case.tolist()
 
 
 async def test_a_log_reads_the_same_when_a_case_of_it_is_gone(bank: Bank, user: str):

@@ -47,7 +47,7 @@ async def test_without_the_evidence_a_trial_goes_on_and_says_why(count: int, bud
 
 
 async def test_a_trial_that_cannot_be_won_ends_early_and_says_so(bank: Bank, user: str):
-    found = await on_trial(bank, user, 400, CANARY, reversed_truth=True)
+    found = await on_trial(bank, user, 600, CANARY, reversed_truth=True)
     assert found.outcome in {"futile", "keep"}
     assert any("futile: the chance to pass" in reason for reason in found.verdict.reasons)
     assert await statuses(bank, user) == ["rejected"]

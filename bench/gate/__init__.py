@@ -1,0 +1,1 @@
+"""The gate before learned policies, in worlds with a known truth."""

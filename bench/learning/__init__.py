@@ -1,1 +1,0 @@
-"""The learned policy measured: against fixed rules, against known truth, against poison."""

@@ -1,0 +1,66 @@
+"""The numbers that replay leaves for serving: which order serves, and how the bank weighs terms, channels and moves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.agreement import Rarity, agreement, looked_up, rarity
+from policy.channels import LEAST_GAIN, Matrix, Terms, gain, idf, incidence
+from policy.history import History
+from policy.orders import START
+
+FIRST_ORDER = "vote"
+"""Order of a bank that was never replayed: best on average over all streams of ``python -m bench replay``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """The numbers of a bank that serving needs.
+
+    Attributes:
+        order: name of the order that serves, of ``policy.orders.ORDERS``.
+        weights: (4,), of the mixture.
+        runs: number of runs that were read.
+        terms: (k,), terms that at least two runs have, sorted.
+        having: (k,), number of runs that have each.
+        gains: (k,), how much more than usual two runs that share the term agree, 0 to 1.
+        moves: weights of the moves of plans.
+        times: (runs,), seconds since 1970 at which each run was retained, sorted.
+    """
+
+    order: str
+    weights: NDArray[np.float32]
+    runs: int
+    terms: Terms
+    having: Matrix
+    gains: Matrix
+    moves: Rarity
+    times: NDArray[np.float64]
+
+    def rare(self, terms: Terms) -> Matrix:
+        """Returns the weights of terms for the channel ``rare``, (1, t)."""
+        return idf(float(max(self.runs, 1)), looked_up(self.terms, self.having, 1.0, terms))[None]
+
+    def telling(self, terms: Terms) -> Matrix:
+        """Returns the weights of terms for the channel ``telling``, (1, t)."""
+        gains = looked_up(self.terms, self.gains, 0.0, terms)
+        return np.asarray(self.rare(terms) * (gains + LEAST_GAIN), dtype=np.float32)
+
+    def runs_since(self, times: NDArray[np.float64]) -> Matrix:
+        """Returns how many of the runs that were read are newer than each time, (n,)."""
+        return (self.runs - np.searchsorted(self.times, times, side="right")).astype(np.float32)
+
+
+def fit_of(history: History, order: str = FIRST_ORDER, weights: NDArray[np.float32] = START) -> Fit:
+    """Returns the numbers of these runs that serving needs, with the order and the weights that a replay chose."""
+    has, distinct = incidence(history.terms)
+    well = history.went_well.astype(np.float32)
+    pairs = np.tril(agreement(history.moves), -1) * well[:, None] * well
+    having, having_well = has.sum(axis=0), well @ has
+    mean = pairs.sum() / max(well.sum() * (well.sum() - 1) / 2, 1)
+    gains = gain(((pairs @ has) * has).sum(axis=0), having_well, float(mean))
+    known = having > 1
+    return Fit(
+        order, weights, len(has), distinct[known], having[known], gains[known], rarity(history.moves), history.times
+    )

@@ -1,0 +1,123 @@
+"""Orders: what ranks past runs for a query by their channels; ``policy.replay`` chooses one for each bank.
+
+Let s_c(q, j) be channel c of run j for query q, and A(i, j) the agreement of two plans. Simplest first:
+
+    words, rare, meaning     the channel alone
+    fused    reciprocal rank fusion of rare and meaning (Cormack, Clarke & Büttcher 2009)
+    telling  the channel alone
+    mixture  m(q, j) = sum_c beta_c s_c(q, j), beta >= 0
+    vote     sum_j p(q, j) A(i, j), p = softmax of m over the runs that went well, times their trust
+
+The vote is the expected agreement of a plan with the one that the query needs, if that is a neighbour's. beta maximises
+this expected agreement on the bank's own runs, each asked with the ones before it (neighbourhood components:
+Goldberger, Roweis, Hinton & Salakhutdinov 2004), pulled to START.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.channels import Matrix
+
+Mask = NDArray[np.bool_]
+
+MIXED = ("rare", "telling", "meaning", "recent")
+"""Channels of the mixture."""
+START = np.array([4.0, 10.0, 6.0, 0.3], dtype=np.float32)
+"""Weights of the mixture before anything is learned, in the order of MIXED."""
+AGED = 0.99
+"""Weight of a question in the fit, for each later one: the newest count most."""
+PULL = 2.0
+"""Strength of the pull to START: a loss of PULL / 2 for each weight that is e times as large or as small."""
+STEPS, STEP = 40, 0.15
+"""Steps of the fit, and the length of one in the logarithm of a weight."""
+RRF_K = 50.0
+"""Constant of reciprocal rank fusion."""
+NEAREST = 0.01
+"""Weight of a run's own share in its vote: of several runs with one plan, the nearest is told."""
+NEVER = np.float32(-1e9)
+"""Score of a run that may not be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """The numbers that orders rank by: m queries, each asked of n runs.
+
+    Attributes:
+        near: (m, n) of each channel.
+        good: (m, n), true for runs that went well and may be told.
+        trust: (n,), above 0 to 1, weight of a run as a neighbour.
+        agreement: (n, n), of the runs' plans.
+    """
+
+    near: Mapping[str, Matrix]
+    good: Mask
+    trust: Matrix
+    agreement: Matrix
+
+
+def mixture(field: Field, weights: NDArray[np.float32]) -> Matrix:
+    """Returns the mixture of the channels, (m, n); the weights are (4,), or (m, 4) for each query its own."""
+    each = np.atleast_2d(weights)
+    return np.asarray(sum(each[:, [c]] * field.near[name] for c, name in enumerate(MIXED)), dtype=np.float32)
+
+
+def softmax(scores: Matrix, mask: Mask) -> Matrix:
+    """Returns each query's weights of the runs in the mask, (m, n), with sum 1; zeros for a query without any."""
+    shifted = np.where(mask, scores, NEVER)
+    power = np.exp(shifted - shifted.max(axis=1, keepdims=True, initial=NEVER)) * mask
+    return np.asarray(power / np.maximum(power.sum(axis=1, keepdims=True), 1e-9), dtype=np.float32)
+
+
+def _alone(name: str) -> Callable[[Field, Matrix], Matrix]:
+    return lambda field, _: field.near[name]
+
+
+def _fused(field: Field, _: Matrix) -> Matrix:
+    def part(near: Matrix) -> Matrix:
+        order = np.argsort(np.where(field.good, -near, np.inf), axis=1, kind="stable")
+        return np.asarray(1 / (RRF_K + 1 + np.argsort(order, axis=1, kind="stable")), dtype=np.float32)
+
+    return part(field.near["rare"]) + part(field.near["meaning"])
+
+
+def _vote(field: Field, mixed: Matrix) -> Matrix:
+    share = softmax(mixed + np.log(field.trust), field.good)
+    return np.asarray(share @ field.agreement.T + NEAREST * share, dtype=np.float32)
+
+
+ORDERS: dict[str, Callable[[Field, Matrix], Matrix]] = {
+    "words": _alone("words"),
+    "rare": _alone("rare"),
+    "meaning": _alone("meaning"),
+    "fused": _fused,
+    "telling": _alone("telling"),
+    "mixture": lambda _, mixed: mixed,
+    "vote": _vote,
+}
+"""Each order's scores, (m, n), from the field and its mixture; the simplest order first."""
+
+
+def fitted(field: Field, went_well: Mask) -> NDArray[np.float32]:
+    """Returns the mixture's weights, (4,), that maximise the expected agreement of the queries with their neighbours.
+
+    Args:
+        field: the bank asked with its own runs, query t with the runs before it, so ``agreement`` is (m, n) as well.
+        went_well: (n,), true for runs that are questions.
+    """
+    asked = field.good.any(axis=1) & went_well
+    near = np.stack([field.near[name][asked] for name in MIXED])  # (4, m, n)
+    good, agreement, trust = field.good[asked], field.agreement[asked], np.log(field.trust)
+    counts = AGED ** np.arange(len(good) - 1, -1, -1, dtype=np.float32)[:, None]
+    logs = np.zeros(len(MIXED), dtype=np.float32)
+    slope, square = np.zeros_like(logs), np.zeros_like(logs)
+    for _ in range(STEPS):  # Adam (Kingma & Ba 2015)
+        weights = START * np.exp(logs)
+        share = softmax(np.tensordot(weights, near, 1) + trust, good)
+        surplus = counts * share * (agreement - (share * agreement).sum(axis=1, keepdims=True))
+        uphill = weights * np.einsum("cmn,mn->c", near, surplus) - PULL * logs
+        slope, square = 0.8 * slope + 0.2 * uphill, 0.9 * square + 0.1 * uphill**2
+        logs = np.clip(logs + STEP * slope / np.sqrt(square + 1e-6), -4, 3)
+    return np.asarray(START * np.exp(logs), dtype=np.float32)

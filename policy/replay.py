@@ -1,0 +1,187 @@
+"""Replay: asks which order would have put a plan that worked first, had it ranked the bank's own runs.
+
+Every run that went well is a question with its answer: its task, and the plan that worked. Asked in the order of time
+with what the bank held before it, each order is charged for what it would have told: half for a first place that does
+not agree with the answer, half for 1 - nDCG@4 (Järvelin & Kekäläinen 2002) of the agreement. The order with the fewest
+charges so far serves, older charges fading, ties to the simpler: the prequential choice (Dawid 1984), within the regret
+bounds of prediction with experts (Freund & Schapire 1997). What the choice itself would have told, each time with what
+was known then, is an honest estimate of how well it serves (progressive validation: Blum, Kalai & Langford 1999).
+
+No exploration is needed: one run labels every run before it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.agreement import SAME, agreement
+from policy.channels import LEAST_GAIN, Matrix, cosine, gain, idf, incidence
+from policy.fit import Fit, fit_of
+from policy.history import History
+from policy.orders import ORDERS, START, Field, fitted, mixture
+
+PLACES = 4
+"""Places of a slate that are charged."""
+REACHABLE = 0.5
+"""Least agreement that a run before it must have with a question: to others nothing could have been told."""
+FADE = 0.99
+"""Factor of all earlier charges with each question."""
+PRIOR = {"vote": 0.0, "mixture": 0.5}
+"""Charges that an order begins with; others begin with LEAST_PRIOR."""
+LEAST_PRIOR = 1.0
+FITS = (10, 20, 40, 80, 160, 320)
+"""Numbers of runs after which the mixture is fitted anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The success of an order in a replay.
+
+    Attributes:
+        first: share of questions for which a plan that worked stood first, 0 to 1.
+        ndcg: mean nDCG@4, 0 to 1.
+        charges: faded sum of the charges, with the prior's.
+    """
+
+    first: float
+    ndcg: float
+    charges: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """The result of a replay.
+
+    Attributes:
+        questions: number of runs that went well and that a run before them could answer.
+        tallies: success of each order, and of the choice under CHOICE.
+        fit: numbers for serving, with the order that serves from now on.
+        chosen: the order that would have served at each run, (n,).
+        right: (n, orders + 1), 1 if a plan that worked stood first, NaN for runs that are no question; the last is
+            the choice's.
+    """
+
+    questions: int
+    tallies: Mapping[str, Tally]
+    fit: Fit
+    chosen: Sequence[str]
+    right: Matrix
+
+
+CHOICE = "choice"
+
+
+def replay(history: History) -> Replay:
+    """Returns what each order would have told at each run, and the order that serves."""
+    field = field_of(history)
+    weights = _weights(field, history.went_well)
+    mixed = mixture(field, weights[:-1])
+    places = [_places(order(field, mixed), field) for order in ORDERS.values()]
+    first, ndcg, question = _graded(places, field, history.went_well)  # (orders, n), (orders, n), (n,)
+    # a run that only calls itself a success counts where a trusted one could answer it: plants agree with each other
+    trusted = history.trust >= history.trust.max(initial=0)
+    answered = np.where(field.good & trusted, field.agreement, 0).max(axis=1, initial=0) >= REACHABLE
+    worth = history.weight * (question & (trusted | answered))
+    chosen, charges = _choices(1 - (first + ndcg) / 2, worth)
+    first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
+    total = max(float(worth.sum()), 1e-9)
+    names = list(ORDERS)
+    tallies = {
+        name: Tally(
+            float(first[c] @ worth) / total, float(ndcg[c] @ worth) / total, float(charges[min(c, len(names) - 1)])
+        )
+        for c, name in enumerate([*names, CHOICE])
+    }
+    right = np.where(question, first, np.nan).T
+    fit = fit_of(history, names[chosen[-1]], weights[-1])
+    return Replay(int((worth > 0).sum()), tallies, fit, [names[c] for c in chosen[:-1]], right)
+
+
+def field_of(history: History) -> Field:
+    """Returns the bank asked with its own runs: query t is run t's task, and it sees the runs before t alone."""
+    n = len(history.terms)
+    before = np.tri(n, k=-1, dtype=np.bool_)
+    has, _ = incidence(history.terms)
+    well = history.went_well.astype(np.float32)
+    alike = agreement(history.moves)
+    having, having_well = _before(has), _before(has * well[:, None])
+    pairs = np.where(before, alike, 0) * well[:, None] * well  # of runs that went well, the later one first
+    shared = _before((pairs @ has) * has)
+    count = _before(well[:, None])
+    mean = _before(pairs.sum(axis=1, keepdims=True)) / np.maximum(count * (count - 1) / 2, 1)
+    runs = np.arange(n, dtype=np.float32)[:, None]
+    rare = idf(runs, having)
+    near = {
+        "words": cosine(has, has, np.ones((1, has.shape[1]), np.float32)),
+        "rare": cosine(has, has, rare),
+        "telling": cosine(has, has, rare * (gain(shared, having_well, mean) + LEAST_GAIN)),
+        "meaning": history.vectors @ history.vectors.T,
+        "recent": -np.log1p(np.maximum(runs - 1 - runs.T, 0)),
+    }
+    good = before & history.went_well
+    return Field(near, good, history.trust, alike)
+
+
+def _before(values: NDArray[np.floating[Any]]) -> Matrix:
+    """Returns the sums over the rows before each row."""
+    return np.asarray(np.cumsum(values, axis=0) - values, dtype=np.float32)
+
+
+def _weights(field: Field, went_well: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Returns the mixture's weights at each run and after the last, (n + 1, 4), each fitted on runs before it."""
+    n = len(went_well)
+    weights = np.tile(START, (n + 1, 1))
+    for at in (*(size for size in FITS if size < n), n):
+        if at >= FITS[0]:
+            weights[at:] = fitted(_first(field, at), went_well[:at])
+    return weights
+
+
+def _first(field: Field, n: int) -> Field:
+    near = {name: each[:n, :n] for name, each in field.near.items()}
+    return Field(near, field.good[:n, :n], field.trust[:n], field.agreement[:n, :n])
+
+
+def _places(scores: Matrix, field: Field) -> NDArray[np.intp]:
+    """Returns the runs in the first places, (n, PLACES), one of each plan, the newest of equals; -1: an empty place."""
+    left = np.where(field.good, scores, -np.inf)
+    places = np.full((len(scores), PLACES), -1)
+    for place in range(PLACES if len(scores) else 0):
+        best = left.shape[1] - 1 - left[:, ::-1].argmax(axis=1)
+        found = np.isfinite(left[np.arange(len(left)), best])
+        places[found, place] = best[found]
+        left = np.where(field.agreement[best] >= SAME, -np.inf, left)
+    return places
+
+
+def _graded(
+    places: Sequence[NDArray[np.intp]], field: Field, went_well: NDArray[np.bool_]
+) -> tuple[Matrix, Matrix, NDArray[np.bool_]]:
+    """Returns whether each order's first place is right, its nDCG, and which runs are questions with an answer."""
+    reachable = np.where(field.good, field.agreement, 0).max(axis=1, initial=0)
+    discount = 1 / np.log2(np.arange(PLACES) + 2)
+
+    def told(slate: NDArray[np.intp]) -> Matrix:
+        return np.where(slate >= 0, np.take_along_axis(field.agreement, np.maximum(slate, 0), axis=1), 0)
+
+    ideal = np.maximum(told(_places(field.agreement, field)) @ discount, 1e-9)
+    slates = [told(slate) for slate in places]
+    first = np.array([slate[:, 0] >= SAME * reachable for slate in slates], dtype=np.float32)
+    ndcg = np.array([slate @ discount / ideal for slate in slates], dtype=np.float32)
+    return first, ndcg, went_well & (reachable >= REACHABLE)
+
+
+def _choices(
+    charge: NDArray[np.floating[Any]], worth: NDArray[np.float32]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Returns the order that serves at each run and after the last, (n + 1,), and the orders' charges at the end."""
+    charges = np.array([PRIOR.get(name, LEAST_PRIOR) for name in ORDERS])
+    chosen = np.zeros(len(worth) + 1, dtype=np.intp)
+    for t, weight in enumerate(worth):
+        chosen[t] = charges.argmin()
+        charges = charges * (1 - (1 - FADE) * weight) + charge[:, t] * weight
+    chosen[-1] = charges.argmin()
+    return chosen, charges

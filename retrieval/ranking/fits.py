@@ -1,0 +1,60 @@
+"""Reads the fit that replay stored for a profile, once per process, and remembers it."""
+
+from datetime import datetime
+from typing import Protocol
+
+from cachetools import LRUCache
+from sqlalchemy import select
+
+from policy.fit import Fit
+from policy.weights import WeightsError, unpack_fit
+from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.search.profile_settings import ProfileSettings
+from retrieval.tables.replays import replays
+from retrieval.telemetry import log
+
+
+class StoredFit(Protocol):
+    """A row of ``replays``, as far as serving needs it."""
+
+    @property
+    def fit(self) -> bytes:
+        """The fit, as ``policy.weights`` packs it."""
+
+    @property
+    def created_at(self) -> datetime:
+        """Time of the replay."""
+
+
+class Fits:
+    """The fits in memory, at most ``capacity``, the latest used."""
+
+    def __init__(self, capacity: int = 2_000) -> None:
+        self._known: LRUCache[tuple[str, str, datetime], Fit | None] = LRUCache(capacity)
+
+    async def of(self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None) -> Fit | None:
+        """Returns the fit of the profile; None if it was never replayed, or if the fit cannot be read."""
+        if settings is None or settings.replayed_at is None:
+            return None
+        key = connection.user_sub, agent_key, settings.replayed_at
+        if key not in self._known:
+            for row in await connection.all(_FIT, {"agent_key": agent_key}):  # may be newer than the settings
+                self._known[connection.user_sub, agent_key, row.created_at] = _accepted(row)
+                self._known[key] = _accepted(row)
+        return self._known.get(key)
+
+
+def _accepted(row: StoredFit) -> Fit | None:
+    try:
+        return unpack_fit(row.fit)
+    except WeightsError as error:
+        log.warning("replay.refused", why=type(error).__name__)
+        return None
+
+
+_FIT: FastStatement[StoredFit] = FastStatement.of(
+    select(replays.c.fit, replays.c.created_at)
+    .where(may_enter(), replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY)
+    .order_by(replays.c.created_at)
+)

@@ -1,0 +1,125 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from policy.fit import fit_of
+from policy.history import UNPROVEN_TRUST, History
+from policy.orders import ORDERS, START
+from policy.replay import CHOICE, Replay, replay
+from policy.weights import WeightsCorrupt, pack_fit, unpack_fit
+from tests.policy.banks import KINDS, history, shop, terms
+
+
+def shares(found: Replay) -> dict[str, float]:
+    return {name: tally.first for name, tally in found.tallies.items()}
+
+
+def test_in_a_shop_where_names_mislead_telling_words_win_and_the_choice_is_near_the_best():
+    found = shares(replay(history(shop(120))))
+    assert found["telling"] > found["words"] + 0.1
+    assert found[CHOICE] >= max(found[name] for name in ORDERS) - 0.05
+    assert found[CHOICE] > 0.9
+
+
+def test_an_order_sees_only_what_was_there_before():
+    runs = shop(60)
+    whole, early = replay(history(runs)), replay(history(runs[:30]))
+    assert np.array_equal(whole.right[:30], early.right, equal_nan=True)
+    assert list(whole.chosen[:30]) == list(early.chosen)
+
+
+def test_with_plans_shuffled_no_order_is_better_than_chance():
+    runs = shop(200)
+    plans = [plan for _, plan in runs]
+    np.random.default_rng(1).shuffle(plans)
+    found = shares(replay(history([(task, plan) for (task, _), plan in zip(runs, plans, strict=True)])))
+    assert max(found.values()) < 0.45  # four kinds
+
+
+def test_where_meaning_alone_tells_kinds_apart_meaning_is_learned():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(4, size=120)
+    vectors = np.eye(4, dtype=np.float32)[kinds]
+    runs = [(f"word{rng.integers(1000)} and word{rng.integers(1000)}", list(KINDS.values())[kind]) for kind in kinds]
+    found = replay(history(runs, vectors=vectors))
+    assert shares(found)[CHOICE] > 0.9
+    assert shares(found)["words"] < 0.6
+
+
+def test_the_same_history_gives_the_same_fit_byte_for_byte():
+    assert pack_fit(replay(history(shop(50))).fit) == pack_fit(replay(history(shop(50))).fit)
+
+
+def test_the_fit_comes_back_from_its_bytes():
+    fit = replay(history(shop(50))).fit
+    back = unpack_fit(pack_fit(fit))
+    assert back.order == fit.order
+    assert back.runs == 50
+    for name in ("weights", "terms", "having", "gains", "times"):
+        assert np.array_equal(getattr(back, name), getattr(fit, name))
+
+
+@pytest.mark.parametrize("blob", [b"", b"nothing", pack_fit(fit_of(history(shop(5))))[:-3]])
+def test_bytes_that_are_no_fit_are_named(blob: bytes):
+    with pytest.raises(WeightsCorrupt):
+        unpack_fit(blob)
+
+
+def test_words_that_tell_plans_apart_weigh_more_than_names():
+    fit = replay(history(shop(120))).fit
+    broken, anna = fit.telling(terms("broken anna"))[0] / fit.rare(terms("broken anna"))[0]
+    assert broken > 5 * anna
+
+
+@pytest.mark.parametrize(
+    ("runs", "failed"),
+    [
+        ([], []),
+        (shop(1), []),
+        (shop(8), range(8)),  # no success yet
+        ([("same task", "same plan")] * 20, []),
+        ([("", "")] * 5, []),
+        ([("word", "go")] * 12, [3, 4]),
+    ],
+)
+def test_a_bank_that_teaches_nothing_serves_the_first_order(runs: list[tuple[str, str]], failed: list[int]):
+    found = replay(history(runs, failed=failed))
+    assert found.fit.order == "vote"
+    assert np.isfinite(found.fit.weights).all()
+
+
+def test_a_failed_run_is_no_question_and_no_answer():
+    runs = shop(40)
+    without = replay(history(runs))
+    with_failures = replay(history([*runs, *runs[:5]], failed=range(40, 45)))
+    assert with_failures.questions == without.questions
+    assert np.isnan(with_failures.right[40:]).all()
+
+
+def test_a_run_of_weight_zero_is_no_question():
+    runs = shop(40)
+    plain = history(runs)
+    half = History(
+        plain.times,
+        plain.terms,
+        plain.vectors,
+        plain.moves,
+        plain.went_well,
+        plain.trust,
+        np.array([1.0, 0.0] * 20, np.float32),
+    )
+    assert replay(half).questions < replay(plain).questions
+
+
+def test_before_ten_runs_nothing_is_fitted():
+    assert np.array_equal(replay(history(shop(9))).fit.weights, START)
+
+
+def test_runs_that_only_call_themselves_successes_do_not_vote_for_each_other():
+    runs = [*shop(60), *((f"{task} padded", "fetch run") for task, _ in shop(40, seed=1))]
+    trust = np.where(np.arange(100) < 60, 1, UNPROVEN_TRUST).astype(np.float32)
+    bank = replace(history(runs), trust=trust, weight=trust)
+    assert replay(bank).questions == replay(replace(bank, weight=np.where(trust == 1, trust, 0))).questions
+    unproven = np.full(100, UNPROVEN_TRUST, np.float32)
+    assert replay(replace(bank, trust=unproven, weight=unproven)).questions > UNPROVEN_TRUST * 90

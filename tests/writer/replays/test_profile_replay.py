@@ -1,0 +1,320 @@
+"""The replay of a profile on a real bank: when it is due, what it reads, and what it stores."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, insert, select, update
+
+from policy.history import UNPROVEN_TRUST, History
+from policy.orders import ORDERS
+from policy.replay import CHOICE, replay
+from policy.weights import pack_fit, unpack_fit
+from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.profiles import profiles
+from retrieval.tables.replays import replays
+from tests.fakes.openai_server import OpenAIServer
+from tests.policy.banks import moves, shop, terms
+from tests.writer.conftest import AGENT, DIMENSION, Bank, MakeWorker, drain, keep
+from tests.writer.runs import call
+from writer.profiles import Profile
+from writer.replays import profile_replay as module
+from writer.replays.profile_replay import FRESH, NEWEST, history_of, replay_if_due
+from writer.rights.erase import erase
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def runs(count: int, seed: int = 0, first: int = 0, **more: Any) -> list[dict[str, Any]]:
+    """Returns proven successes of a shop, an hour apart, the ``first`` hours after START."""
+    return [
+        {
+            "task": task,
+            "terms": terms(task).tolist(),
+            "moves": moves(plan).tolist(),
+            "created_at": START + timedelta(hours=first + number),
+            "proven": True,
+            **more,
+        }
+        for number, (task, plan) in enumerate(shop(count, seed))
+    ]
+
+
+async def stored(bank: Bank, user: str) -> list[Any]:
+    return await bank.read(user, select(replays).where(replays.c.user_sub == user))
+
+
+async def read(bank: Bank, user: str) -> History:
+    rows = await bank.read(user, module._newest(bank.profile(user)))  # noqa: SLF001 - the rows of a replay
+    return history_of(rows[::-1])
+
+
+async def due(bank: Bank, user: str, fresh: float = FRESH) -> bool:
+    return await replay_if_due(bank.database, bank.profile(user), fresh) is not None
+
+
+# Through the worker
+
+
+async def test_retained_runs_are_replayed_by_the_worker_that_works_them_off(
+    bank: Bank, user: str, server: OpenAIServer, worker_on: MakeWorker
+):
+    worker = worker_on(server)
+    for task, plan in shop(12):
+        steps = [call(tool, {"id": f"F{number}"}) for number, tool in enumerate(plan.split())]
+        await keep(bank, user, task, tool_traces=steps, reward=1.0, reward_source="metric")
+        await drain(worker)
+    (row,) = await stored(bank, user)
+    assert (row.agent_key, row.runs) == (AGENT, 12)
+    assert row.questions > 0
+    assert set(row.tallies) == {*ORDERS, CHOICE}
+    assert unpack_fit(row.fit).order == row.serves
+    assert len(unpack_fit(row.fit).moves.moves) > 0
+    found = await read(bank, user)
+    assert found.vectors.shape == (12, DIMENSION)
+    assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(np.ones(12), abs=1e-3)
+    assert all(len(each) for each in (*found.terms, *found.moves))
+
+
+# When a profile is due
+
+
+async def test_a_replay_is_renewed_when_a_twentieth_is_new_and_not_before(bank: Bank, user: str):
+    await bank.add(user, *runs(60))
+    assert await due(bank, user)
+    (first,) = await stored(bank, user)
+    assert (first.runs, first.newest) == (60, START + timedelta(hours=59))
+    assert not await due(bank, user)
+    await bank.add(user, *runs(2, seed=1, first=60))
+    assert not await due(bank, user)
+    assert await stored(bank, user) == [first]
+    await bank.add(user, *runs(1, seed=2, first=62))
+    assert await due(bank, user)
+    (second,) = await stored(bank, user)
+    assert (second.runs, second.newest) == (63, START + timedelta(hours=62))
+    assert second.created_at > first.created_at
+
+
+async def test_at_night_one_new_case_is_enough(bank: Bank, user: str):
+    await bank.add(user, *runs(60))
+    assert await due(bank, user)
+    assert not await due(bank, user, fresh=0)
+    await bank.add(user, *runs(1, first=60))
+    assert not await due(bank, user)
+    assert await due(bank, user, fresh=0)
+
+
+@pytest.mark.parametrize(
+    "cases_of_it",
+    [[], runs(3, status="pending"), runs(3, status="merged"), runs(3, outcome="aborted")],
+    ids=["no case", "all pending", "all merged", "all aborted"],
+)
+async def test_a_profile_without_a_case_to_read_is_not_due(cases_of_it: list[dict[str, Any]], bank: Bank, user: str):
+    await bank.add(user, *cases_of_it)
+    assert not await due(bank, user)
+    assert not await due(bank, user, fresh=0)
+    assert await stored(bank, user) == []
+
+
+async def test_the_newest_cases_are_read_the_oldest_first(bank: Bank, user: str):
+    await bank.add(user, *reversed(runs(NEWEST + 5)))
+    assert await due(bank, user)
+    (row,) = await stored(bank, user)
+    assert row.runs == NEWEST
+    times = unpack_fit(row.fit).times
+    assert times[[0, -1]].tolist() == [(START + timedelta(hours=hour)).timestamp() for hour in (5, NEWEST + 4)]
+    assert (np.diff(times) > 0).all()
+
+
+async def test_another_agents_cases_are_not_read(bank: Bank, user: str):
+    await bank.add(user, *runs(10))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(insert(profiles).values(user_sub=user, agent_key="second"))
+    await bank.add(user, *runs(5, seed=1, agent_key="second"))
+    assert await due(bank, user)
+    assert await replay_if_due(bank.database, Profile(user, "second", datetime.now(UTC))) is not None
+    assert {row.agent_key: row.runs for row in await stored(bank, user)} == {AGENT: 10, "second": 5}
+
+
+async def test_two_replays_at_once_leave_one_row(bank: Bank, user: str):
+    await bank.add(user, *runs(30))
+    await asyncio.gather(*(due(bank, user) for _ in range(3)))
+    (row,) = await stored(bank, user)
+    assert row.runs == 30
+
+
+# What counts, and how much
+
+
+async def test_a_repeated_task_counts_once_a_day(bank: Bank, user: str):
+    await bank.add(user, *({**each, "terms": terms("the same task").tolist()} for each in runs(48)))
+    found = await read(bank, user)
+    assert np.flatnonzero(found.weight).tolist() == [0, 24]  # 48 hours
+    assert found.trust.tolist() == [1.0] * 48
+
+
+async def test_words_in_another_order_are_the_same_task(bank: Bank, user: str):
+    first, second = runs(2)
+    await bank.add(
+        user,
+        first | {"terms": terms("refund the lamp").tolist()},
+        second | {"terms": terms("the lamp refund").tolist()},
+    )
+    assert (await read(bank, user)).weight.tolist() == [1, 0]
+
+
+async def test_a_failed_try_does_not_take_the_turn_of_the_run_that_went_well(bank: Bank, user: str):
+    failed, well = runs(2)
+    await bank.add(user, failed | {"outcome": "failure", "reward": 0.0}, well | {"terms": failed["terms"]})
+    found = await read(bank, user)
+    assert found.went_well.tolist() == [False, True]
+    assert found.weight[1] == 1
+
+
+async def test_unproven_runs_weigh_a_quarter(bank: Bank, user: str):
+    whole = runs(4)
+    whole[1]["proven"] = whole[3]["proven"] = False
+    await bank.add(user, *(each | {"terms": [number]} for number, each in enumerate(whole)))
+    found = await read(bank, user)
+    assert UNPROVEN_TRUST == 0.25
+    assert found.weight.tolist() == found.trust.tolist() == [1, 0.25, 1, 0.25]
+
+
+async def test_unproven_runs_of_repeated_tasks_do_not_outvote_proven_ones(bank: Bank, user: str):
+    planted = [each | {"proven": False, "moves": moves("find refund reason=broken").tolist()} for each in runs(40, 3)]
+    for each in planted:
+        each["terms"] = terms("anna writes about the lamp that is broken").tolist()
+    await bank.add(user, *planted)
+    assert (await read(bank, user)).weight.sum() == pytest.approx(2 * UNPROVEN_TRUST)  # in 40 hours
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reward", "source", "expected"),
+    [
+        ("success", None, None, True),
+        ("success", 1.0, "metric", True),
+        ("success", 0.5, "heuristic", True),
+        ("success", 0.4, "heuristic", False),
+        ("success", 0.0, "user", False),
+        ("failure", None, None, False),
+        ("failure", 1.0, "user", True),
+        ("partial", None, None, False),
+        ("unknown", None, None, False),
+        ("unknown", 0.9, "judge", True),
+    ],
+)
+async def test_a_run_went_well_if_it_was_rewarded_or_is_a_success_without_a_reward(  # noqa: PLR0913
+    outcome: str, reward: float | None, source: str | None, *, expected: bool, bank: Bank, user: str
+):
+    (run,) = runs(1)
+    await bank.add(user, run | {"outcome": outcome, "reward": reward, "reward_source": source})
+    assert (await read(bank, user)).went_well.tolist() == [expected]
+
+
+async def test_a_bank_without_a_success_has_a_replay_without_a_question(bank: Bank, user: str):
+    await bank.add(user, *runs(12, outcome="failure", reward=0.0))
+    assert await due(bank, user)
+    (row,) = await stored(bank, user)
+    assert (row.runs, row.questions, row.serves) == (12, 0, "vote")
+
+
+# Vectors
+
+
+async def test_a_case_without_a_vector_of_the_profiles_model_has_zeros(bank: Bank, user: str):
+    ids = await bank.add(user, *runs(3))
+    await bank.set_profile(user, embedding_model="m")
+    for case_id, model, vector in ((ids[0], "m", [0.0, 1.0]), (ids[1], "old", [1.0, 0.0, 0.0])):
+        row = {"user_sub": user, "agent_key": AGENT, "case_id": case_id, "model": model, "embedding": vector}
+        row["dimension"] = len(vector)
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await connection.execute(insert(case_embeddings).values(row))
+    assert (await read(bank, user)).vectors.tolist() == [[0, 1], [0, 0], [0, 0]]
+
+
+# Bad input
+
+
+async def test_an_erased_user_is_left_alone(bank: Bank, user: str):
+    await bank.add(user, *runs(20))
+    profile = bank.profile(user)
+    assert await due(bank, user)
+    await erase(bank.database, user)
+    assert await replay_if_due(bank.database, profile, 0) is None
+    assert set((await bank.counts(user)).values()) == {0}
+
+
+async def test_a_user_who_is_erased_during_the_replay_is_not_brought_back(bank: Bank, user: str):
+    await bank.add(user, *runs(NEWEST))
+    replaying = asyncio.create_task(replay_if_due(bank.database, bank.profile(user)))
+    while not replaying.done():
+        await asyncio.sleep(0.02)
+        await erase(bank.database, user)
+    assert await replaying is None
+    assert set((await bank.counts(user)).values()) == {0}
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "out of the searches"])
+async def test_a_case_pruned_between_replay_and_night_is_gone_from_the_next_replay(
+    *, is_deleted: bool, bank: Bank, user: str
+):
+    ids = await bank.add(user, *runs(30))
+    assert await due(bank, user)
+    (before,) = await stored(bank, user)
+    mine = cases.c.user_sub == user, cases.c.id.in_(ids[:10])
+    statement = delete(cases) if is_deleted else update(cases).values(status="pruned")
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(statement.where(*mine))
+    assert not await due(bank, user, fresh=0)
+    assert await stored(bank, user) == [before]
+    assert unpack_fit(before.fit).runs == 30
+    await bank.add(user, *runs(1, first=30))
+    assert await due(bank, user, fresh=0)
+    (after,) = await stored(bank, user)
+    assert (after.runs, unpack_fit(after.fit).runs) == (21, 21)
+
+
+async def test_when_all_cases_are_pruned_the_last_replay_stays(bank: Bank, user: str):
+    await bank.add(user, *runs(10))
+    assert await due(bank, user)
+    (before,) = await stored(bank, user)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(update(cases).where(cases.c.user_sub == user).values(status="pruned"))
+    assert not await due(bank, user, fresh=0)
+    assert await stored(bank, user) == [before]
+
+
+async def test_when_the_clock_went_back_runs_are_replayed_by_their_times_once_one_is_newer(bank: Bank, user: str):
+    await bank.add(user, *runs(20, first=1_000))
+    assert await due(bank, user)
+    await bank.add(user, *runs(20, seed=1))  # by a clock that is a thousand hours behind
+    assert not await due(bank, user, fresh=0)
+    await bank.add(user, *runs(1, first=1_020))
+    assert await due(bank, user)
+    (row,) = await stored(bank, user)
+    assert row.runs == 41
+    assert (np.diff(unpack_fit(row.fit).times) > 0).all()
+
+
+async def test_the_same_cases_give_the_same_bytes(bank: Bank, user: str):
+    await bank.add(user, *runs(40))
+    assert await due(bank, user)
+    (row,) = await stored(bank, user)
+    assert row.fit == pack_fit(replay(await read(bank, user)).fit)
+
+
+def tasks(several: Sequence[np.ndarray]) -> list[list[int]]:
+    return [each.tolist() for each in several]
+
+
+async def test_what_is_read_is_what_was_stored(bank: Bank, user: str):
+    rows = runs(15)
+    await bank.add(user, *rows)
+    found = await read(bank, user)
+    assert tasks(found.terms) == [row["terms"] for row in rows]
+    assert tasks(found.moves) == [row["moves"] for row in rows]
+    assert found.times.tolist() == [row["created_at"].timestamp() for row in rows]
+    assert found.vectors.shape == (15, 0)

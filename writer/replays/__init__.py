@@ -1,0 +1,1 @@
+"""Replays of profiles, and the words that tell their kinds of tasks apart."""

@@ -1,0 +1,196 @@
+"""Replays the runs of a profile, and stores which order ranks them best: after new cases, and every night.
+
+A profile is due when its new cases are a twentieth of those that were replayed. The cost of a replay grows with the
+bank, and so does the number of cases that share it.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+
+import numpy as np
+from sqlalchemy import REAL, and_, cast, func, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from policy.fit import Fit
+from policy.history import UNPROVEN_TRUST, History
+from policy.replay import CHOICE, Replay, Tally, replay
+from policy.weights import WeightsError, pack_fit, unpack_fit
+from retrieval.database.database import Database
+from retrieval.database.rows import AnyRow, Rows
+from retrieval.errors import UserErased
+from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.kinds import has_failed
+from retrieval.tables.profiles import profiles
+from retrieval.tables.replays import replays
+from writer.profiles import Profile
+
+NEWEST = 400
+"""Cases that are replayed, the newest of a profile."""
+FRESH = 0.05
+"""Share of new cases among those that were replayed, from which a profile is due."""
+GOOD_REWARD = 0.5
+"""Least reward of a run that went well."""
+_READ = cases.c.status == "ready", cases.c.outcome != "aborted"
+"""Conditions of a case that is replayed."""
+
+
+async def replay_if_due(database: Database, profile: Profile, fresh: float = FRESH) -> Replay | None:
+    """Replays the profile if enough cases are new, stores the result and returns it; None if it is not due.
+
+    Args:
+        database: where the cases are.
+        profile: the profile; one that is erased is not due.
+        fresh: share of new cases that is enough; 0: one new case is.
+
+    Raises:
+        DatabaseUnavailable: nothing was stored.
+    """
+    try:
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            if not await _is_due(connection, profile, fresh):
+                return None
+            rows = (await connection.execute(_newest(profile))).all()[::-1]  # oldest first
+        history = history_of(rows)
+        found = await asyncio.to_thread(replay, history)
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            await _store(connection, profile, found, rows)
+    except UserErased:
+        return None
+    return found
+
+
+async def _is_due(connection: AsyncConnection, profile: Profile, fresh: float) -> bool:
+    last = select(replays.c.runs, replays.c.newest).where(
+        replays.c.user_sub == profile.user_sub, replays.c.agent_key == profile.agent_key
+    )
+    known = (await connection.execute(last)).one_or_none()
+    mine = cases.c.user_sub == profile.user_sub, cases.c.agent_key == profile.agent_key
+    new = select(func.count()).where(*mine, *_READ)
+    if known is not None:
+        new = new.where(cases.c.created_at > known.newest)
+    count = await connection.scalar(new) or 0
+    return count > 0 and (known is None or count >= fresh * known.runs)
+
+
+def _newest(profile: Profile) -> Rows:
+    """Returns the statement for the profile's NEWEST ready cases, the newest first, each with its vector or NULL."""
+    near = and_(
+        case_embeddings.c.user_sub == profile.user_sub,
+        case_embeddings.c.agent_key == profile.agent_key,
+        case_embeddings.c.model == profiles.c.embedding_model,
+        case_embeddings.c.case_id == cases.c.id,
+    )
+    mine = profiles.c.user_sub == profile.user_sub, profiles.c.agent_key == profile.agent_key
+    names = ("created_at", "terms", "moves", "outcome", "reward", "reward_source", "proven")
+    return (
+        select(*(cases.c[name] for name in names), cast(case_embeddings.c.embedding, ARRAY(REAL)).label("vector"))
+        .join_from(
+            profiles, cases, and_(cases.c.user_sub == profiles.c.user_sub, cases.c.agent_key == profiles.c.agent_key)
+        )
+        .outerjoin(case_embeddings, near)
+        .where(*mine, *_READ)
+        .order_by(cases.c.created_at.desc(), cases.c.id.desc())
+        .limit(NEWEST)
+    )
+
+
+def history_of(rows: Sequence[AnyRow]) -> History:
+    """Returns the cases as a history, from the columns of ``_newest``, the oldest first.
+
+    A task counts as one question a day: who repeats one does not stuff the ballot.
+    """
+    dimension = max((len(row.vector) for row in rows if row.vector is not None), default=0)
+    missing = [0.0] * dimension
+    trust = np.array([1.0 if row.proven else UNPROVEN_TRUST for row in rows], dtype=np.float32)
+    asked: set[tuple[date, tuple[int, ...]]] = set()
+    first = np.zeros(len(rows), dtype=np.float32)
+    for index, row in enumerate(rows):
+        question = row.created_at.date(), tuple(sorted(row.terms))
+        if went_well(row) and question not in asked:
+            first[index] = 1
+            asked.add(question)
+    return History(
+        times=np.array([row.created_at.timestamp() for row in rows], dtype=np.float64),
+        terms=[np.array(row.terms, dtype=np.int32) for row in rows],
+        vectors=np.array(
+            [missing if row.vector is None or len(row.vector) != dimension else row.vector for row in rows], np.float32
+        ).reshape(len(rows), dimension),
+        moves=[np.array(row.moves, dtype=np.int32) for row in rows],
+        went_well=np.array([went_well(row) for row in rows], dtype=np.bool_),
+        trust=trust,
+        weight=trust * first,
+    )
+
+
+def went_well(row: AnyRow) -> bool:
+    """Returns whether the run of a case is an answer to its question: rewarded, or a success without a reward."""
+    if has_failed(row.outcome, row.reward, row.reward_source):
+        return False
+    return bool(row.outcome == "success" if row.reward is None else row.reward >= GOOD_REWARD)
+
+
+async def _store(connection: AsyncConnection, profile: Profile, found: Replay, rows: Sequence[AnyRow]) -> None:
+    mine = {"user_sub": profile.user_sub, "agent_key": profile.agent_key}
+    values = {
+        "runs": len(rows),
+        "questions": found.questions,
+        "serves": found.fit.order,
+        "tallies": {name: asdict(tally) for name, tally in found.tallies.items()},
+        "fit": pack_fit(found.fit),
+        "newest": rows[-1].created_at,
+        "created_at": func.clock_timestamp(),
+    }
+    stored = insert(replays).values({**mine, **values})
+    await connection.execute(stored.on_conflict_do_update(index_elements=list(mine), set_=values))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReplay:
+    """A replay as it is stored, see ``policy.replay.Replay``."""
+
+    runs: int
+    questions: int
+    serves: str
+    tallies: Mapping[str, Tally]
+    fit: Fit
+    created_at: datetime
+
+    def sentence(self) -> str:
+        """Returns the result in one sentence."""
+        if not self.questions:
+            return "Nothing can be replayed yet: no run that went well has an earlier run with a plan like its own."
+        shares = ", ".join(f"{SPOKEN[name]} {self.tallies[name].first:.0%}" for name in ("words", "meaning", CHOICE))
+        return (
+            f"On the last {self.questions} runs that went well, a plan that worked would have stood first: "
+            f"{shares}, which serves."
+        )
+
+
+SPOKEN = {
+    "words": "words in common",
+    "rare": "rare words in common",
+    "meaning": "meaning",
+    "fused": "rank fusion",
+    "telling": "telling words in common",
+    "mixture": "mixture of all",
+    "vote": "vote of the plans",
+    CHOICE: "what this bank has learned",
+}
+"""Names of the orders for people."""
+
+
+async def stored_replay(connection: AsyncConnection, user_sub: str, agent_key: str) -> StoredReplay | None:
+    """Returns the latest replay of the profile; None: there is none, or it is of another version."""
+    mine = replays.c.user_sub == user_sub, replays.c.agent_key == agent_key
+    row = (await connection.execute(select(replays).where(*mine))).one_or_none()
+    if row is None or set(row.tallies) != set(SPOKEN):
+        return None
+    try:
+        fit = unpack_fit(row.fit)
+    except WeightsError:
+        return None
+    tallies = {name: Tally(**row.tallies[name]) for name in SPOKEN}  # in this order, which jsonb does not keep
+    return StoredReplay(row.runs, row.questions, row.serves, tallies, fit, row.created_at)

@@ -1,0 +1,32 @@
+"""The words of a user's own tasks that tell kinds of tasks apart, opened with the user's key."""
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from policy.agreement import looked_up
+from policy.channels import words
+from policy.fit import Fit
+from retrieval.sealed import TERMS
+from retrieval.tables.cases import cases
+from writer.privacy.words import Words
+
+READ = 100
+"""Newest cases whose words are opened."""
+MOST = 12
+"""Number of words that are returned."""
+
+
+async def telling_words(connection: AsyncConnection, seal: Words, agent_key: str, fit: Fit) -> list[str]:
+    """Returns at most MOST words of the agent's newest tasks, those first whose runs agree most above the usual."""
+    newest = (
+        select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words)
+        .where(cases.c.user_sub == seal.user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")
+        .order_by(cases.c.created_at.desc(), cases.c.id.desc())
+        .limit(READ)
+    )
+    tasks = [seal.opened(row)["task"] for row in (await connection.execute(newest)).mappings()]
+    spoken = list(dict.fromkeys(word for task in tasks for word in words(task)))
+    numbers = np.array(seal.numbers(TERMS, spoken), dtype=np.int32)
+    gains = looked_up(fit.terms, fit.gains, 0.0, numbers)
+    return [spoken[place] for place in np.argsort(-gains, kind="stable")[:MOST] if gains[place] > 0]
