@@ -116,7 +116,7 @@ class Rewritten:
 
 
 class Rewriter(Protocol):
-    """Turns a user's message into a query for procedures."""
+    """Turns a user's message into the query that cases and procedures are searched for."""
 
     async def rewrite(self, query: str) -> Rewritten:
         """Returns the query to search for, not blank unless the query is; a rewriter that fails returns the query."""

@@ -45,7 +45,7 @@ class JobRecords:
     database: Database
 
     async def of(self, name: str) -> JobRecord:
-        """Returns the job's record, made now if it is missing."""
+        """Returns the job's record, from which its next run is timed; made now if it is missing."""
         async with self.database.as_worker() as connection:
             await connection.execute(first_known(name))
             return next(record for record in await all_records(connection) if record.name == name)

@@ -1,4 +1,4 @@
-"""Rewrites a user's message into a query for procedures, by a language model."""
+"""Rewrites a user's message into the query that cases and procedures are searched for, by a language model."""
 
 from dataclasses import dataclass
 from typing import Annotated

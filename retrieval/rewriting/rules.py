@@ -1,4 +1,4 @@
-"""Rewrites a user's message into a query for procedures, by rule."""
+"""Rewrites a user's message into the query that cases and procedures are searched for, by rule."""
 
 from dataclasses import dataclass
 

@@ -66,7 +66,7 @@ class OthersSection:
     others: Sequence[Remembered]
 
     def render(self, draft: Draft) -> tuple[list[Block], Part | None]:
-        """Returns the runs that fit; empty where the text has no case, or left one out."""
+        """Returns the further runs that fit after the slate's cases; none if not all of these are in the text."""
         cases = next((part for part in draft.parts if part.part == "cases"), None)
         if cases is None or cases.left_out:
             return [], None

@@ -80,7 +80,7 @@ def forms_of(user_sub: str, agent_key: str, tool: str) -> Select[str, int]:
 
 
 def failures_of(user_sub: str, agent_key: str, tool: str) -> Rows:
-    """Returns the statement for each cause and fix with how often they met; a fix of NULL is none."""
+    """Returns the statement for the failures of one tool: each cause, its fix (NULL: none), and how often they met."""
     failure = _failures(case_tools)
     return (
         select(failure.c.cause, failure.c.fix, func.count().label("times"))

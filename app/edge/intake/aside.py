@@ -73,7 +73,7 @@ class Aside:
         return cast("Result", answer.result)
 
     async def close(self) -> None:
-        """Ends every idle process; the others end with their work."""
+        """Ends every idle process; those at work end when the service closes their pipe."""
         while self._idle:
             await _end(self._idle.pop())
 
