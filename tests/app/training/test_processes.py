@@ -32,11 +32,11 @@ async def test_a_training_of_every_profile_counts_and_tells_what_came_of_them(da
     owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
     await owner.execute("INSERT INTO profiles (user_sub, agent_key) VALUES ('alice', 'a'), ('bob', 'b')")
     await owner.close()
-    before = REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "too few decisions"}) or 0
+    before = REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "learning or its trials are off"}) or 0
     with capture_logs() as logged:
         await trainings(tmp_path, database_url).train_all()
-    assert [(each["status"], each["profiles"]) for each in logged] == [(0, {"too few decisions": 2})]
-    assert REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "too few decisions"}) == before + 2
+    assert [(each["status"], each["profiles"]) for each in logged] == [(0, {"learning or its trials are off": 2})]
+    assert REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "learning or its trials are off"}) == before + 2
 
 
 async def test_a_training_that_cannot_reach_the_bank_says_that_it_failed(tmp_path: Path):
@@ -51,5 +51,5 @@ async def test_what_the_last_training_printed_is_kept_for_its_owner_alone(databa
     assert "casebank: " in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
     await trainings(home, database_url).train_all()
-    assert "too few decisions" in log.read_text()
+    assert "learning or its trials are off" in log.read_text()
     assert "casebank: " not in log.read_text()
