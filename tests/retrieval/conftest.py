@@ -56,7 +56,7 @@ async def walls(bank: Bank, user: str, **more: Any) -> list[UUID]:
     ]
     ids = await bank.add(user, *rows)
     await reembed(bank.database, EMBEDDER, bank.profile(user))
-    await bank.set_profile(user, explore=0.0)
+    await bank.set_profile(user, explore=0.0, canary=0.25)
     return ids
 
 
