@@ -52,7 +52,7 @@ def looked_up(keys: Moves, values: Matrix, default: float, wanted: Moves) -> Mat
 
 def rarity(plans: Sequence[Moves]) -> Rarity:
     """Returns the weights of the plans' moves: LEAST_RARITY + log(plans / plans that have the move)."""
-    table, distinct = _counts(plans)
+    table, distinct = counts(plans, MOST_REPEATS)
     unknown = LEAST_RARITY + float(np.log(max(len(plans), 1)))
     return Rarity(distinct, (unknown - np.log(np.maximum((table > 0).sum(axis=0), 1))).astype(np.float32), unknown)
 
@@ -66,7 +66,7 @@ def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
         plans: the moves of each plan.
         weights: weights of moves; None: those of these plans.
     """
-    table, distinct = _counts(plans)
+    table, distinct = counts(plans, MOST_REPEATS)
     weight = (weights or rarity(plans)).of(distinct)
     shared = np.zeros((len(plans), len(plans)), dtype=np.float32)
     for level in range(1, int(table.max(initial=0)) + 1):  # min(a, b) counts the levels that both reach
@@ -79,10 +79,10 @@ def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
     return same
 
 
-def _counts(plans: Sequence[Moves]) -> tuple[Matrix, Moves]:
-    """Returns how often each plan has each move, (n plans, k), at most MOST_REPEATS, and the distinct moves, sorted."""
-    owner = np.repeat(np.arange(len(plans)), [len(plan) for plan in plans])
-    distinct, column = np.unique(np.concatenate([*plans, np.zeros(0, np.int32)]), return_inverse=True)
-    table = np.zeros((len(plans), len(distinct)), dtype=np.float32)
+def counts(several: Sequence[Moves], most: int) -> tuple[Matrix, Moves]:
+    """Returns how often each list has each number, (n lists, k), at most ``most``, and the distinct numbers, sorted."""
+    owner = np.repeat(np.arange(len(several)), [len(each) for each in several])
+    distinct, column = np.unique(np.concatenate([*several, np.zeros(0, np.int32)]), return_inverse=True)
+    table = np.zeros((len(several), len(distinct)), dtype=np.float32)
     np.add.at(table, (owner, column), 1)
-    return np.minimum(table, MOST_REPEATS), distinct.astype(np.int32)
+    return np.minimum(table, np.float32(most)), distinct.astype(np.int32)

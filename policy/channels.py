@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float32]
+from policy.agreement import Matrix, counts
+
 Numbers = NDArray[np.floating[Any]] | float
 Terms = NDArray[np.int32]
 """The distinct terms of one text, as numbers (hashes), in any order."""
@@ -69,11 +70,7 @@ def _words(text: str) -> Iterator[str]:
 
 def incidence(texts: Sequence[Terms]) -> tuple[Matrix, Terms]:
     """Returns which text has which term, (n texts, number of distinct terms) of 0 and 1, and the distinct terms."""
-    owner = np.repeat(np.arange(len(texts)), [len(terms) for terms in texts])
-    distinct, column = np.unique(np.concatenate([*texts, np.zeros(0, np.int32)]), return_inverse=True)
-    table = np.zeros((len(texts), len(distinct)), dtype=np.float32)
-    table[owner, column] = 1
-    return table, distinct
+    return counts(texts, 1)
 
 
 def cosine(asked: Matrix, bank: Matrix, weight: Matrix) -> Matrix:

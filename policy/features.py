@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import SAME, Moves, agreement
-from policy.channels import Matrix, Terms, cosine, incidence
+from policy.agreement import SAME, Matrix, Moves, agreement
+from policy.channels import Terms, cosine, incidence
 from policy.fit import Fit, fit_of
 from policy.history import UNPROVEN_TRUST, History
 from policy.orders import ORDERS, Field, mixture, softmax

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import Rarity, agreement, looked_up, rarity
-from policy.channels import LEAST_GAIN, Matrix, Terms, gain, idf, incidence
+from policy.agreement import Matrix, Rarity, agreement, looked_up, rarity
+from policy.channels import LEAST_GAIN, Terms, gain, idf, incidence
 from policy.history import History
 from policy.orders import START
 
@@ -52,11 +52,23 @@ class Fit:
         return (self.runs - np.searchsorted(self.times, times, side="right")).astype(np.float32)
 
 
-def fit_of(history: History, order: str = FIRST_ORDER, weights: NDArray[np.float32] = START) -> Fit:
-    """Returns the numbers of these runs that serving needs, with the order and the weights that a replay chose."""
+def fit_of(
+    history: History,
+    order: str = FIRST_ORDER,
+    weights: NDArray[np.float32] = START,
+    alike: Matrix | None = None,
+) -> Fit:
+    """Returns the numbers of these runs that serving needs.
+
+    Args:
+        history: the runs.
+        order: the order that a replay chose.
+        weights: (4,), of the mixture, from the replay.
+        alike: (n, n), agreement of the plans, where it is known already.
+    """
     has, distinct = incidence(history.terms)
     well = history.went_well.astype(np.float32)
-    pairs = np.tril(agreement(history.moves), -1) * well[:, None] * well
+    pairs = np.tril(agreement(history.moves) if alike is None else alike, -1) * well[:, None] * well
     having, having_well = has.sum(axis=0), well @ has
     mean = pairs.sum() / max(well.sum() * (well.sum() - 1) / 2, 1)
     gains = gain(((pairs @ has) * has).sum(axis=0), having_well, float(mean))

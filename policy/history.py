@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import Moves
-from policy.channels import Matrix, Terms
+from policy.agreement import Matrix, Moves
+from policy.channels import Terms
 
 UNPROVEN_TRUST = 0.25
 """Weight of a run as a neighbour, and as a question, that only calls itself a success; a proven one has 1."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.channels import Matrix
+from policy.agreement import Matrix
 
 Mask = NDArray[np.bool_]
 

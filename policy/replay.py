@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import SAME, agreement
-from policy.channels import LEAST_GAIN, Matrix, cosine, gain, idf, incidence
+from policy.agreement import SAME, Matrix, agreement
+from policy.channels import LEAST_GAIN, cosine, gain, idf, incidence
 from policy.fit import Fit, fit_of
 from policy.history import History
 from policy.orders import ORDERS, START, Field, fitted, mixture
@@ -96,7 +96,7 @@ def replay(history: History) -> Replay:
         for c, name in enumerate([*names, CHOICE])
     }
     right = np.where(question, first, np.nan).T
-    fit = fit_of(history, names[chosen[-1]], weights[-1])
+    fit = fit_of(history, names[chosen[-1]], weights[-1], field.agreement)
     return Replay(int((worth > 0).sum()), tallies, fit, [names[c] for c in chosen[:-1]], right)
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from app.providers.wordllama import WordLlamaEmbedder
 from bench.replay.runs import Run
-from policy.agreement import Moves
-from policy.channels import Matrix, Terms, words
+from policy.agreement import Matrix, Moves
+from policy.channels import Terms, words
 from policy.history import History
 from writer.analysis.calls import StoredRun
 from writer.analysis.moves import moves_of

@@ -40,8 +40,7 @@ class Fits:
         key = connection.user_sub, agent_key, settings.replayed_at
         if key not in self._known:
             for row in await connection.all(_FIT, {"agent_key": agent_key}):  # may be newer than the settings
-                self._known[connection.user_sub, agent_key, row.created_at] = _accepted(row)
-                self._known[key] = _accepted(row)
+                self._known[connection.user_sub, agent_key, row.created_at] = self._known[key] = _accepted(row)
         return self._known.get(key)
 
 

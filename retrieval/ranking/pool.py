@@ -7,8 +7,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import SAME
-from policy.channels import Matrix, Terms
+from policy.agreement import SAME, Matrix
+from policy.channels import Terms
 from policy.features import Candidates, Features, features, record
 from policy.fit import Fit
 from retrieval.sealed import as_stored

@@ -105,11 +105,12 @@ def history_of(rows: Sequence[AnyRow]) -> History:
     dimension = max((len(row.vector) for row in rows if row.vector is not None), default=0)
     missing = [0.0] * dimension
     trust = np.array([1.0 if row.proven else UNPROVEN_TRUST for row in rows], dtype=np.float32)
+    well = np.array([went_well(row) for row in rows], dtype=np.bool_)
     asked: set[tuple[date, tuple[int, ...]]] = set()
     first = np.zeros(len(rows), dtype=np.float32)
     for index, row in enumerate(rows):
         question = row.created_at.date(), tuple(sorted(row.terms))
-        if went_well(row) and question not in asked:
+        if well[index] and question not in asked:
             first[index] = 1
             asked.add(question)
     return History(
@@ -119,7 +120,7 @@ def history_of(rows: Sequence[AnyRow]) -> History:
             [missing if row.vector is None or len(row.vector) != dimension else row.vector for row in rows], np.float32
         ).reshape(len(rows), dimension),
         moves=[np.array(row.moves, dtype=np.int32) for row in rows],
-        went_well=np.array([went_well(row) for row in rows], dtype=np.bool_),
+        went_well=well,
         trust=trust,
         weight=trust * first,
     )

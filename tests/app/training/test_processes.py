@@ -32,11 +32,15 @@ async def test_a_training_of_every_profile_counts_and_tells_what_came_of_them(da
     owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
     await owner.execute("INSERT INTO profiles (user_sub, agent_key) VALUES ('alice', 'a'), ('bob', 'b')")
     await owner.close()
-    before = REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "learning or its trials are off"}) or 0
+    outcome = "learning or its trials are off"
+    before = REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": outcome}) or 0
     with capture_logs() as logged:
         await trainings(tmp_path, database_url).train_all()
-    assert [(each["status"], each["profiles"]) for each in logged] == [(0, {"learning or its trials are off": 2})]
-    assert REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "learning or its trials are off"}) == before + 2
+    assert [(each["status"], each["profiles"]) for each in logged] == [(0, {outcome: 2})]
+    assert (
+        REGISTRY.get_sample_value("casebank_trainings_total", {"outcome": "learning or its trials are off"})
+        == before + 2
+    )
 
 
 async def test_a_training_that_cannot_reach_the_bank_says_that_it_failed(tmp_path: Path):
